@@ -1,0 +1,48 @@
+# How heddle's rooms, tests and benchmarks are declared.
+
+find_package(Threads REQUIRED)
+
+add_library(heddle_options INTERFACE)
+target_compile_options(heddle_options INTERFACE -Wall -Wextra -Wshadow -Wno-missing-field-initializers)
+target_include_directories(heddle_options INTERFACE ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(heddle_options INTERFACE Threads::Threads)
+if(HEDDLE_SANITIZE)
+  target_compile_options(heddle_options INTERFACE -fsanitize=${HEDDLE_SANITIZE} -fno-omit-frame-pointer)
+  if(HEDDLE_SANITIZE MATCHES "undefined")
+    target_compile_options(heddle_options INTERFACE -fno-sanitize-recover=undefined)
+  endif()
+  target_link_options(heddle_options INTERFACE -fsanitize=${HEDDLE_SANITIZE})
+endif()
+
+# heddle_room(NAME SOURCES a.cc ... USES other rooms and libraries ...)
+# A room is one static library. It sees only the rooms it names, so that an arrow that DESIGN does not draw fails to link.
+function(heddle_room name)
+  cmake_parse_arguments(ROOM "" "" "SOURCES;USES" ${ARGN})
+  add_library(heddle_${name} STATIC ${ROOM_SOURCES})
+  target_link_libraries(heddle_${name} PUBLIC heddle_options ${ROOM_USES})
+endfunction()
+
+# heddle_test(NAME SOURCES a_test.cc ... USES rooms ... [LABELS ...])
+# One GoogleTest program; every TEST in it becomes one ctest entry.
+function(heddle_test name)
+  if(NOT HEDDLE_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(TEST "" "TIMEOUT" "SOURCES;USES;LABELS" ${ARGN})
+  find_package(GTest REQUIRED)
+  include(GoogleTest)
+  add_executable(${name} ${TEST_SOURCES})
+  target_link_libraries(${name} PRIVATE ${TEST_USES} GTest::gtest GTest::gmock GTest::gtest_main)
+  if(NOT TEST_TIMEOUT)
+    set(TEST_TIMEOUT 120)
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS "${TEST_LABELS}" TIMEOUT ${TEST_TIMEOUT})
+endfunction()
+
+# heddle_bench(NAME SOURCES a_bench.cc ... USES rooms ...): one Google Benchmark program.
+function(heddle_bench name)
+  cmake_parse_arguments(BENCH "" "" "SOURCES;USES" ${ARGN})
+  find_package(benchmark REQUIRED)
+  add_executable(${name} ${BENCH_SOURCES})
+  target_link_libraries(${name} PRIVATE ${BENCH_USES} benchmark::benchmark benchmark::benchmark_main)
+endfunction()

@@ -1,0 +1,42 @@
+#include "core/log.h"
+
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+
+namespace heddle {
+namespace {
+
+constexpr const char* kPattern = "%Y-%m-%dT%H:%M:%S.%f%z %l %n[%P] %v";
+
+}  // namespace
+
+Status open_log(const std::string& path, const std::string& level) {
+  const auto parsed = spdlog::level::from_str(level);
+  if (parsed == spdlog::level::off && level != "off")
+    return fail(ErrorCode::kInvalidArgument, "log level '%s' is none of trace, debug, info, warn, error, off",
+                level.c_str());
+  try {
+    spdlog::sink_ptr sink;
+    if (path.empty()) {
+      sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+    } else {
+      sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
+    }
+    spdlog::drop_all();
+    auto root = std::make_shared<spdlog::logger>("heddle", sink);
+    root->set_pattern(kPattern);
+    root->set_level(parsed);
+    root->flush_on(spdlog::level::info);
+    spdlog::set_default_logger(root);
+  } catch (const spdlog::spdlog_ex& error) {
+    return fail(ErrorCode::kSystem, "cannot open log '%s': %s", path.c_str(), error.what());
+  }
+  return {};
+}
+
+std::shared_ptr<spdlog::logger> logger(const std::string& room) {
+  if (auto known = spdlog::get(room)) return known;
+  return spdlog::default_logger()->clone(room);
+}
+
+}  // namespace heddle
