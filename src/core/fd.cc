@@ -61,8 +61,8 @@ Result<Mapping> map_shared(const Fd& fd, Bytes size, bool writable) {
 
 Result<Mapping> reserve_addresses(uint64_t base, Bytes size) {
   void* wanted = reinterpret_cast<void*>(base);  // NOLINT(performance-no-int-to-ptr): an address chosen by number
-  void* address = ::mmap(wanted, size.value, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
-                         -1, 0);
+  void* address =
+      ::mmap(wanted, size.value, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
   if (address == MAP_FAILED)
     return fail_errno(-1, "cannot reserve %s at %#lx", to_string(size).c_str(), static_cast<unsigned long>(base));
   Mapping mapping(address, size.value);

@@ -23,20 +23,34 @@ std::string vstringf(const char* format, va_list arguments) {
 
 const char* error_code_name(ErrorCode code) {
   switch (code) {
-    case ErrorCode::kInvalidArgument: return "invalid argument";
-    case ErrorCode::kNotFound: return "not found";
-    case ErrorCode::kOutOfMemory: return "out of memory";
-    case ErrorCode::kLimitExceeded: return "limit exceeded";
-    case ErrorCode::kNotSupported: return "not supported";
-    case ErrorCode::kPermission: return "not permitted";
-    case ErrorCode::kProtocol: return "protocol violation";
-    case ErrorCode::kPeerDied: return "peer died";
-    case ErrorCode::kTimeout: return "timed out";
-    case ErrorCode::kCancelled: return "cancelled";
-    case ErrorCode::kCorrupt: return "corrupt";
-    case ErrorCode::kDeviceFault: return "device fault";
-    case ErrorCode::kSystem: return "system error";
-    case ErrorCode::kInternal: return "internal error";
+    case ErrorCode::kInvalidArgument:
+      return "invalid argument";
+    case ErrorCode::kNotFound:
+      return "not found";
+    case ErrorCode::kOutOfMemory:
+      return "out of memory";
+    case ErrorCode::kLimitExceeded:
+      return "limit exceeded";
+    case ErrorCode::kNotSupported:
+      return "not supported";
+    case ErrorCode::kPermission:
+      return "not permitted";
+    case ErrorCode::kProtocol:
+      return "protocol violation";
+    case ErrorCode::kPeerDied:
+      return "peer died";
+    case ErrorCode::kTimeout:
+      return "timed out";
+    case ErrorCode::kCancelled:
+      return "cancelled";
+    case ErrorCode::kCorrupt:
+      return "corrupt";
+    case ErrorCode::kDeviceFault:
+      return "device fault";
+    case ErrorCode::kSystem:
+      return "system error";
+    case ErrorCode::kInternal:
+      return "internal error";
   }
   return "unknown error";
 }

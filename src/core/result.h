@@ -44,10 +44,10 @@ using Status = Result<void>;
 [[gnu::format(printf, 1, 2)]] std::string stringf(const char* format, ...);
 
 // Returns early with the error of an expression of type Status or Result.
-#define HEDDLE_TRY(expression)                                          \
-  do {                                                                  \
-    if (auto heddle_try_result = (expression); !heddle_try_result)      \
-      return tl::unexpected(std::move(heddle_try_result).error());      \
+#define HEDDLE_TRY(expression)                                     \
+  do {                                                             \
+    if (auto heddle_try_result = (expression); !heddle_try_result) \
+      return tl::unexpected(std::move(heddle_try_result).error()); \
   } while (false)
 
 }  // namespace heddle

@@ -29,13 +29,14 @@ Result<double> parse_with_unit(std::string_view text, const Unit (&units)[N], co
 }  // namespace
 
 Result<Bytes> parse_bytes(std::string_view text) {
-  static constexpr Unit kUnits[] = {{"", 1},           {"B", 1},          {"K", kKiB},       {"KiB", kKiB},
-                                    {"M", kMiB},       {"MiB", kMiB},     {"G", kGiB},       {"GiB", kGiB},
-                                    {"T", kGiB * 1024}, {"TiB", kGiB * 1024}};
+  static constexpr Unit kUnits[] = {
+      {"", 1},       {"B", 1},    {"K", kKiB},   {"KiB", kKiB},      {"M", kMiB},
+      {"MiB", kMiB}, {"G", kGiB}, {"GiB", kGiB}, {"T", kGiB * 1024}, {"TiB", kGiB * 1024}};
   auto value = parse_with_unit(text, kUnits, "an amount of memory", "512M or 1.5GiB");
   if (!value) return tl::unexpected(std::move(value).error());
-  if (*value >= 0x1p63) return fail(ErrorCode::kInvalidArgument, "'%.*s' is more memory than 64 bits can count",
-                                    static_cast<int>(text.size()), text.data());
+  if (*value >= 0x1p63)
+    return fail(ErrorCode::kInvalidArgument, "'%.*s' is more memory than 64 bits can count",
+                static_cast<int>(text.size()), text.data());
   return Bytes{static_cast<uint64_t>(*value)};
 }
 
@@ -52,8 +53,9 @@ Result<Duration> parse_duration(std::string_view text) {
   static constexpr Unit kUnits[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}};
   auto value = parse_with_unit(text, kUnits, "a duration", "200ms or 1.5s");
   if (!value) return tl::unexpected(std::move(value).error());
-  if (*value >= 0x1p62) return fail(ErrorCode::kInvalidArgument, "'%.*s' is longer than 64 bits can count",
-                                    static_cast<int>(text.size()), text.data());
+  if (*value >= 0x1p62)
+    return fail(ErrorCode::kInvalidArgument, "'%.*s' is longer than 64 bits can count", static_cast<int>(text.size()),
+                text.data());
   return Duration{static_cast<int64_t>(*value)};
 }
 

@@ -16,13 +16,21 @@ struct Bytes {
   friend auto operator<=>(const Bytes&, const Bytes&) = default;
   friend constexpr Bytes operator+(Bytes a, Bytes b) { return {a.value + b.value}; }
   friend constexpr Bytes operator-(Bytes a, Bytes b) { return {a.value - b.value}; }
-  constexpr Bytes& operator+=(Bytes b) { value += b.value; return *this; }
-  constexpr Bytes& operator-=(Bytes b) { value -= b.value; return *this; }
+  constexpr Bytes& operator+=(Bytes b) {
+    value += b.value;
+    return *this;
+  }
+  constexpr Bytes& operator-=(Bytes b) {
+    value -= b.value;
+    return *this;
+  }
 };
 
 inline constexpr uint64_t kKiB = 1ull << 10, kMiB = 1ull << 20, kGiB = 1ull << 30;
 
-constexpr uint64_t round_up(uint64_t value, uint64_t step) { return (value + step - 1) / step * step; }
+constexpr uint64_t round_up(uint64_t value, uint64_t step) {
+  return (value + step - 1) / step * step;
+}
 
 // "512", "64K", "1.5G", "16GiB": binary units, as cudaMalloc counts. Errors name the text.
 Result<Bytes> parse_bytes(std::string_view text);

@@ -1,0 +1,138 @@
+#pragma once
+
+// The device interface: what a worker needs of one GPU, real or software. Two implementations, one conformance suite.
+//
+// A Context is one worker's hold on one device. All work is ordered by streams and never blocks the caller: an
+// operation is handed over with a tag, and comes back as a Completion with that tag once it, and everything before it
+// on its stream, is done. Stream 0 is CUDA's legacy default stream: it waits for, and is waited for by, every stream
+// that is not kStreamNonBlocking; implementations keep that order, callers need not.
+//
+// Addresses are addresses of this process: device memory is mapped where the session's window has it, so a kernel's
+// pointers, a copy's ends and the bulk area are all just addresses.
+//
+// Faults: an operation that could not even be handed over returns an Error. One that failed while running completes
+// with a CUDA error code; where CUDA's error is sticky (700, 716, 719, 710 ...), everything after it on every stream
+// completes with the same code.
+//
+// Thread safety: one thread issues; one thread (may be another) takes completions; wake() from anywhere.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/device_model.h"
+#include "core/fd.h"
+#include "core/units.h"
+
+namespace heddle::device {
+
+struct Dim3 {
+  uint32_t x = 1, y = 1, z = 1;
+  uint64_t count() const { return uint64_t{x} * y * z; }
+};
+
+using Tag = uint64_t;
+using StreamIndex = uint32_t;
+
+struct Completion {
+  Tag tag = 0;
+  uint32_t cuda_error = 0;       // 0: done
+  std::string text;              // of a fault: kernel, PTX line, address
+  TimePoint started{}, ended{};  // on the device: first block to last, first byte to last
+  uint64_t overrun_ns = 0;       // by how much the host was later than the model says (software devices)
+};
+
+// A module that is loaded on the device. Owned by its context.
+class Module {
+ public:
+  virtual ~Module() = default;
+};
+// A kernel of it. Owned by its module.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+};
+
+struct Variable {
+  uint64_t address = 0, bytes = 0;
+};
+
+struct LaunchConfig {
+  Dim3 grid, block;
+  uint32_t dynamic_shared_bytes = 0;
+  bool cooperative = false;
+  std::span<const std::byte> parameters;  // copied before launch() returns
+};
+
+// One end of a copy: `address` of the first byte, bytes from row to row and from slice to slice.
+struct CopyEnd {
+  uint64_t address = 0, pitch = 0, slice = 0;
+};
+struct CopyShape {
+  CopyEnd to, from;
+  uint64_t width = 0, height = 1, depth = 1;  // bytes a row, rows a slice, slices
+};
+// Which copy engine it occupies.
+enum class CopyDirection { kToDevice, kToHost, kOnDevice, kOnHost };
+
+struct FillShape {
+  CopyEnd to;
+  uint64_t width = 0, height = 1, depth = 1;  // width in bytes
+  uint32_t value = 0, element_bytes = 1;      // 1, 2 or 4
+};
+
+class Context {
+ public:
+  virtual ~Context() = default;
+
+  // Makes `memory` (a sealed memfd, or on a CUDA device an exported allocation) visible at `address`; both multiples of
+  // 2 MiB, inside a window that was given at creation. `host`: pinned host memory of the program, visible to kernels
+  // too.
+  virtual Status map(uint64_t address, Bytes size, const Fd& memory, bool host) = 0;
+  // The caller has made sure that nothing in flight uses it.
+  virtual Status unmap(uint64_t address, Bytes size) = 0;
+
+  // Loads a fat binary as nvcc embedded it. Its variables get addresses and their initial values.
+  virtual Result<Module*> load(std::span<const std::byte> fatbin) = 0;
+  virtual Result<Kernel*> kernel(Module&, std::string_view name) = 0;
+  virtual Result<Variable> variable(Module&, std::string_view name) = 0;
+
+  virtual Status create_stream(StreamIndex, bool non_blocking, int priority) = 0;
+  virtual Status destroy_stream(StreamIndex) = 0;
+
+  virtual Status launch(StreamIndex, Kernel&, const LaunchConfig&, Tag) = 0;
+  virtual Status copy(StreamIndex, CopyDirection, const CopyShape&, Tag) = 0;
+  virtual Status fill(StreamIndex, const FillShape&, Tag) = 0;
+  // Completes when everything before it on the stream is done.
+  virtual Status mark(StreamIndex, Tag) = 0;
+  // Later work of the stream starts only after `awaited` (a tag handed over earlier, on any stream) has completed.
+  virtual Status wait(StreamIndex, Tag awaited, Tag) = 0;
+  // Completes when the stream arrives there; later work of the stream starts only after release() of the same tag.
+  virtual Status hold(StreamIndex, Tag) = 0;
+  virtual Status release(Tag) = 0;
+
+  // Moves completions to `out`, in the order in which they happened on each stream; sleeps until there is one, wake()
+  // was called, or `timeout` (forever where negative) passed. Returns how many.
+  virtual size_t completions(std::span<Completion> out, Duration timeout) = 0;
+  virtual void wake() = 0;
+};
+
+// Where device printf goes; called on the context's own threads.
+using PrintSink = std::function<void(std::string_view)>;
+
+struct ContextOptions {
+  DeviceModel model;
+  uint64_t window_base = 0, window_bytes = 0;  // reserved by the caller already, no memory behind it
+  uint32_t host_threads = 1;                   // software: threads that compute blocks
+  PrintSink print;
+};
+
+// A software device is shared by all processes that map the same `board`: a memfd of board_bytes() zero bytes, made by
+// whoever owns the device. It holds the SM slots and copy engines; a holder that dies gives its share back.
+Bytes software_board_bytes(const DeviceModel& model);
+Result<std::unique_ptr<Context>> open_software_context(const ContextOptions& options, const Fd& board);
+
+}  // namespace heddle::device

@@ -1,0 +1,265 @@
+#pragma once
+
+// What crosses heddled's sockets. All are SOCK_SEQPACKET of the Unix domain: one message a packet, descriptors beside
+// it. A message is a MessageHeader and one of the structs below, plain data, sent and received whole (socket.h checks
+// the size against the type before anyone sees the body). Who may send which is said at each.
+
+#include <cstdint>
+
+#include "core/device_model.h"
+#include "protocol/ring.h"
+
+namespace heddle::protocol {
+
+enum class MessageType : uint32_t {
+  // client -> heddled, on the control socket
+  kHello = 1,
+  kOpenDevice,
+  kDeclareModule,
+  kDeclareSegment,
+  kBeginTask,
+  kComputeNeed,
+  kMemoryInfo,
+  // heddled -> client
+  kWelcome = 100,
+  kDeviceOpened,
+  kSegmentAnswer,
+  kMemoryAnswer,
+  kRefused,  // to any request that has an answer
+  // heddled -> worker, on the worker's socket
+  kStartWorker = 200,
+  kBindSession,
+  kModule,
+  kMapSegment,
+  kDeviceFault,
+  kQuit,
+  // worker -> heddled
+  kWorkerReady = 300,
+  kSegmentFreed,
+  kTaskEnded,
+  kWorkerFault,
+  kUsage,
+  // heddle (the command) <-> heddled: JSON
+  kCommand = 400,
+  kReply,
+  // heddled <-> vault
+  kDeposit = 500,
+  kWithdraw,
+  kRestored,
+  kAllRestored,
+  kShutdown,
+};
+
+struct MessageHeader {
+  MessageType type;
+  uint32_t bytes;  // of the whole message
+};
+
+// First message of a client. `resume_session` and `resume_secret` are 0 but after heddled was restarted.
+struct Hello {
+  static constexpr MessageType kType = MessageType::kHello;
+  uint32_t magic = kRingMagic, version = kProtocolVersion;
+  uint64_t job = 0, job_secret = 0;  // from HEDDLE_JOB; 0: the session is a job of its own
+  uint64_t resume_session = 0, resume_secret = 0;
+  char program[64] = {};
+};
+
+inline constexpr uint32_t kMaxDevices = 16;  // virtual devices that one session sees
+inline constexpr uint32_t kMaxWindows = 4;
+
+// A range of addresses that a session's buffers live in: device part first, host part (pinned memory) behind it.
+struct Window {
+  uint64_t base = 0, device_bytes = 0, host_bytes = 0;
+  bool holds(uint64_t address) const { return address - base < device_bytes + host_bytes; }
+  bool holds_on_host(uint64_t address) const { return address - base - device_bytes < host_bytes; }
+};
+
+struct Welcome {
+  static constexpr MessageType kType = MessageType::kWelcome;
+  uint32_t version = kProtocolVersion;
+  uint32_t binds_at_malloc = 0;  // the placement policy is memory-oblivious (cg): cudaMalloc asks and gets the answer
+  uint64_t session = 0, secret = 0;
+  uint64_t budget_bytes = 0;  // live device memory that the session may hold on one virtual device
+  uint32_t device_count = 0, window_count = 0;
+  Window windows[kMaxWindows];  // in order of preference; the client takes the first that it can reserve
+  DeviceModel devices[kMaxDevices];
+};
+
+// Asks for the ring of one virtual device. The first such request fixes the session's window.
+struct OpenDevice {
+  static constexpr MessageType kType = MessageType::kOpenDevice;
+  uint32_t virtual_device = 0, reserved = 0;
+  Window window;
+};
+// Descriptor: the ring's memory.
+struct DeviceOpened {
+  static constexpr MessageType kType = MessageType::kDeviceOpened;
+  uint32_t virtual_device = 0, reserved = 0;
+  uint64_t ring_bytes = 0;
+};
+
+// One program module joins the session's journal; every worker of the session gets it. Descriptor: a sealed memfd with
+// one fat binary as nvcc embedded it. Ids count from 1, without gaps. heddled -> worker: the same struct as kModule.
+struct DeclareModule {
+  static constexpr MessageType kType = MessageType::kDeclareModule;
+  uint32_t module = 0, reserved = 0;
+  uint64_t bytes = 0;
+};
+struct Module : DeclareModule {
+  static constexpr MessageType kType = MessageType::kModule;
+};
+
+enum class SegmentKind : uint32_t { kDevice = 1, kHost = 2 };
+
+// One piece of memory at a fixed address of the window. Numbers count from 1 over all virtual devices of the session.
+// Of a device segment nothing comes back unless `answer` is set; before kBeginTask it joins the task's needs, after it
+// it is an extension. A host segment (pinned memory) is always answered, with its descriptor.
+struct DeclareSegment {
+  static constexpr MessageType kType = MessageType::kDeclareSegment;
+  uint64_t number = 0, address = 0, bytes = 0;
+  SegmentKind kind = SegmentKind::kDevice;
+  uint32_t virtual_device = 0, answer = 0, release = 0;  // release: gives a host segment back instead
+};
+struct SegmentAnswer {
+  static constexpr MessageType kType = MessageType::kSegmentAnswer;
+  uint64_t number = 0;
+  uint32_t cuda_error = 0, reserved = 0;
+  char text[256] = {};
+};
+
+struct ComputeNeed {
+  static constexpr MessageType kType = MessageType::kComputeNeed;
+  uint32_t virtual_device = 0, threads_per_block = 0;
+  uint64_t blocks = 0;
+  uint32_t registers_per_thread = 0, shared_bytes_per_block = 0;
+};
+
+// The segments declared since the last task ended, and `need`, are to be placed. `serial` counts the tasks of this
+// virtual device from 1. No answer: RingHeader::binding and task_serial tell.
+struct BeginTask {
+  static constexpr MessageType kType = MessageType::kBeginTask;
+  uint64_t serial = 0;
+  ComputeNeed need;
+};
+
+struct MemoryInfo {
+  static constexpr MessageType kType = MessageType::kMemoryInfo;
+  uint32_t virtual_device = 0, reserved = 0;
+};
+struct MemoryAnswer {
+  static constexpr MessageType kType = MessageType::kMemoryAnswer;
+  uint64_t budget_bytes = 0, live_bytes = 0;
+};
+
+struct Refused {
+  static constexpr MessageType kType = MessageType::kRefused;
+  uint32_t cuda_error = 0, reserved = 0;
+  char text[512] = {};
+};
+
+// heddled -> worker, first message. Descriptor: the software device's shared board (none for a CUDA device).
+struct StartWorker {
+  static constexpr MessageType kType = MessageType::kStartWorker;
+  uint32_t version = kProtocolVersion, device = 0;
+  uint64_t worker = 0, secret = 0;  // to reconnect with
+  DeviceModel model;
+  uint32_t host_threads = 1;  // for a software device: threads that may compute blocks
+  uint32_t window_count = 0;
+  Window windows[kMaxWindows];  // the worker reserves the first that it can, ahead of any session
+};
+// worker -> heddled: warm. After a restart of heddled also what it serves, and what it has mapped.
+struct WorkerReady {
+  static constexpr MessageType kType = MessageType::kWorkerReady;
+  uint32_t version = kProtocolVersion, device = 0;
+  uint64_t worker = 0, secret = 0;
+  Window window;
+  uint64_t session = 0, task_serial = 0;  // 0: warm, unbound
+  uint32_t virtual_device = 0, reserved = 0;
+};
+// Descriptors: the ring of `virtual_device`. Modules and segments follow, each as a message of its own; `run` comes
+// with the last one of a grant.
+struct BindSession {
+  static constexpr MessageType kType = MessageType::kBindSession;
+  uint64_t session = 0, ring_bytes = 0, task_serial = 0;
+  Window window;
+  uint32_t virtual_device = 0, reserved = 0;
+};
+// Descriptor: the memory.
+struct MapSegment {
+  static constexpr MessageType kType = MessageType::kMapSegment;
+  uint64_t number = 0, address = 0, bytes = 0;
+  SegmentKind kind = SegmentKind::kDevice;
+  uint32_t release = 0;  // unmap it instead (a host segment that the program gave back)
+};
+// A neighbour's fault took the device's other clients with it: the worker fails its session with `cuda_error`.
+struct DeviceFault {
+  static constexpr MessageType kType = MessageType::kDeviceFault;
+  uint32_t cuda_error = 0, reserved = 0;
+  char text[256] = {};
+};
+struct Quit {
+  static constexpr MessageType kType = MessageType::kQuit;
+  uint64_t reserved = 0;
+};
+
+struct SegmentFreed {
+  static constexpr MessageType kType = MessageType::kSegmentFreed;
+  uint64_t number = 0;
+};
+struct TaskEnded {
+  static constexpr MessageType kType = MessageType::kTaskEnded;
+  uint64_t serial = 0;
+};
+// The session's device work failed: `cuda_error` is in the ring's header already.
+struct WorkerFault {
+  static constexpr MessageType kType = MessageType::kWorkerFault;
+  uint32_t cuda_error = 0, reserved = 0;
+  char text[512] = {};
+};
+// Totals since the worker was bound; sent at the end of a task and now and then before.
+struct Usage {
+  static constexpr MessageType kType = MessageType::kUsage;
+  uint64_t launches = 0, kernel_ns = 0;  // sum of each launch's time on the device, first block to last
+  uint64_t copies = 0, copied_bytes = 0, copy_ns = 0;
+  uint64_t overrun_ns = 0;  // by how much the host was late against the model
+};
+
+// JSON text, as long as the packet allows; longer replies travel in a memfd beside an empty text.
+inline constexpr uint32_t kMaxJsonBytes = 16 * 1024;
+struct Command {
+  static constexpr MessageType kType = MessageType::kCommand;
+  uint32_t version = kProtocolVersion, length = 0;
+  char text[kMaxJsonBytes] = {};
+};
+struct Reply {
+  static constexpr MessageType kType = MessageType::kReply;
+  uint32_t version = kProtocolVersion, length = 0;  // length of the text, in `text` or in the memfd
+  char text[kMaxJsonBytes] = {};
+};
+
+// The vault keeps (key, note, descriptor); it understands none of them.
+inline constexpr uint32_t kMaxNoteBytes = 512;
+struct Deposit {
+  static constexpr MessageType kType = MessageType::kDeposit;
+  uint64_t kind = 0, key = 0;
+  uint32_t note_bytes = 0, reserved = 0;
+  char note[kMaxNoteBytes] = {};
+};
+struct Restored : Deposit {
+  static constexpr MessageType kType = MessageType::kRestored;
+};
+struct Withdraw {
+  static constexpr MessageType kType = MessageType::kWithdraw;
+  uint64_t kind = 0, key = 0;
+};
+struct AllRestored {
+  static constexpr MessageType kType = MessageType::kAllRestored;
+  uint64_t count = 0;
+};
+// heddled ends on purpose: the vault ends too instead of starting another.
+struct Shutdown {
+  static constexpr MessageType kType = MessageType::kShutdown;
+  uint64_t reserved = 0;
+};
+
+}  // namespace heddle::protocol

@@ -1,0 +1,172 @@
+#pragma once
+
+// The op ring: the log through which one session's work reaches one worker.
+//
+// One memfd for each (session, virtual device), made and sealed by heddled, mapped by the client, by heddled (the
+// header alone matters to it) and by whichever worker serves the session now. Layout, in this order:
+//   RingHeader | stream table | event table | print area | record area | bulk area
+//
+// The client appends records; sequence numbers count them from 1 and never restart, so the log outlives workers. The
+// worker publishes three watermarks: issued (handed to the device), completed (done, together with everything before),
+// committed (never to be run again). Record space and bulk payloads may be used again once committed has passed them.
+// With durability off committed follows completed.
+//
+// Thread safety: one producer (the client serialises its threads), one consumer. Fields are written by one side only,
+// named at each. A consumer trusts nothing here: it copies a record out before it looks at it, and checks every length,
+// offset and id, because a tenant can write to all of this memory at any time.
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/units.h"
+
+namespace heddle::protocol {
+
+inline constexpr uint32_t kRingMagic = 0x52444c48;  // "HLDR"
+inline constexpr uint32_t kProtocolVersion = 1;
+
+inline constexpr uint32_t kMaxStreams = 1024;  // stream 0 is the legacy default stream
+inline constexpr uint32_t kMaxEvents = 8192;
+inline constexpr uint64_t kPrintBytes = kMiB;           // CUDA's default size of the device printf buffer
+inline constexpr uint32_t kRecordAlign = 64;            // at least a header, so that a pad always has one
+inline constexpr uint32_t kMaxRecordBytes = 36 * 1024;  // 32,764 bytes of kernel parameters at most, and the header
+
+// What heddled says of the (session, virtual device).
+enum class Binding : uint32_t {
+  kUnbound = 0,  // no task: records wait
+  kWaiting,      // a task was announced and waits for a device
+  kBound,        // a worker serves the ring
+  kFailed,       // no worker will serve it any more; `error` says why
+};
+
+// One futex word with a count of those that sleep on it, so that nobody pays for waking no one.
+struct alignas(64) Bell {
+  std::atomic<uint32_t> word;
+  std::atomic<uint32_t> sleepers;
+};
+
+struct RingHeader {
+  // Written once by heddled before anybody else sees the memory.
+  uint32_t magic, version;
+  uint64_t total_bytes;
+  uint64_t stream_table, event_table, print_area, record_area, bulk_area;  // offsets from the start
+  uint64_t record_bytes, bulk_bytes;                                       // sizes, powers of two
+
+  // Written by the client. Positions count bytes since the ring was made; modulo the area's size they are offsets.
+  alignas(64) std::atomic<uint64_t> record_tail;  // end of the last complete record
+  std::atomic<uint64_t> last_sequence;            // of that record
+  std::atomic<uint64_t> print_head;               // print bytes taken
+  std::atomic<uint64_t> host_calls_done;          // unused by the worker: streams carry their own
+
+  // Written by the worker. A new worker starts at record_head, whose record has the sequence committed + 1.
+  alignas(64) std::atomic<uint64_t> issued, completed, committed;
+  std::atomic<uint64_t> record_head;  // records before this position are committed: their space is free
+  std::atomic<uint64_t> print_tail;   // print bytes written
+  std::atomic<uint64_t> print_lost;   // print bytes that found no room
+  std::atomic<uint32_t> fault;        // a CUDA error code, sticky for the session; 0: none
+  char fault_text[512];               // valid once `fault` is set
+
+  // Written by heddled.
+  alignas(64) std::atomic<uint32_t> binding;  // enum Binding
+  std::atomic<uint32_t> device;               // index in the pool while bound
+  std::atomic<uint64_t> generation;           // counts workers that served the ring
+  std::atomic<uint64_t> task_serial;          // the client's serial of the task that was granted last
+  std::atomic<uint32_t> error;                // a CUDA error code; 0: none
+  char error_text[512];                       // valid once `error` is set
+
+  Bell to_worker;  // rung by the client
+  Bell to_client;  // rung by the worker and by heddled
+};
+
+// A stream's live handle: part of the session's journal, since a new worker reads it again.
+struct alignas(64) StreamSlot {
+  std::atomic<uint32_t> flags;         // client: kStreamLive | kStreamNonBlocking
+  std::atomic<int32_t> priority;       // client
+  std::atomic<uint64_t> completed;     // worker: sequence of the last record of this stream that is done
+  std::atomic<uint64_t> host_reached;  // worker: the stream stands at this kHostCall record
+  std::atomic<uint64_t> host_done;     // client: that call has returned
+};
+inline constexpr uint32_t kStreamLive = 1, kStreamNonBlocking = 2;
+
+// An event: the last kEventRecord that has been reached, and when.
+struct EventSlot {
+  std::atomic<uint64_t> completed;  // worker: sequence of that record
+  std::atomic<uint64_t> time_ns;    // worker: CLOCK_MONOTONIC at which it was reached; written before `completed`
+};
+
+static_assert(std::atomic<uint64_t>::is_always_lock_free);
+
+enum class RecordType : uint32_t {
+  kPad = 1,         // skip to the start of the area
+  kNeed,            // wait until segment `a` is mapped here
+  kLaunch,          // struct LaunchRecord
+  kCopy,            // struct CopyRecord
+  kFill,            // struct FillRecord
+  kEventRecord,     // event slot `a`
+  kEventWait,       // until sequence `b` of the ring is done (an event of this ring)
+  kHostCall,        // the stream stops until the client says that the call has returned
+  kMarker,          // nothing; completes in stream order
+  kSymbol,          // struct SymbolRecord: a module variable's address and size
+  kFree,            // segment `a`: once everything before is done on all streams it is unmapped and given back
+  kTaskEnd,         // task serial `a`: once everything before is done on all streams the worker is done
+  kPrefetchModule,  // module `a` is loaded now, so that a fault in it shows here
+};
+
+// Every record starts with this and has a multiple of kRecordAlign bytes.
+struct RecordHeader {
+  RecordType type;
+  uint32_t bytes;  // of the whole record
+  uint64_t sequence;
+  uint32_t stream;  // index in the stream table
+  uint32_t flags;
+  uint64_t a, b;      // as the type says
+  uint64_t bulk_end;  // bulk position up to which this record's payload goes; 0: none. Nondecreasing over records.
+};
+static_assert(sizeof(RecordHeader) <= kRecordAlign);
+
+// A kernel launch. Parameter bytes follow, laid out as the kernel's parameter list says (src/image).
+struct LaunchRecord {
+  RecordHeader header;
+  uint32_t module, kernel;  // journal id of the module; index among its kernels as image::describe orders them
+  uint32_t grid[3], block[3];
+  uint32_t dynamic_shared_bytes;
+  uint32_t parameter_bytes;
+  uint32_t cooperative;
+  uint32_t reserved;
+};
+
+// Where one end of a copy is.
+enum class Place : uint32_t {
+  kWindow = 1,  // address in the session's window, device or host part
+  kBulk = 2,    // position in the bulk area (bytes since the ring was made); rows lie dense there
+  kSymbol = 3,  // offset into variable `index` of module `module`
+};
+struct CopyEnd {
+  Place place;
+  uint32_t module, index, reserved;
+  uint64_t address;       // address, position or offset
+  uint64_t pitch, slice;  // bytes from row to row, and from slice to slice; kBulk: ignored
+};
+struct CopyRecord {
+  RecordHeader header;
+  CopyEnd to, from;
+  uint64_t width, height, depth;  // bytes a row, rows a slice, slices
+};
+
+// cudaMemset*: `height` rows of `width` bytes, `pitch` apart, in elements of 1, 2 or 4 bytes.
+struct FillRecord {
+  RecordHeader header;
+  CopyEnd to;
+  uint64_t width, height, depth;
+  uint32_t value, element_bytes;
+  uint64_t reserved;
+};
+
+// Writes {address, size} of variable `index` of module `module`, two uint64_t, to bulk position `position`.
+struct SymbolRecord {
+  RecordHeader header;
+  uint32_t module, index;
+  uint64_t position;
+};
+
+}  // namespace heddle::protocol
