@@ -14,6 +14,10 @@ if(HEDDLE_SANITIZE)
   target_link_options(heddle_options INTERFACE -fsanitize=${HEDDLE_SANITIZE})
 endif()
 
+if(HEDDLE_FUZZ)
+  target_compile_options(heddle_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
 # heddle_room(NAME SOURCES a.cc ... USES other rooms and libraries ...)
 # A room is one static library. It sees only the rooms it names, so that an arrow that DESIGN does not draw fails to link.
 function(heddle_room name)
@@ -45,4 +49,20 @@ function(heddle_bench name)
   find_package(benchmark REQUIRED)
   add_executable(${name} ${BENCH_SOURCES})
   target_link_libraries(${name} PRIVATE ${BENCH_USES} benchmark::benchmark benchmark::benchmark_main)
+endfunction()
+
+# heddle_fuzz(NAME SOURCES a_fuzz.cc ... USES rooms ...): one libFuzzer program, with -DHEDDLE_FUZZ=ON and clang.
+# Its corpus lies beside it in corpus/NAME/.
+function(heddle_fuzz name)
+  if(NOT HEDDLE_FUZZ)
+    return()
+  endif()
+  cmake_parse_arguments(FUZZ "" "" "SOURCES;USES" ${ARGN})
+  add_executable(${name} ${FUZZ_SOURCES})
+  target_link_libraries(${name} PRIVATE ${FUZZ_USES})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  if(NOT TARGET fuzzers)
+    add_custom_target(fuzzers)
+  endif()
+  add_dependencies(fuzzers ${name})
 endfunction()

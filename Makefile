@@ -1,0 +1,84 @@
+# A thin face over the CMake presets. `make help` lists what there is.
+
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+DEV := build/dev
+CMAKE_BUILD := cmake --build
+
+.PHONY: help demo check build deps deps-check format format-check tidy asan tsan bench bench-short fuzz install uninstall clean
+
+help:
+	@echo 'make demo       install what is missing, build, run the paper'"'"'s experiment in small'
+	@echo 'make check      install what is missing, build, run every check'
+	@echo 'make build      build only'
+	@echo 'make install    into PREFIX ($(PREFIX)); make uninstall takes it out again'
+	@echo 'make bench      all benchmarks, ratios in one run'
+	@echo 'make format     format the sources; make tidy runs clang-tidy'
+	@echo 'make fuzz       each fuzzer for FUZZ_SECONDS (default 60)'
+
+demo: deps build
+	@scripts/need-cuda.sh
+	@scripts/demo.sh $(DEV)
+
+# Everything that CI runs; the whole test suite comes last, so that its closing line is the last word.
+check: deps-check format-check build tidy asan tsan fuzz-short bench-short
+	ctest --preset dev -j$(JOBS)
+
+deps:
+	@scripts/install-deps.sh build
+
+deps-check:
+	@scripts/install-deps.sh check
+
+build: $(DEV)/build.ninja
+	$(CMAKE_BUILD) --preset dev -j$(JOBS)
+
+$(DEV)/build.ninja:
+	cmake --preset dev
+
+format:
+	@scripts/format.sh fix
+
+format-check:
+	@scripts/format.sh check
+
+tidy: $(DEV)/build.ninja
+	@scripts/tidy.sh $(DEV) $(JOBS)
+
+# AddressSanitizer and UndefinedBehaviorSanitizer over everything.
+asan:
+	cmake --preset asan
+	$(CMAKE_BUILD) --preset asan -j$(JOBS)
+	ctest --preset asan -j$(JOBS)
+
+# ThreadSanitizer over the rooms where threads and processes meet.
+tsan:
+	cmake --preset tsan
+	$(CMAKE_BUILD) --preset tsan -j$(JOBS)
+	ctest --preset tsan -j$(JOBS)
+
+bench: build
+	@scripts/bench.sh $(DEV) full
+
+bench-short: build
+	@scripts/bench.sh $(DEV) short
+
+FUZZ_SECONDS ?= 60
+fuzz:
+	@scripts/fuzz.sh $(FUZZ_SECONDS)
+
+.PHONY: fuzz-short
+fuzz-short:
+	@scripts/fuzz.sh 5
+
+install: build
+	cmake --install $(DEV) --prefix $(PREFIX)
+
+# CMake keeps the list of what it installed.
+uninstall:
+	@test -f $(DEV)/install_manifest.txt || { echo 'nothing was installed from $(DEV)'; exit 1; }
+	xargs -d '\n' rm -fv < $(DEV)/install_manifest.txt
+	-rmdir $(PREFIX)/lib/heddle $(PREFIX)/libexec/heddle $(PREFIX)/share/heddle $(PREFIX)/share/doc/heddle 2>/dev/null
+
+clean:
+	rm -rf build

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/units.h"
+
+namespace heddle::cli {
+
+// One program of a batch. Jobs stand in the queue in the order of the file.
+struct BatchJob {
+  std::string name;                  // unique in the batch
+  std::vector<std::string> command;  // a path with a slash is relative to the jobs file
+  std::string kind;                  // a free label ("large"), for reports
+  Bytes memory;                      // budget; 0: the largest device
+};
+
+// Reads
+//   [[job]]
+//   name = "srad-1"             # default: the program's name and the job's place in the queue
+//   command = ["./srad_v2", "--size", "1024"]
+//   kind = "large"
+//   mem = "256M"
+//   count = 2                   # so many jobs of this kind, default 1
+// Errors name file, line and key.
+Result<std::vector<BatchJob>> read_jobs_file(const std::string& path);
+
+}  // namespace heddle::cli

@@ -1,0 +1,54 @@
+#include "cli/batch/jobs_file.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+namespace heddle::cli {
+namespace {
+
+struct JobsFile : testing::Test {
+  Result<std::vector<BatchJob>> read(const std::string& text) {
+    std::ofstream(path) << text;
+    return read_jobs_file(path);
+  }
+  void TearDown() override { ::unlink(path.c_str()); }
+  std::string path = testing::TempDir() + "jobs-" + std::to_string(::getpid()) + ".toml";
+};
+
+TEST_F(JobsFile, CountMakesThatManyJobsWithNamesOfTheirOwn) {
+  auto jobs =
+      read("[[job]]\ncommand = ['./a', '-n', '3']\ncount = 2\nmem = '1G'\n[[job]]\nname = 'last'\ncommand = 'b x y'\n");
+  ASSERT_TRUE(jobs) << jobs.error().text;
+  ASSERT_EQ(jobs->size(), 3u);
+  EXPECT_EQ((*jobs)[0].name, "a-1");
+  EXPECT_EQ((*jobs)[1].name, "a-2");
+  EXPECT_EQ((*jobs)[0].memory.value, kGiB);
+  EXPECT_EQ((*jobs)[0].command[0], testing::TempDir() + "a");
+  EXPECT_EQ((*jobs)[2].command, (std::vector<std::string>{"b", "x", "y"}));
+}
+
+TEST_F(JobsFile, ErrorsNameFileLineAndKey) {
+  struct Case {
+    const char *text, *line, *key;
+  };
+  for (const Case& wrong :
+       {Case{"[[job]]\ncommand = 'a'\nmemory = 3\n", ":3:", "memory"},
+        Case{"[[job]]\ncommand = 'a'\nmem = 'x'\n", ":3:", "'x'"}, Case{"[[job]]\n\nname = 'a'\n", ":1:", "command"},
+        Case{"[[job]]\ncommand = [1]\n", ":2:", "command"}, Case{"[[job]]\ncommand = 'a'\ncount = 0\n", ":3:", "count"},
+        Case{"[[job]\n", ":1:", ""},
+        Case{"[[job]]\nname='n'\ncommand='a'\n[[job]]\nname='n'\ncommand='a'\n", "", "'n'"}, Case{"", "", "job"}}) {
+    auto jobs = read(wrong.text);
+    ASSERT_FALSE(jobs) << wrong.text;
+    EXPECT_NE(jobs.error().text.find(path + wrong.line), std::string::npos) << jobs.error().text;
+    EXPECT_NE(jobs.error().text.find(wrong.key), std::string::npos) << jobs.error().text;
+  }
+}
+
+TEST_F(JobsFile, AFileThatIsNotThereIsAnError) {
+  EXPECT_FALSE(read_jobs_file("/nonexistent/jobs.toml"));
+}
+
+}  // namespace
+}  // namespace heddle::cli

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "cli/json.h"
+#include "protocol/socket.h"
+
+namespace heddle::cli {
+
+// A connection of the command to heddled: JSON requests, JSON answers.
+class DaemonLink {
+ public:
+  // To the heddled that listens at `socket_path`.
+  static Result<DaemonLink> connect(const std::string& socket_path);
+
+  // Sends {"command": ...} and waits for the answer. An answer {"error": text} becomes an Error.
+  Result<Json> request(const Json& command);
+
+  // What heddled sent by itself (an event); nullopt when there is nothing.
+  Result<std::optional<Json>> take_event();
+  int descriptor() const { return socket_.get(); }
+
+ private:
+  explicit DaemonLink(protocol::Socket socket) : socket_(std::move(socket)) {}
+  protocol::Socket socket_;
+};
+
+// The directory of the running executable, where heddle's other programs are looked for first.
+std::string executable_directory();
+// The first of `<bin>/NAME` and `<bin>/../libexec/heddle/NAME` that exists.
+Result<std::string> find_program(const std::string& name);
+// The directory with the runtime libraries that tenants load: <bin>/../lib/heddle.
+Result<std::string> library_directory();
+
+struct DaemonStart {
+  std::string config;  // path; empty: the default configuration
+  std::string policy;  // empty: as configured
+};
+// Starts heddled (by way of its vault) for this user in the background and waits until it answers at `socket_path`.
+Status start_daemon(const std::string& socket_path, const DaemonStart& how);
+// Connects, starting a daemon first where none listens; says so on stderr.
+Result<DaemonLink> connect_or_start();
+
+}  // namespace heddle::cli

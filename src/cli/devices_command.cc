@@ -1,0 +1,39 @@
+// heddle devices: the pool, and how much of each device is promised.
+
+#include "cli/commands.h"
+#include "cli/daemon_link.h"
+#include "cli/output.h"
+
+namespace heddle::cli {
+namespace {
+
+int devices(bool as_json) {
+  auto link = connect_or_start();
+  if (!link) return report(link.error());
+  auto answer = link->request({{"command", "devices"}});
+  if (!answer) return report(answer.error());
+  if (as_json) {
+    print_json(*answer);
+    return kSuccess;
+  }
+  Table table({"DEVICE", "NAME", "KIND", "SMS", "MEMORY", "USED", "WARPS", "TASKS", "WARM", "SLOWDOWN", "STATE"});
+  for (const Json& device : answer->value("devices", Json::array())) {
+    table.add({string_of(device, "device"), string_of(device, "name"), string_of(device, "kind"),
+               string_of(device, "sms"), bytes_of(device, "memory"), bytes_of(device, "used"),
+               string_of(device, "warps"), string_of(device, "tasks"), string_of(device, "warm_workers"),
+               string_of(device, "slowdown", "1"), string_of(device, "state", "ok")});
+  }
+  print(table.text());
+  return kSuccess;
+}
+
+}  // namespace
+
+void add_devices_command(CLI::App& app, Action& chosen) {
+  auto as_json = std::make_shared<bool>(false);
+  CLI::App* command = app.add_subcommand("devices", "Show the devices of the pool");
+  command->add_flag("--json", *as_json, "As JSON");
+  command->callback([as_json, &chosen] { chosen = [as_json] { return devices(*as_json); }; });
+}
+
+}  // namespace heddle::cli

@@ -1,0 +1,11 @@
+#include "cli/json.h"
+
+namespace heddle::cli {
+
+Result<Json> parse_json(const std::string& text) {
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) return fail(ErrorCode::kProtocol, "not JSON: '%.60s'", text.c_str());
+  return json;
+}
+
+}  // namespace heddle::cli

@@ -1,0 +1,155 @@
+// heddle run: one program, as if heddle were not there: stdin, terminal, signals and exit status pass through.
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/tenant.h"
+#include "core/clock.h"
+
+namespace heddle::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> command;
+  std::string memory, wait_timeout, name;
+};
+
+constexpr Duration kTick = std::chrono::seconds(1);  // how often a running job's waiting is looked at
+
+pid_t signalled_child = 0;
+
+void pass_on(int signal) {
+  if (signalled_child > 0) ::kill(signalled_child, signal);
+}
+
+// The terminal sends Ctrl-C to the whole foreground group, the child included, so heddle only has to survive it. What
+// is sent to heddle's pid alone goes on to the child.
+void arrange_signals(pid_t child) {
+  signalled_child = child;
+  for (int signal : {SIGINT, SIGQUIT}) ::signal(signal, SIG_IGN);
+  for (int signal : {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) ::signal(signal, pass_on);
+}
+
+// Ends as the child did: with its status, or by its signal.
+int end_like(int status) {
+  if (WIFEXITED(status)) return WEXITSTATUS(status);
+  const int signal = WTERMSIG(status);
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+  return 128 + signal;
+}
+
+// Looks at a running job once a tick: says on stderr what it waits for, and since when.
+class WaitWatch {
+ public:
+  WaitWatch(DaemonLink& link, Job job, Duration limit) : link_(link), job_(job), limit_(limit) {}
+
+  // True when the job has waited for longer than it may.
+  bool too_long() {
+    auto answer = link_.request({{"command", "job"}, {"job", job_.id}});
+    if (!answer) return false;  // a daemon that restarts: the program itself knows what to do
+    const Json& state = *answer;
+    const Duration waited(static_cast<int64_t>(number_of(state, "waiting_ns")));
+    if (waited < kTick) {
+      said_.clear();
+      return false;
+    }
+    const std::string reason = string_of(state, "waiting_for", "a device");
+    if (reason != said_) std::fprintf(stderr, "heddle: waiting for %s\n", reason.c_str());
+    said_ = reason;
+    return limit_.count() > 0 && waited > limit_;
+  }
+
+ private:
+  DaemonLink& link_;
+  Job job_;
+  Duration limit_;
+  std::string said_;
+};
+
+int wait_for(pid_t child, DaemonLink& anchor, DaemonLink& queries, Job job, Duration limit) {
+  const Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+  WaitWatch watch(queries, job, limit);
+  bool timed_out = false, cancelled = false, anchored = true;
+  for (;;) {
+    pollfd ready[2] = {{pidfd.get(), POLLIN, 0}, {anchored ? anchor.descriptor() : -1, POLLIN, 0}};
+    ::poll(ready, 2, static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(kTick).count()));
+    int status;
+    if (::waitpid(child, &status, WNOHANG) == child) {
+      if (timed_out) return kWaitTimeout;
+      return end_like(status);
+    }
+    if (ready[1].revents) {
+      auto event = anchor.take_event();
+      if (!event) anchored = false;  // heddled was restarted; the job goes on
+      if (event && *event && string_of(**event, "event") == "cancelled" && !cancelled) {
+        cancelled = true;
+        std::fprintf(stderr, "heddle: the job was cancelled\n");
+        ::kill(child, SIGTERM);
+      }
+    }
+    if (!timed_out && watch.too_long()) {
+      timed_out = true;
+      std::fprintf(stderr, "heddle: waited for longer than --wait-timeout allows; ending the program\n");
+      ::kill(child, SIGTERM);
+    }
+  }
+}
+
+int run(const Options& options) {
+  Bytes memory;
+  Duration limit{};
+  if (!options.memory.empty()) {
+    auto parsed = parse_bytes(options.memory);
+    if (!parsed) return report(parsed.error());
+    memory = *parsed;
+  }
+  if (!options.wait_timeout.empty()) {
+    auto parsed = parse_duration(options.wait_timeout);
+    if (!parsed) return report(parsed.error());
+    limit = *parsed;
+  }
+  auto anchor = connect_or_start();
+  if (!anchor) return report(anchor.error());
+  auto queries = connect_or_start();
+  if (!queries) return report(queries.error());
+  auto job = open_job(*anchor, {options.name.empty() ? options.command[0] : options.name, memory});
+  if (!job) return report(job.error());
+
+  TenantOptions tenant;
+  tenant.command = options.command;
+  tenant.job = *job;
+  auto child = start_tenant(tenant);
+  if (!child) {
+    report(child.error());
+    return child.error().code == ErrorCode::kNotFound ? kCannotRun : kNotExecutable;
+  }
+  arrange_signals(*child);
+  return wait_for(*child, *anchor, *queries, *job, limit);
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app, Action& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("run", "Run one CUDA program on the shared devices");
+  command->add_option("--mem", options->memory, "Device memory the job may hold, like 8G (default: one whole device)");
+  command->add_option("--wait-timeout", options->wait_timeout,
+                      "End the program (status 124) when it has waited for a device for so long, like 30s");
+  command->add_option("--name", options->name, "What 'heddle ps' calls the job (default: the program)");
+  command->add_option("command", options->command, "The program and its arguments, after --")->required();
+  command->positionals_at_end();
+  command->footer(
+      "The program needs no change: stdin, terminal, signals and exit status pass through. Without a daemon one is\n"
+      "started. Example: heddle run --mem 2G -- ./vecadd 1000000");
+  command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+}
+
+}  // namespace heddle::cli

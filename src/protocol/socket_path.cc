@@ -1,0 +1,24 @@
+#include "protocol/socket_path.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace heddle::protocol {
+
+std::string user_runtime_directory() {
+  const char* directory = std::getenv("XDG_RUNTIME_DIR");
+  if (directory && *directory) return std::string(directory) + "/heddle";
+  return "/tmp/heddle-" + std::to_string(::getuid());
+}
+
+std::string control_socket_path() {
+  const char* named = std::getenv("HEDDLE_SOCKET");
+  if (named && *named) return named;
+  const std::string own = user_runtime_directory() + "/control";
+  const std::string system = std::string(kSystemRuntimeDirectory) + "/control";
+  if (::access(own.c_str(), F_OK) != 0 && ::access(system.c_str(), F_OK) == 0) return system;
+  return own;
+}
+
+}  // namespace heddle::protocol
