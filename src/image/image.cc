@@ -1,0 +1,109 @@
+#include "image/image.h"
+
+#include <algorithm>
+
+#include "image/no_throw.h"
+
+namespace heddle::image {
+namespace {
+
+bool runs_on(const Image& image, uint32_t arch) {
+  if (image.arch > arch) return false;
+  switch (image.scope) {
+    case ArchScope::kPortable:
+      return true;
+    case ArchScope::kFamily:
+      return image.arch / 10 == arch / 10;
+    case ArchScope::kExact:
+      return image.arch == arch;
+  }
+  return false;
+}
+
+const Image* best_ptx(std::span<const Image> images, uint32_t unit, uint32_t max_arch) {
+  const Image* best = nullptr;
+  for (const Image& image : images) {
+    if (image.unit != unit || image.kind != ImageKind::kPtx || !runs_on(image, max_arch)) continue;
+    if (!best || image.arch > best->arch) best = &image;
+  }
+  return best;
+}
+
+// "sm_75, sm_80", or "" where there is none of that kind.
+std::string archs_of(std::span<const Image> images, ImageKind kind) {
+  std::vector<std::string> names;
+  for (const Image& image : images) {
+    if (image.kind == kind) names.push_back(arch_name(image));
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  return list;
+}
+
+tl::unexpected<Error> no_ptx(std::span<const Image> images, uint32_t max_arch) {
+  // PTX for the oldest architecture in sight would serve this device and every one that the program aimed at.
+  uint32_t oldest = max_arch;
+  for (const Image& image : images) oldest = std::min(oldest, image.arch);
+  const std::string advice = stringf("rebuild with -gencode arch=compute_%u,code=compute_%u", oldest, oldest);
+
+  if (const std::string ptx = archs_of(images, ImageKind::kPtx); !ptx.empty()) {
+    return fail(ErrorCode::kNotFound,
+                "the program lacks PTX for a device that executes up to compute_%u (it has %s): %s", max_arch,
+                ptx.c_str(), advice.c_str());
+  }
+  const std::string cubins = archs_of(images, ImageKind::kCubin);
+  if (cubins.empty())
+    return fail(ErrorCode::kNotFound, "the program carries no PTX and no machine code: %s", advice.c_str());
+  return fail(ErrorCode::kNotFound, "the program carries no PTX (only %s machine code): %s", cubins.c_str(),
+              advice.c_str());
+}
+
+// A unit that holds nothing but a linked cubin is the linker's output over the other units.
+bool is_link_result(std::span<const Image> images, uint32_t unit) {
+  return std::all_of(images.begin(), images.end(), [unit](const Image& image) {
+    return image.unit != unit || (image.kind == ImageKind::kCubin && !image.relocatable);
+  });
+}
+
+}  // namespace
+
+std::string arch_name(const Image& image) {
+  const char* suffix = image.scope == ArchScope::kExact ? "a" : image.scope == ArchScope::kFamily ? "f" : "";
+  return stringf("%s_%u%s", image.kind == ImageKind::kPtx ? "compute" : "sm", image.arch, suffix);
+}
+
+Result<std::vector<const Image*>> choose_ptx_units(std::span<const Image> images, uint32_t max_arch) {
+  return no_throw([&]() -> Result<std::vector<const Image*>> {
+    std::vector<uint32_t> units;
+    for (const Image& image : images) units.push_back(image.unit);
+    std::sort(units.begin(), units.end());
+    units.erase(std::unique(units.begin(), units.end()), units.end());
+
+    std::vector<const Image*> chosen;
+    for (uint32_t unit : units) {
+      if (const Image* ptx = best_ptx(images, unit, max_arch)) {
+        chosen.push_back(ptx);
+      } else if (!is_link_result(images, unit)) {
+        return no_ptx(images, max_arch);
+      }
+    }
+    if (chosen.empty()) return no_ptx(images, max_arch);
+    return chosen;
+  });
+}
+
+Result<const Image*> choose_ptx(std::span<const Image> images, uint32_t max_arch) {
+  auto units = choose_ptx_units(images, max_arch);
+  if (!units) return tl::unexpected(std::move(units).error());
+  if (units->size() > 1) {
+    return no_throw([&]() -> Result<const Image*> {
+      return fail(ErrorCode::kNotSupported,
+                  "the program has %zu separately compiled units (nvcc -rdc=true) and one was expected", units->size());
+    });
+  }
+  return units->front();
+}
+
+}  // namespace heddle::image
