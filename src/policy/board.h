@@ -1,0 +1,54 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "policy/ledger.h"
+#include "policy/placement/placement.h"
+
+namespace heddle::policy {
+
+// The ledger and the policy's own state, moved together: what is, as opposed to what waits. A copy of a board is a
+// place to try out what would be.
+class Board {
+ public:
+  Board(std::unique_ptr<Placement> placement, std::vector<DeviceSpec> devices);
+  Board(const Board& other);
+  Board& operator=(const Board&) = delete;
+
+  const Pool& pool() const { return ledger_.pool(); }
+  const Ledger& ledger() const { return ledger_; }
+  const Placement& placement() const { return *placement_; }
+  bool binds() const { return placement_->scope() == Scope::kSession; }
+
+  void open_session(SessionId session, JobId job);
+  // All that the session held returns; with the job's last session its bindings end too.
+  void close_session(SessionId session);
+  const std::map<SessionId, JobId>& sessions() const { return sessions_; }
+
+  // Whether others may be waiting for something that the session, or its job, has.
+  bool holds(SessionId session) const;
+  bool holds_on(SessionId session, DeviceId device) const;
+
+  bool can_extend(SessionId session, TaskId task, Bytes more) const;
+
+  // Gives the job its place on the device, without a worker yet.
+  void take_place(const Request& request, DeviceId device);
+  void bind(const Request& request, DeviceId device);
+  void begin(const Request& request, DeviceId device);  // binds as well, under a policy that binds
+  void extend(SessionId session, TaskId task, Bytes more) { ledger_.extend(session, task, more); }
+  Bytes shrink(SessionId session, TaskId task, Bytes less) { return ledger_.shrink(session, task, less); }
+  void set_compute(SessionId session, TaskId task, const ComputeNeed& need);
+  void end(SessionId session, TaskId task);
+
+ private:
+  Ledger ledger_;
+  std::unique_ptr<Placement> placement_;
+  std::map<SessionId, JobId> sessions_;
+  std::map<JobId, uint32_t> open_sessions_;
+  std::set<std::pair<JobId, DeviceId>> bindings_;
+};
+
+}  // namespace heddle::policy

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "policy/board.h"
+#include "policy/waiting.h"
+
+namespace heddle::policy {
+
+// A request that waits, with all that is needed to try it out.
+struct Blocked {
+  WaitKey key;
+  WaitKind kind = WaitKind::kTask;
+  Request request;  // without workers and reservation; an extension's memory is what it adds
+};
+
+struct Circle {
+  size_t victim = 0;   // index of the request to refuse
+  std::string reason;  // who holds what and waits for what
+};
+
+// Looks for requests that no event can ever serve, because everybody who could free what they need waits too.
+//
+// Graph reduction, as for resources with several instances: assume that every session without a waiting request runs to
+// its end and returns what it holds; then every session all of whose requests fit by then, and so on. Who is left is
+// stuck. Among those, an edge leads from each session to those that hold something on a device it waits for; a
+// component without an edge to the outside is a circle (a session may be one by itself), and the others only wait
+// behind one. The victim is the youngest stuck request in a circle.
+//
+// Placement itself says what fits, on a copy of the board, so this holds for every policy. Work, for S sessions that
+// hold something and wait: one copy of the board and at most S*S/2 attempts; a further copy for each attempt of a
+// session with several requests.
+std::optional<Circle> find_circle(const Board& board, const std::vector<Blocked>& blocked);
+
+}  // namespace heddle::policy

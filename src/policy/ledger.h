@@ -1,0 +1,72 @@
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "policy/pool.h"
+
+namespace heddle::policy {
+
+// What a running task holds.
+struct Holding {
+  uint32_t virtual_device = 0;
+  DeviceId device;
+  Bytes memory;
+  uint64_t warps = 0;
+};
+
+// Who holds what: memory by task, workers (and so contexts) by session. The pool's totals follow from it at every step.
+//
+// A worker serves one virtual device of one session on one device. It is there, and its context is charged, while a
+// task of that virtual device runs there; a bound one until its session closes.
+class Ledger {
+ public:
+  explicit Ledger(std::vector<DeviceSpec> devices) : pool_(std::move(devices)) {}
+
+  const Pool& pool() const { return pool_; }
+  // Devices where the virtual device has a worker, by id.
+  std::vector<DeviceId> workers(SessionId session, uint32_t virtual_device) const;
+  bool has_workers(SessionId session) const;
+  bool has_worker_on(SessionId session, DeviceId device) const;
+  Bytes held_on(SessionId session, DeviceId device) const;
+  // The task's holding; nullptr where it does not run.
+  const Holding* find(SessionId session, TaskId task) const;
+  std::vector<TaskId> tasks(SessionId session) const;
+
+  // The caller has seen to it that the device has room (Pool::fits); else the process ends.
+  void begin(const Request& request, DeviceId device);
+  void extend(SessionId session, TaskId task, Bytes more);
+  void bind(SessionId session, uint32_t virtual_device, DeviceId device);
+
+  // Takes back `less`, or all that the task has where that is not so much; returns how much it was.
+  Bytes shrink(SessionId session, TaskId task, Bytes less);
+  void set_compute(SessionId session, TaskId task, const ComputeNeed& need);
+  void end(SessionId session, TaskId task);
+  // Ends the session's tasks and its bound workers.
+  void close(SessionId session);
+
+ private:
+  struct HoldingKey {
+    SessionId session;
+    TaskId task;
+    friend auto operator<=>(const HoldingKey&, const HoldingKey&) = default;
+  };
+  struct WorkerKey {
+    SessionId session;
+    uint32_t virtual_device;
+    DeviceId device;
+    friend auto operator<=>(const WorkerKey&, const WorkerKey&) = default;
+  };
+  struct Worker {
+    uint32_t tasks = 0;
+    bool bound = false;
+  };
+  Worker& worker(const WorkerKey& key);
+  void drop_if_unused(const WorkerKey& key);
+
+  Pool pool_;
+  std::map<HoldingKey, Holding> holdings_;
+  std::map<WorkerKey, Worker> workers_;
+};
+
+}  // namespace heddle::policy

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <variant>
+
+#include "policy/pool.h"
+
+namespace heddle::policy {
+
+// Where a request may go now, and why there.
+struct Placed {
+  DeviceId device;
+  std::string reason;
+};
+// Nowhere yet, and what it waits for.
+struct NotNow {
+  std::string reason;
+};
+using Answer = std::variant<Placed, NotNow>;
+
+enum class Scope {
+  kTask,     // each task is placed by itself
+  kSession,  // a job's virtual device is bound at its first use, for as long as the job has a session
+};
+
+// A placement policy: picks a device for a request. place() only answers; what then happens comes back through the
+// events below it, in the same order in every run, so a policy's state is a function of the events. No clock, no I/O.
+class Placement {
+ public:
+  virtual ~Placement() = default;
+  // A copy with the same state: the search for circles tries out what would happen.
+  virtual std::unique_ptr<Placement> clone() const = 0;
+
+  virtual Scope scope() const { return Scope::kTask; }
+  // Such a policy never looks at memory: a request over what is free on its device is refused at once.
+  virtual bool memory_oblivious() const { return false; }
+  // The devices that the policy uses at all for tasks of `model`, by id. A request that none of them could ever hold is
+  // refused.
+  virtual std::span<const DeviceId> candidates(size_t model, const Pool& pool) const { return pool.devices_of(model); }
+
+  // Must not place on `request.closed`, and, unless memory_oblivious, only where pool.fits(request, device). On an idle
+  // pool, a request that a candidate could hold must be placed.
+  virtual Answer place(const Request& request, const Pool& pool) const = 0;
+
+  // Comes once, before anything else.
+  virtual void opened(const Pool&) {}
+  // The virtual device of the request was bound (kSession; said again for each session of the job that uses it);
+  // the job's last session has ended.
+  virtual void bound(const Request&, DeviceId) {}
+  virtual void job_ended(JobId) {}
+  // A task began on a device, changed its compute need, ended.
+  virtual void task_began(TaskId, const ComputeNeed&, DeviceId, const Pool&) {}
+  virtual void compute_changed(TaskId, const ComputeNeed&, const Pool&) {}
+  virtual void task_ended(TaskId) {}
+};
+
+}  // namespace heddle::policy

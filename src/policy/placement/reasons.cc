@@ -1,0 +1,21 @@
+#include "policy/placement/reasons.h"
+
+#include <algorithm>
+
+#include "policy/text.h"
+
+namespace heddle::policy {
+
+std::string why_no_memory(const Request& request, std::span<const DeviceId> candidates, const Pool& pool) {
+  const DeviceId most = *std::max_element(candidates.begin(), candidates.end(),
+                                          [&](DeviceId a, DeviceId b) { return pool.free(a) < pool.free(b); });
+  std::string why = text("needs ", pool.need(request, most), "; most is free on device ", most, ": ", pool.free(most),
+                         " of ", pool.spec(most).memory);
+  const DeviceLoad& there = pool.load(most);
+  if (there.max_workers != 0 && there.workers >= there.max_workers)
+    append(why, ", with all ", there.max_workers, " of its workers taken");
+  if (request.closed) append(why, "; device ", *request.closed, " is reserved for an older request");
+  return why;
+}
+
+}  // namespace heddle::policy

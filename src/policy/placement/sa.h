@@ -1,0 +1,26 @@
+#pragma once
+
+#include "policy/placement/placement.h"
+#include "policy/placement/seats.h"
+
+namespace heddle::policy {
+
+// Single assignment (CASE section IV): a job gets the first device that no other job has, for as long as it has a
+// session; until one is free it waits, in order of arrival. As without heddle, the policy knows nothing of memory: the
+// job has the whole device, and what does not fit beside its own is refused.
+class Sa : public Placement {
+ public:
+  std::unique_ptr<Placement> clone() const override { return std::make_unique<Sa>(*this); }
+  Scope scope() const override { return Scope::kSession; }
+  bool memory_oblivious() const override { return true; }
+  Answer place(const Request& request, const Pool& pool) const override;
+  void bound(const Request& request, DeviceId device) override {
+    seats_.take(request.job, request.virtual_device, device);
+  }
+  void job_ended(JobId job) override { seats_.leave(job); }
+
+ private:
+  Seats seats_;
+};
+
+}  // namespace heddle::policy

@@ -1,0 +1,253 @@
+#include "policy/scheduler.h"
+
+#include <algorithm>
+
+#include "policy/invariant.h"
+#include "policy/text.h"
+
+namespace heddle::policy {
+namespace {
+
+// The largest that a job can hold on one device of the model, beside one context.
+Bytes largest(const Pool& pool, std::span<const DeviceId> devices) {
+  Bytes most;
+  for (const DeviceId device : devices) {
+    const DeviceSpec& spec = pool.spec(device);
+    if (pool.could_hold({}, device)) most = std::max(most, spec.memory - spec.context_memory);
+  }
+  return most;
+}
+
+Error too_large(Bytes asked, Bytes limit, std::string_view where) {
+  return {ErrorCode::kOutOfMemory, text(asked, " asked for, more than ", where, " can ever hold: ", limit)};
+}
+
+}  // namespace
+
+Scheduler::Scheduler(std::unique_ptr<Placement> placement, std::vector<DeviceSpec> devices, Options options)
+    : options_(options), board_(std::move(placement), std::move(devices)), lines_(pool().models()) {
+  require(pool().size() > 0, "a pool has a device");
+}
+
+void Scheduler::session_opened(SessionId session, JobId job, std::string model, Bytes budget, TimePoint now) {
+  seen_ = std::max(seen_, now);
+  if (budget.value == 0) {
+    if (const auto known = pool().find_model(model)) budget = largest(pool(), pool().devices_of(*known));
+  }
+  board_.open_session(session, job);
+  budgets_.open(session, job, budget);
+  sessions_[session] = {job, std::move(model), {}, {}};
+}
+
+void Scheduler::session_closed(SessionId id, TimePoint now) {
+  seen_ = std::max(seen_, now);
+  Session* session = find_session(id);
+  if (!session) return;
+  for (const WaitKey& key : std::vector<WaitKey>(session->waits)) drop_wait(key);
+  for (const TaskId task : session->tasks) tasks_.erase(task);
+  board_.close_session(id);
+  budgets_.close(id);
+  sessions_.erase(id);
+  for (Line& line : lines_) line.retry = true;
+}
+
+void Scheduler::task_arrived(TaskRequest request, TimePoint now) {
+  seen_ = std::max(seen_, now);
+  require(!tasks_.contains(request.id), "a task id is used once");
+  const Decision no{.task = request.id,
+                    .memory = request.memory,
+                    .session = request.session,
+                    .virtual_device = request.virtual_device};
+  Session* session = find_session(request.session);
+  if (!session) return refuse_now(no, {ErrorCode::kNotFound, text("session ", request.session, " is not open")});
+  const auto model = admit(*session, request.model, request.memory);
+  if (!model) return refuse_now(no, model.error());
+  if (const auto claimed = budgets_.claim(request.session, request.memory); !claimed)
+    return refuse_now(no, claimed.error());
+
+  const WaitKey key{now, true, arrivals_++, *model};
+  session->tasks.push_back(request.id);
+  tasks_[request.id] = {request.session, request.virtual_device, *model, request.compute, false, key, {}};
+  enqueue(key, {WaitKind::kTask, request.session, request.id, request.virtual_device, request.memory, {}});
+}
+
+void Scheduler::compute_grew(TaskId id, const ComputeNeed& need, TimePoint now) {
+  seen_ = std::max(seen_, now);
+  const auto it = tasks_.find(id);
+  if (it == tasks_.end()) return;
+  it->second.compute = need;
+  if (it->second.running) board_.set_compute(it->second.session, id, need);
+  returned_on(it->second.model);  // the least loaded device may be another one now
+  circle_possible_ = true;
+}
+
+void Scheduler::extension_requested(TaskId id, Bytes more, TimePoint now) {
+  seen_ = std::max(seen_, now);
+  const auto it = tasks_.find(id);
+  if (it == tasks_.end()) return;
+  Task& task = it->second;
+  const Decision no{.task = id, .memory = more, .session = task.session, .virtual_device = task.virtual_device};
+  const auto devices = board_.placement().candidates(task.model, pool());
+  const Holding* holding = board_.ledger().find(task.session, id);
+  const Bytes limit = holding ? largest(pool(), std::span(&holding->device, 1)) : largest(pool(), devices);
+  const Bytes held = holding ? holding->memory : Bytes{};
+  if (more > limit || held > limit - more) {
+    Error error = too_large(more, limit, holding ? text("device ", holding->device) : std::string("any device"));
+    append(error.text, ", and the task has ", held, " there");
+    return refuse_now(no, std::move(error));
+  }
+  if (const auto claimed = budgets_.claim(task.session, more); !claimed) return refuse_now(no, claimed.error());
+  task.extensions.push_back({more, now, arrivals_++});
+  if (task.running && !task.wait) enqueue_next_extension(id, task);
+}
+
+void Scheduler::memory_freed(TaskId id, Bytes less, TimePoint now) {
+  seen_ = std::max(seen_, now);
+  const auto it = tasks_.find(id);
+  if (it == tasks_.end()) return;
+  Task& task = it->second;
+  if (task.running) {
+    less = board_.shrink(task.session, id, less);
+  } else {
+    Bytes& asked = lines_[task.model].waits.at(*task.wait).memory;
+    less = std::min(less, asked);
+    asked -= less;
+  }
+  budgets_.give_back(task.session, less);
+  returned_on(task.model);
+}
+
+void Scheduler::task_ended(TaskId id, TimePoint now) {
+  seen_ = std::max(seen_, now);
+  const auto it = tasks_.find(id);
+  if (it == tasks_.end()) return;
+  const Task& task = it->second;
+  const size_t model = task.model;
+  if (task.running) {
+    budgets_.give_back(task.session, board_.ledger().find(task.session, id)->memory);
+    board_.end(task.session, id);
+  }
+  if (task.wait) {
+    budgets_.give_back(task.session, lines_[model].waits.at(*task.wait).memory);
+    drop_wait(WaitKey(*task.wait));
+  }
+  forget_task(id);
+  returned_on(model);
+}
+
+void Scheduler::bind_session(SessionId id, uint32_t virtual_device, std::string model, TimePoint now) {
+  seen_ = std::max(seen_, now);
+  const Decision no{.session = id, .virtual_device = virtual_device};
+  Session* session = find_session(id);
+  if (!session) return refuse_now(no, {ErrorCode::kNotFound, text("session ", id, " is not open")});
+  if (!binds())
+    return refuse_now(no, {ErrorCode::kNotSupported, "this placement policy places tasks and binds no sessions"});
+  const auto known = admit(*session, model, {});
+  if (!known) return refuse_now(no, known.error());
+  enqueue({now, true, arrivals_++, *known}, {WaitKind::kBind, id, {}, virtual_device, {}, {}});
+}
+
+Status Scheduler::adopt(const TaskRequest& asked, DeviceId device, TimePoint now) {
+  seen_ = std::max(seen_, now);
+  require(!tasks_.contains(asked.id), "a task id is used once");
+  Session* session = find_session(asked.session);
+  if (!session)
+    return fail(ErrorCode::kNotFound, "session %lu is not open", static_cast<unsigned long>(asked.session.value));
+  if (!pool().has(device))
+    return fail(ErrorCode::kInvalidArgument, "there is no device %lu; the pool has %zu",
+                static_cast<unsigned long>(device.value), pool().size());
+  const size_t model = pool().model_of(device);
+  const auto workers = board_.ledger().workers(asked.session, asked.virtual_device);
+  const Request request{
+      asked.id, asked.session, session->job, asked.virtual_device, model, asked.memory, asked.compute, workers, {}};
+  if (!pool().fits(request, device))
+    return fail(ErrorCode::kOutOfMemory, "task %lu runs on device %lu with %s, where only %s is free",
+                static_cast<unsigned long>(asked.id.value), static_cast<unsigned long>(device.value),
+                to_string(asked.memory).c_str(), to_string(pool().free(device)).c_str());
+  board_.begin(request, device);
+  budgets_.restore(asked.session, asked.memory);
+  session->tasks.push_back(asked.id);
+  tasks_[asked.id] = {asked.session, asked.virtual_device, model, asked.compute, true, {}, {}};
+  circle_possible_ = true;
+  return {};
+}
+
+Status Scheduler::adopt_binding(SessionId id, uint32_t virtual_device, DeviceId device, TimePoint now) {
+  seen_ = std::max(seen_, now);
+  Session* session = find_session(id);
+  if (!session) return fail(ErrorCode::kNotFound, "session %lu is not open", static_cast<unsigned long>(id.value));
+  if (!pool().has(device) || !binds())
+    return fail(ErrorCode::kInvalidArgument, "session %lu cannot be bound to device %lu under this policy and pool",
+                static_cast<unsigned long>(id.value), static_cast<unsigned long>(device.value));
+  const auto workers = board_.ledger().workers(id, virtual_device);
+  const Request request{{}, id, session->job, virtual_device, pool().model_of(device), {}, {}, workers, {}};
+  if (!pool().fits(request, device))
+    return fail(ErrorCode::kOutOfMemory, "device %lu has no room for a context: %s is free",
+                static_cast<unsigned long>(device.value), to_string(pool().free(device)).c_str());
+  board_.bind(request, device);
+  circle_possible_ = true;
+  return {};
+}
+
+Scheduler::Session* Scheduler::find_session(SessionId session) {
+  const auto it = sessions_.find(session);
+  return it == sessions_.end() ? nullptr : &it->second;
+}
+
+// The model's index, where some device of it that the policy uses could ever hold `memory`.
+Result<size_t> Scheduler::admit(const Session& session, const std::string& asked_model, Bytes memory) const {
+  const std::string& name = asked_model.empty() ? session.model : asked_model;
+  const auto model = pool().find_model(name);
+  if (!model) {
+    std::string known;
+    for (size_t i = 0; i < pool().models(); ++i) append(known, i == 0 ? "" : ", ", pool().model_name(i));
+    return tl::unexpected(Error{ErrorCode::kNotFound, text("no device of model '", name, "'; the pool has ", known)});
+  }
+  const auto devices = board_.placement().candidates(*model, pool());
+  if (std::any_of(devices.begin(), devices.end(), [&](DeviceId device) { return pool().could_hold(memory, device); }))
+    return *model;
+  return tl::unexpected(too_large(memory, largest(pool(), devices), text("any device of model ", name)));
+}
+
+void Scheduler::enqueue(const WaitKey& key, Wait wait) {
+  Session& session = sessions_.at(wait.session);
+  session.waits.push_back(key);
+  circle_possible_ = circle_possible_ || board_.holds(wait.session);
+  Line& line = lines_[key.model];
+  line.fresh.push_back(key);
+  line.waits.emplace(key, std::move(wait));
+}
+
+void Scheduler::drop_wait(const WaitKey& key) {
+  Line& line = lines_[key.model];
+  const auto it = line.waits.find(key);
+  std::erase(sessions_.at(it->second.session).waits, key);
+  std::erase(line.fresh, key);
+  line.waits.erase(it);
+  line.retry = true;  // it may have been the oldest, with a reservation
+}
+
+// The extensions that do not stand in the line yet go with it.
+void Scheduler::forget_task(TaskId id) {
+  const auto it = tasks_.find(id);
+  const SessionId session = it->second.session;
+  for (const Extension& extension : it->second.extensions) budgets_.give_back(session, extension.more);
+  std::erase(sessions_.at(session).tasks, id);
+  tasks_.erase(it);
+}
+
+void Scheduler::enqueue_next_extension(TaskId id, Task& task) {
+  if (task.extensions.empty()) return;
+  const Extension next = task.extensions.front();
+  task.extensions.erase(task.extensions.begin());
+  task.wait = WaitKey{next.since, false, next.arrival, task.model};
+  enqueue(*task.wait, {WaitKind::kExtension, task.session, id, task.virtual_device, next.more, {}});
+}
+
+void Scheduler::refuse_now(Decision decision, Error error) {
+  decision.error = error.code;
+  decision.reason = std::move(error.text);
+  decided_.push_back(std::move(decision));
+}
+
+}  // namespace heddle::policy

@@ -1,0 +1,140 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "policy/board.h"
+#include "policy/budgets.h"
+#include "policy/circle.h"
+#include "policy/decision.h"
+#include "policy/views.h"
+#include "policy/waiting.h"
+
+namespace heddle::policy {
+
+struct Options {
+  Duration age_limit = std::chrono::seconds(2);  // from this wait on, the oldest request reserves a device
+};
+
+// Decides which task runs where and when. Events and a clock value in, decisions out; not thread-safe, nothing shared.
+// The same events at the same times give the same decisions.
+//
+// The queue. Requests for devices of one model stand in one line, oldest first, extensions of running tasks before
+// others of the same age. Whoever fits may go (backfill), the older first, until the oldest has waited `age_limit`. It
+// then reserves one device: of those that it could run on, the one that lacks least of its memory, then the one with
+// the fewest warps, then the lowest id, chosen anew at each pass. While it waits, sessions that hold nothing are not
+// placed on the reserved device; they may still go to the others. Sessions that hold something are exempt, because the
+// oldest may be waiting for just what they hold; so nobody ever waits for a session that a reservation keeps back. The
+// oldest itself goes to whichever device has room first.
+//
+// Refused at once: what is more than any device of the model could hold (kOutOfMemory), what is over the job's budget
+// (kLimitExceeded), and under a memory-oblivious policy what is not free (kOutOfMemory). Refused later: the youngest
+// request of a circle (circle.h). Everything else waits until it is granted, cancelled or its session closes.
+//
+// Ids are the caller's: a TaskId or SessionId is used once. Events about tasks and sessions that are gone are ignored,
+// so that a caller need not track what it has in flight.
+class Scheduler {
+ public:
+  // `devices[i].id` is i; at least one device.
+  Scheduler(std::unique_ptr<Placement> placement, std::vector<DeviceSpec> devices, Options options = {});
+
+  // `budget` bounds the live memory of all sessions of the job, its first session's counts; 0: the largest device of
+  // `model` less a context's cost. A job lasts as long as it has a session.
+  void session_opened(SessionId session, JobId job, std::string model, Bytes budget, TimePoint now);
+  // All that it held returns, what it waited for is forgotten, without decisions.
+  void session_closed(SessionId session, TimePoint now);
+
+  void task_arrived(TaskRequest request, TimePoint now);
+  // The task's launches need more than was said: never waits; the device's load changes.
+  void compute_grew(TaskId task, const ComputeNeed& need, TimePoint now);
+  // Extensions of one task are decided one after the other. Those of a task that still waits begin to wait when it
+  // runs; its refusal takes them with it.
+  void extension_requested(TaskId task, Bytes more, TimePoint now);
+  // A waiting task then asks for less. More than the task has counts as all of it.
+  void memory_freed(TaskId task, Bytes less, TimePoint now);
+  // Its memory, context and compute return; a waiting one is cancelled, without a decision.
+  void task_ended(TaskId task, TimePoint now);
+  // For policies that bind (binds()): asks for the virtual device's place before any task. Waits like a task. Decided
+  // at once where it is bound already; refused with kNotSupported under the other policies. `model` as for a task.
+  void bind_session(SessionId session, uint32_t virtual_device, std::string model, TimePoint now);
+
+  // After a restart: what runs already is put back, without a decision. Errors leave the books as they were: unknown
+  // session (kNotFound), no such device (kInvalidArgument), no room for it (kOutOfMemory).
+  Status adopt(const TaskRequest& request, DeviceId device, TimePoint now);
+  Status adopt_binding(SessionId session, uint32_t virtual_device, DeviceId device, TimePoint now);
+
+  // What has been decided since the last call, in order. Call it after each batch of events, and when next_deadline()
+  // has come.
+  std::vector<Decision> decisions(TimePoint now);
+  // When the next request comes of age, if one will.
+  std::optional<TimePoint> next_deadline() const;
+
+  bool binds() const { return board_.binds(); }
+  const Pool& pool() const { return board_.pool(); }
+  std::vector<DeviceView> devices() const;   // by id
+  std::vector<RunningView> running() const;  // by session, then task
+  std::vector<WaitView> waiting() const;     // by model, then position
+  std::optional<BudgetView> budget(SessionId session) const;
+
+ private:
+  struct Extension {
+    Bytes more;
+    TimePoint since;
+    uint64_t arrival;
+  };
+  struct Task {
+    SessionId session;
+    uint32_t virtual_device = 0;
+    size_t model = 0;
+    ComputeNeed compute;
+    bool running = false;
+    std::optional<WaitKey> wait;
+    std::vector<Extension> extensions;  // behind the one that waits, if any
+  };
+  struct Session {
+    JobId job;
+    std::string model;
+    std::vector<TaskId> tasks;
+    std::vector<WaitKey> waits;
+  };
+
+  // Arriving (scheduler.cc).
+  Session* find_session(SessionId session);
+  Result<size_t> admit(const Session& session, const std::string& model, Bytes memory) const;
+  void enqueue(const WaitKey& key, Wait wait);
+  void drop_wait(const WaitKey& key);
+  void forget_task(TaskId task);
+  void enqueue_next_extension(TaskId id, Task& task);
+  void returned_on(size_t model) { lines_[model].retry = true; }
+  void refuse_now(Decision decision, Error error);
+
+  // Deciding (scheduler_pass.cc).
+  void serve(size_t model, TimePoint now);
+  bool attempt(const WaitKey& key, TimePoint now);
+  bool attempt_extension(const WaitKey& key, Wait& wait, TimePoint now);
+  bool attempt_place(const WaitKey& key, Wait& wait, TimePoint now);
+  bool grant_where_placed(const WaitKey& key, const Request& request, Placed placed, TimePoint now);
+  void reserve_for_oldest(Line& line, TimePoint now);
+  DeviceId device_to_reserve(const Request& request) const;
+  Request request_of(const Wait& wait, size_t model) const;
+  bool break_circle(TimePoint now);
+  void finish(const WaitKey& key, Decision decision, TimePoint now);
+  void refuse(const WaitKey& key, ErrorCode error, std::string reason, TimePoint now);
+
+  Options options_;
+  Board board_;
+  Budgets budgets_;
+  std::map<SessionId, Session> sessions_;
+  std::unordered_map<TaskId, Task> tasks_;
+  std::vector<Line> lines_;  // by model
+  std::vector<Decision> decided_;
+  uint64_t arrivals_ = 0;
+  bool circle_possible_ = false;  // a session that holds something began to wait, or was served in part
+  TimePoint seen_{};              // the latest clock value
+};
+
+}  // namespace heddle::policy

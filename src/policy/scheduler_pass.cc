@@ -1,0 +1,193 @@
+// The deciding half of the scheduler: passes over the lines of waiting requests.
+
+#include <algorithm>
+#include <tuple>
+
+#include "policy/scheduler.h"
+#include "policy/text.h"
+
+namespace heddle::policy {
+
+std::vector<Decision> Scheduler::decisions(TimePoint now) {
+  seen_ = std::max(seen_, now);
+  do {
+    for (size_t model = 0; model < lines_.size(); ++model) {
+      Line& line = lines_[model];
+      do {
+        serve(model, seen_);
+      } while (line.retry || !line.fresh.empty());
+    }
+  } while (break_circle(seen_));
+  return std::exchange(decided_, {});
+}
+
+std::optional<TimePoint> Scheduler::next_deadline() const {
+  std::optional<TimePoint> next;
+  if (binds()) return next;  // nothing is ever reserved
+  for (const Line& line : lines_) {
+    if (line.waits.empty()) continue;
+    const TimePoint of_age = line.waits.begin()->first.since + options_.age_limit;
+    if (of_age > seen_) next = next ? std::min(*next, of_age) : of_age;
+  }
+  return next;
+}
+
+// One pass: everybody where something returned, else those who came since the last pass.
+void Scheduler::serve(size_t model, TimePoint now) {
+  Line& line = lines_[model];
+  std::vector<WaitKey> keys = std::exchange(line.fresh, {});
+  if (std::exchange(line.retry, false)) {
+    keys.clear();
+    for (const auto& [key, wait] : line.waits) keys.push_back(key);
+  } else {
+    std::sort(keys.begin(), keys.end());
+  }
+  reserve_for_oldest(line, now);
+  for (const WaitKey& key : keys) {
+    if (attempt(key, now)) reserve_for_oldest(line, now);
+  }
+}
+
+// True where the request was decided; it then no longer waits.
+bool Scheduler::attempt(const WaitKey& key, TimePoint now) {
+  Wait& wait = lines_[key.model].waits.at(key);
+  return wait.kind == WaitKind::kExtension ? attempt_extension(key, wait, now) : attempt_place(key, wait, now);
+}
+
+bool Scheduler::attempt_extension(const WaitKey& key, Wait& wait, TimePoint now) {
+  const DeviceId device = board_.ledger().find(wait.session, wait.task)->device;
+  const Bytes free = pool().free(device);
+  if (!board_.can_extend(wait.session, wait.task, wait.memory)) {
+    wait.why = text("needs ", wait.memory, " more on device ", device, "; ", free, " of ", pool().spec(device).memory,
+                    " is free");
+    if (!board_.placement().memory_oblivious()) return false;
+    refuse(key, ErrorCode::kOutOfMemory, text(wait.why, ", and this policy does not wait for memory"), now);
+    return true;
+  }
+  board_.extend(wait.session, wait.task, wait.memory);
+  finish(key,
+         {.kind = Decision::Kind::kExtend,
+          .device = device,
+          .reason = text(wait.memory, " more on device ", device, ", of ", free, " free")},
+         now);
+  return true;
+}
+
+bool Scheduler::attempt_place(const WaitKey& key, Wait& wait, TimePoint now) {
+  Request request = request_of(wait, key.model);
+  const auto workers = board_.ledger().workers(wait.session, wait.virtual_device);
+  request.workers = workers;
+  const auto& reserved = lines_[key.model].reserved;
+  if (reserved && reserved->holder != key && !board_.holds(wait.session)) request.closed = reserved->device;
+  Answer answer = board_.placement().place(request, pool());
+  if (auto* later = std::get_if<NotNow>(&answer)) {
+    wait.why = std::move(later->reason);
+    return false;
+  }
+  return grant_where_placed(key, request, std::get<Placed>(std::move(answer)), now);
+}
+
+// Under a memory-oblivious policy the device may turn out to be too full: then the request fails, as it would natively,
+// though the place stays the job's where at least the context fits.
+bool Scheduler::grant_where_placed(const WaitKey& key, const Request& request, Placed placed, TimePoint now) {
+  const DeviceId device = placed.device;
+  const bool is_bind = request.task == TaskId{};
+  if (!pool().fits(request, device)) {
+    std::string why =
+        text(placed.reason, "; but it needs ", pool().need(request, device), " there, ", pool().free(device), " of ",
+             pool().spec(device).memory, " is free, and this policy does not wait for memory");
+    Request context_only = request;
+    context_only.memory = {};
+    if (binds() && pool().fits(context_only, device)) board_.bind(context_only, device);
+    refuse(key, ErrorCode::kOutOfMemory, std::move(why), now);
+    return true;
+  }
+  if (is_bind) {
+    board_.bind(request, device);
+  } else {
+    board_.begin(request, device);
+  }
+  finish(key,
+         {.kind = is_bind ? Decision::Kind::kBind : Decision::Kind::kGrant,
+          .device = device,
+          .reason = std::move(placed.reason)},
+         now);
+  return true;
+}
+
+// Policies that bind treat all requests alike, so nobody is overtaken and nothing needs reserving.
+void Scheduler::reserve_for_oldest(Line& line, TimePoint now) {
+  line.reserved.reset();
+  if (line.waits.empty() || binds()) return;
+  const auto& [key, wait] = *line.waits.begin();
+  if (now - key.since < options_.age_limit) return;
+  const DeviceId device = wait.kind == WaitKind::kExtension ? board_.ledger().find(wait.session, wait.task)->device
+                                                            : device_to_reserve(request_of(wait, key.model));
+  line.reserved = Reservation{key, device};
+}
+
+DeviceId Scheduler::device_to_reserve(const Request& request) const {
+  const auto lacks = [&](DeviceId device) {
+    const Bytes need = pool().need(request, device);
+    const Bytes free = pool().free(device);
+    return std::tuple(!pool().could_hold(request.memory, device), need > free ? need - free : Bytes{},
+                      pool().load(device).warps, device);
+  };
+  const auto devices = board_.placement().candidates(request.model, pool());
+  return *std::min_element(devices.begin(), devices.end(), [&](DeviceId a, DeviceId b) { return lacks(a) < lacks(b); });
+}
+
+Request Scheduler::request_of(const Wait& wait, size_t model) const {
+  Request request{
+      wait.task, wait.session, sessions_.at(wait.session).job, wait.virtual_device, model, wait.memory, {}, {}, {}};
+  if (wait.kind != WaitKind::kBind) request.compute = tasks_.at(wait.task).compute;
+  return request;
+}
+
+bool Scheduler::break_circle(TimePoint now) {
+  if (!circle_possible_) return false;
+  std::vector<Blocked> blocked;
+  for (size_t model = 0; model < lines_.size(); ++model) {
+    for (const auto& [key, wait] : lines_[model].waits) blocked.push_back({key, wait.kind, request_of(wait, model)});
+  }
+  auto circle = find_circle(board_, blocked);
+  if (!circle) {
+    circle_possible_ = false;
+    return false;
+  }
+  const WaitKey victim = blocked[circle->victim].key;
+  refuse(victim, ErrorCode::kOutOfMemory, std::move(circle->reason), now);
+  returned_on(victim.model);
+  return true;
+}
+
+// Takes the request out of its line and reports what became of it.
+void Scheduler::finish(const WaitKey& key, Decision decision, TimePoint now) {
+  Line& line = lines_[key.model];
+  const auto it = line.waits.find(key);
+  const Wait wait = std::move(it->second);
+  line.waits.erase(it);
+  Session& session = sessions_.at(wait.session);
+  std::erase(session.waits, key);
+  circle_possible_ = circle_possible_ || !session.waits.empty();
+  decision.task = wait.task;
+  decision.session = wait.session;
+  decision.virtual_device = wait.virtual_device;
+  decision.memory = wait.memory;
+  decision.waited = now - key.since;
+  const bool granted = decision.kind != Decision::Kind::kRefuse;
+  decided_.push_back(std::move(decision));
+  if (!granted) budgets_.give_back(wait.session, wait.memory);
+  if (wait.kind == WaitKind::kBind) return;
+  Task& task = tasks_.at(wait.task);
+  task.wait.reset();
+  if (wait.kind == WaitKind::kTask && !granted) return forget_task(wait.task);
+  task.running = true;
+  enqueue_next_extension(wait.task, task);
+}
+
+void Scheduler::refuse(const WaitKey& key, ErrorCode error, std::string reason, TimePoint now) {
+  finish(key, {.kind = Decision::Kind::kRefuse, .error = error, .reason = std::move(reason)}, now);
+}
+
+}  // namespace heddle::policy

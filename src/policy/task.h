@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/ids.h"
+#include "core/units.h"
+
+namespace heddle::policy {
+
+// What a task's kernels ask of the SMs: the maximum over its launches so far.
+struct ComputeNeed {
+  uint64_t blocks = 0;
+  uint32_t threads_per_block = 0;
+  uint32_t registers_per_thread = 0;
+  Bytes shared_per_block;
+};
+
+struct TaskRequest {
+  TaskId id;
+  SessionId session;
+  JobId job;                    // of the session; the scheduler goes by what session_opened said
+  uint32_t virtual_device = 0;  // as the session numbers its devices
+  std::string model;            // of that virtual device; empty: the session's
+  Bytes memory;
+  ComputeNeed compute;
+};
+
+}  // namespace heddle::policy

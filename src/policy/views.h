@@ -1,0 +1,49 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "policy/waiting.h"
+
+namespace heddle::policy {
+
+// What `heddle ps` and `heddle devices` show.
+
+struct DeviceView {
+  DeviceId id;
+  Bytes capacity;
+  Bytes promised;  // to tasks and to contexts
+  Bytes contexts;  // of those, to contexts
+  Bytes free;
+  uint64_t warps = 0;
+  uint64_t max_warps = 0;
+  uint32_t workers = 0;
+  uint32_t tasks = 0;
+  std::optional<SessionId> reserved_for;  // its request has waited past the age limit
+};
+
+struct RunningView {
+  TaskId task;
+  SessionId session;
+  DeviceId device;
+  Bytes memory;
+  uint64_t warps = 0;
+};
+
+struct WaitView {
+  WaitKind kind = WaitKind::kTask;
+  TaskId task;
+  SessionId session;
+  uint32_t virtual_device = 0;
+  Bytes memory;
+  TimePoint since;
+  std::string why;      // it could not go at the last attempt
+  size_t position = 0;  // among those that wait for the same model, from 1
+};
+
+struct BudgetView {
+  Bytes budget;
+  Bytes live;  // held and asked for, over all sessions of the job
+};
+
+}  // namespace heddle::policy
