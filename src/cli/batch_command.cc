@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 
 #include "cli/batch/runner.h"
 #include "cli/batch/trace.h"
@@ -16,7 +17,8 @@ namespace heddle::cli {
 namespace {
 
 struct Options {
-  std::string jobs_file, policy, workers = "auto", trace, baseline, output, json_file;
+  std::vector<std::string> policies;  // empty: the daemon's
+  std::string jobs_file, workers = "auto", trace, baseline, output, json_file;
   bool as_json = false, quiet = false;
 };
 
@@ -50,26 +52,38 @@ void show_progress(const Progress& progress, const std::string& policy) {
                progress.total, progress.running, progress.crashed);
 }
 
-Table table_of(const BatchResult& result, const BatchSummary& summary) {
+// One policy's run of the queue.
+struct Outcome {
+  BatchResult result;
+  BatchSummary summary;
+  std::string directory;  // of the jobs' output
+};
+
+// Throughput is also told against the first policy of the list.
+std::string table_of(const std::vector<Outcome>& outcomes) {
   const auto percent = [](double share) { return stringf("%+.1f %%", share * 100); };
-  Table table(
-      {"POLICY", "WORKERS", "JOBS/MIN", "MAKESPAN", "TURNAROUND", "WAIT", "CRASHED", "KERNEL SLOWDOWN", "OVERRUN"});
-  table.add({result.policy, std::to_string(result.workers), stringf("%.2f", summary.throughput_per_minute),
-             to_string(summary.makespan), to_string(summary.mean_turnaround), to_string(summary.mean_wait),
-             stringf("%d of %zu", summary.crashed, result.jobs.size()),
-             summary.kernel_slowdown ? percent(*summary.kernel_slowdown) : "-",
-             percent(summary.overrun) + (summary.overrun > kMostOverrun ? " (timing invalid)" : "")});
-  return table;
+  Table table({"POLICY", "WORKERS", "JOBS/MIN", "RATIO", "MAKESPAN", "TURNAROUND", "WAIT", "CRASHED", "KERNEL SLOWDOWN",
+               "OVERRUN"});
+  const double first = outcomes.front().summary.throughput_per_minute;
+  for (const auto& [result, summary, directory] : outcomes) {
+    table.add({result.policy, std::to_string(result.workers), stringf("%.2f", summary.throughput_per_minute),
+               first > 0 ? stringf("%.2f", summary.throughput_per_minute / first) : "-", to_string(summary.makespan),
+               to_string(summary.mean_turnaround), to_string(summary.mean_wait),
+               stringf("%d of %zu", summary.crashed, result.jobs.size()),
+               summary.kernel_slowdown ? percent(*summary.kernel_slowdown) : "-",
+               percent(summary.overrun) + (summary.overrun > kMostOverrun ? " (timing invalid)" : "")});
+  }
+  return table.text();
 }
 
-std::string crashes_of(const BatchResult& result, const std::string& directory) {
+std::string crashes_of(const Outcome& outcome) {
   std::string text;
-  for (const JobResult& job : result.jobs) {
+  for (const JobResult& job : outcome.result.jobs) {
     if (!job.crashed()) continue;
     text += stringf("  %s: status %d: %s (%s/%s.log)\n", job.job.name.c_str(), job.exit_status, job.last_line.c_str(),
-                    directory.c_str(), job.job.name.c_str());
+                    outcome.directory.c_str(), job.job.name.c_str());
   }
-  return text.empty() ? "" : "crashed:\n" + text;
+  return text.empty() ? "" : "crashed under " + outcome.result.policy + ":\n" + text;
 }
 
 struct Pool {
@@ -104,21 +118,70 @@ Result<std::string> make_output_directory(const std::string& wanted) {
   return pattern;
 }
 
-Status write_results(const Options& options, const BatchResult& result, const BatchSummary& summary,
-                     const std::string& directory) {
-  if (!options.json_file.empty()) {
-    FILE* file = std::fopen(options.json_file.c_str(), "w");
-    if (!file) return fail_errno(-1, "cannot write '%s'", options.json_file.c_str());
-    const std::string text = to_json(result, summary).dump(2) + "\n";
-    std::fwrite(text.data(), 1, text.size(), file);
-    if (std::fclose(file) != 0) return fail_errno(-1, "cannot write '%s'", options.json_file.c_str());
-  }
-  if (options.as_json) {
-    print_json(to_json(result, summary));
-  } else {
-    print(table_of(result, summary).text() + crashes_of(result, directory));
-  }
+Status write_text(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  if (!file) return fail_errno(-1, "cannot write '%s'", path.c_str());
   return {};
+}
+
+// One policy gives an object, several give an array of them.
+Json json_of(const std::vector<Outcome>& outcomes) {
+  if (outcomes.size() == 1) return to_json(outcomes[0].result, outcomes[0].summary);
+  Json all = Json::array();
+  for (const Outcome& outcome : outcomes) all.push_back(to_json(outcome.result, outcome.summary));
+  return all;
+}
+
+Status publish(const Options& options, const std::vector<Outcome>& outcomes) {
+  if (!options.json_file.empty()) HEDDLE_TRY(write_text(options.json_file, json_of(outcomes).dump(2) + "\n"));
+  if (options.as_json) {
+    print_json(json_of(outcomes));
+    return {};
+  }
+  print(table_of(outcomes));
+  for (const Outcome& outcome : outcomes) print(crashes_of(outcome));
+  return {};
+}
+
+// "trace.json" becomes "trace-sa.json" where several policies write one each.
+std::string trace_path(const Options& options, const std::string& policy) {
+  if (options.policies.size() < 2) return options.trace;
+  const std::filesystem::path path = options.trace;
+  return (path.parent_path() / (path.stem().string() + "-" + policy + path.extension().string())).string();
+}
+
+Result<Outcome> run_one(const Options& options, const std::vector<BatchJob>& jobs, const std::string& policy,
+                        const std::string& directory, const KernelBaseline& baseline) {
+  auto link = connect_or_start();
+  if (!link) return tl::unexpected(std::move(link).error());
+  auto pool = prepare_daemon(*link, policy);
+  if (!pool) return tl::unexpected(std::move(pool).error());
+  auto workers = worker_count(options.workers, pool->policy, pool->devices.size());
+  if (!workers) return tl::unexpected(std::move(workers).error());
+  auto cursor = trace_cursor(*link);
+  if (!cursor) return tl::unexpected(std::move(cursor).error());
+
+  const bool show = !options.quiet && ::isatty(STDERR_FILENO);
+  const TimePoint begin = MonotonicClock().now();
+  Outcome outcome{{pool->policy, *workers, {}, {}}, {}, directory};
+  auto finished = run_jobs(jobs, {*workers, directory}, interrupted, [&](const Progress& progress) {
+    if (show) show_progress(progress, pool->policy);
+  });
+  if (show) std::fprintf(stderr, "\r\033[K");
+  if (!finished) return tl::unexpected(std::move(finished).error());
+  outcome.result.jobs = std::move(*finished);
+  for (const JobResult& job : outcome.result.jobs)
+    outcome.result.makespan = std::max(outcome.result.makespan, job.ended);
+
+  auto events = read_trace(*link, *cursor);
+  if (!events) return tl::unexpected(std::move(events).error());
+  add_trace(outcome.result, *events, begin);
+  if (!options.trace.empty())
+    HEDDLE_TRY(write_perfetto(trace_path(options, pool->policy), outcome.result, *events, pool->devices, begin));
+  outcome.summary = summarise(outcome.result, baseline);
+  return outcome;
 }
 
 Result<int> run_batch(const Options& options) {
@@ -130,38 +193,26 @@ Result<int> run_batch(const Options& options) {
     if (!read) return tl::unexpected(std::move(read).error());
     baseline = std::move(*read);
   }
-  auto link = connect_or_start();
-  if (!link) return tl::unexpected(std::move(link).error());
-  auto pool = prepare_daemon(*link, options.policy);
-  if (!pool) return tl::unexpected(std::move(pool).error());
-  auto workers = worker_count(options.workers, pool->policy, pool->devices.size());
-  if (!workers) return tl::unexpected(std::move(workers).error());
   auto directory = make_output_directory(options.output);
   if (!directory) return tl::unexpected(std::move(directory).error());
-  auto cursor = trace_cursor(*link);
-  if (!cursor) return tl::unexpected(std::move(cursor).error());
-
   ::signal(SIGINT, interrupt);
   ::signal(SIGTERM, interrupt);
-  const bool show = !options.quiet && ::isatty(STDERR_FILENO);
-  const TimePoint begin = MonotonicClock().now();
-  BatchResult result{pool->policy, *workers, {}, {}};
-  auto finished = run_jobs(*jobs, {*workers, *directory}, interrupted, [&](const Progress& progress) {
-    if (show) show_progress(progress, pool->policy);
-  });
-  if (show) std::fprintf(stderr, "\r\033[K");
-  if (!finished) return tl::unexpected(std::move(finished).error());
-  result.jobs = std::move(*finished);
-  for (const JobResult& job : result.jobs) result.makespan = std::max(result.makespan, job.ended);
-  if (interrupted) return 130;
 
-  auto events = read_trace(*link, *cursor);
-  if (!events) return tl::unexpected(std::move(events).error());
-  add_trace(result, *events, begin);
-  if (!options.trace.empty()) HEDDLE_TRY(write_perfetto(options.trace, result, *events, pool->devices, begin));
-  const BatchSummary summary = summarise(result, baseline);
-  HEDDLE_TRY(write_results(options, result, summary, *directory));
-  return summary.crashed ? kFailure : kSuccess;
+  std::vector<Outcome> outcomes;
+  int crashed = 0;
+  for (const std::string& policy : options.policies.empty() ? std::vector<std::string>{""} : options.policies) {
+    auto own = make_output_directory(policy.empty() ? *directory : *directory + "/" + policy);
+    if (!own) return tl::unexpected(std::move(own).error());
+    auto outcome = run_one(options, *jobs, policy, *own, baseline);
+    if (!outcome) return tl::unexpected(std::move(outcome).error());
+    if (interrupted) return 130;
+    crashed += outcome->summary.crashed;
+    // Under sa every job has its device to itself: the others' kernels are told against it.
+    if (baseline.empty() && outcome->result.policy == "sa") baseline = baseline_of(outcome->result);
+    outcomes.push_back(std::move(*outcome));
+  }
+  HEDDLE_TRY(publish(options, outcomes));
+  return crashed ? kFailure : kSuccess;
 }
 
 int batch(const Options& options) {
@@ -175,8 +226,12 @@ void add_batch_command(CLI::App& app, Action& chosen) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("batch", "Run a queue of programs under one policy, and report");
   command->add_option("jobs", options->jobs_file, "The queue: a TOML file of [[job]] entries")->required();
-  command->add_option("--policy", options->policy,
-                      "Placement policy, as 'heddle policies' lists them (default: the daemon's)");
+  command
+      ->add_option(
+          "--policy", options->policies,
+          "Placement policy, as 'heddle policies' lists them; several with commas run the queue once under each "
+          "(default: the daemon's)")
+      ->delimiter(',');
   command->add_option("--workers", options->workers,
                       "Programs at once: a number, or auto (by the policy and the pool)");
   command->add_option("--trace", options->trace, "Write a trace for Perfetto to this file");

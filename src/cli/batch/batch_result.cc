@@ -87,6 +87,14 @@ Json to_json(const BatchResult& result, const BatchSummary& summary) {
           {"jobs", jobs}};
 }
 
+KernelBaseline baseline_of(const BatchResult& result) {
+  KernelBaseline baseline;
+  for (const JobResult& job : result.jobs) {
+    if (job.finished && !job.crashed()) baseline.emplace_back(job.job.name, job.kernel_ns);
+  }
+  return baseline;
+}
+
 Result<KernelBaseline> read_baseline(const std::string& path) {
   std::ifstream file(path);
   if (!file) return fail_errno(-1, "cannot read '%s'", path.c_str());

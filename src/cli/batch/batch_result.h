@@ -45,6 +45,8 @@ using KernelBaseline = std::vector<std::pair<std::string, uint64_t>>;
 
 BatchSummary summarise(const BatchResult& result, const KernelBaseline& baseline);
 Json to_json(const BatchResult& result, const BatchSummary& summary);
+// The kernel times of a batch in which every job had its device to itself.
+KernelBaseline baseline_of(const BatchResult& result);
 // The baseline in a file that `heddle batch --json` wrote.
 Result<KernelBaseline> read_baseline(const std::string& path);
 
