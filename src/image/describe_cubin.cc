@@ -29,7 +29,7 @@ enum Attribute : uint8_t {
   kParameterInfo = 0x17,       // u32 index, u16 ordinal, u16 offset, u32 flags with the size in bits 31:18
   kParameterBlockSize = 0x19,  // 16 bits: bytes of all parameters
   kRegisterCount = 0x2f,       // u32 symbol, u32 registers per thread (module)
-  kParameterInfo2 = 0x45,      // u32 index, u16 ordinal, u16 offset, u32 size: where 14 bits of size do not do
+  kParameterInfo2 = 0x45,      // u32 index, u16 ordinal, u16 offset, u16 size, u16 flags: for larger ones
 };
 
 enum Format : uint8_t { kNoValue = 1, kByte = 2, kHalf = 3, kSized = 4 };
@@ -95,7 +95,8 @@ Status read_parameter(uint8_t number, ByteSpan bytes, std::vector<NumberedParame
   const auto last = read_at<uint32_t>(bytes, 8);
   if (!ordinal || !offset || !last)
     return fail(ErrorCode::kCorrupt, "a cubin's parameter entry has %zu bytes", bytes.size());
-  into.push_back({*ordinal, {*offset, number == kParameterInfo2 ? *last : *last >> 18}});
+  const uint32_t size = number == kParameterInfo2 ? *last & 0xffff : *last >> 18;
+  into.push_back({*ordinal, {*offset, size}});
   return {};
 }
 

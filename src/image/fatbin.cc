@@ -2,6 +2,8 @@
 
 #include <elf.h>
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "image/bytes.h"

@@ -1,7 +1,6 @@
 #include "image/ptx_declarations.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <utility>
 
