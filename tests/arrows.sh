@@ -1,0 +1,36 @@
+#!/bin/sh
+# Which room may include which: the arrows of docs/architecture.md. Linking cannot check headers; this does.
+set -u
+cd "$(dirname "$0")/../src" || exit 2
+
+allowed() {
+  case $1 in
+    core) echo core ;;
+    image) echo core image ;;
+    policy) echo core policy ;;
+    protocol) echo core protocol ;;
+    device) echo core image device ;;
+    worker) echo core image protocol device worker ;;
+    daemon) echo core protocol policy daemon ;;
+    client) echo core image protocol client ;;
+    cli) echo core protocol cli ;;
+    *) echo "no arrows are drawn for room $1" >&2; exit 2 ;;
+  esac
+}
+
+status=0
+for room in */; do
+  room=${room%/}
+  names=$(allowed "$room") || exit 2
+  pattern=$(echo "$names" | tr ' ' '|')
+  if grep -rnE '^#include "[a-z_]+/' --include='*.h' --include='*.cc' "$room" | grep -vE "#include \"($pattern)/"; then
+    echo "room $room may include only: $names" >&2
+    status=1
+  fi
+done
+# spdlog never enters a tenant's process: only rooms that run in processes of heddle's own include the log.
+if grep -rnE '#include "(core/log\.h)"|#include <(spdlog|fmt)/' client image protocol policy device; then
+  echo 'these rooms are linked into tenants or must stay pure: no log, no fmt' >&2
+  status=1
+fi
+exit $status
