@@ -1,0 +1,41 @@
+#include "worker/completions.h"
+
+#include "core/clock.h"
+
+namespace heddle::worker {
+
+void Completions::run() {
+  while (!stopping_.load(std::memory_order_acquire)) {
+    const size_t count = parts_.context.completions(batch_, Duration(-1));
+    take(std::span(batch_).first(count));
+  }
+}
+
+void Completions::stop() {
+  stopping_.store(true, std::memory_order_release);
+  parts_.context.wake();
+}
+
+void Completions::take(std::span<const device::Completion> batch) {
+  finished_.clear();
+  for (const device::Completion& completion : batch) {
+    if (completion.cuda_error != 0) parts_.fault.raise({completion.cuda_error, completion.text});
+    const Pending& pending = parts_.progress.pending(completion.tag);
+    if (pending.type == protocol::RecordType::kHostCall) {
+      reach_host_call(completion.tag);
+      continue;
+    }
+    parts_.usage.count(pending, completion);
+    const bool timed = completion.ended != TimePoint{};
+    finished_.push_back({completion.tag, timed ? completion.ended : MonotonicClock().now()});
+  }
+  parts_.progress.finish(finished_);
+}
+
+// The issuer finishes the record, once the client's call has returned, or at once where the session has failed.
+void Completions::reach_host_call(uint64_t sequence) {
+  parts_.progress.reach_host_call(sequence);
+  if (parts_.fault.raised()) protocol::ring_bell(parts_.ring.header().to_worker);
+}
+
+}  // namespace heddle::worker

@@ -1,0 +1,324 @@
+#include "worker/issuer.h"
+
+#include <cstring>
+
+#include "core/log.h"
+
+namespace heddle::worker {
+namespace {
+
+using protocol::RecordType;
+
+// A tenant can write to the bell and so lose our wake-up: then we look for ourselves this much later.
+constexpr Duration kLongestSleep = std::chrono::seconds(1);
+
+}  // namespace
+
+Issuer::Issuer(const SessionParts& parts, Modules& modules, const Binding& binding, protocol::RingReader reader)
+    : parts_(parts),
+      modules_(modules),
+      binding_(binding),
+      bounds_{&parts.ring, binding.window},
+      reader_(std::move(reader)),
+      segments_(parts.context),
+      streams_(parts.context, parts.ring, parts.progress),
+      entered_(parts.progress.completed()) {}
+
+void Issuer::post(protocol::Packet packet) {
+  inbox_.put(std::move(packet));
+  protocol::ring_bell(parts_.ring.header().to_worker);
+}
+
+void Issuer::stop() {
+  stopping_.store(true, std::memory_order_release);
+  protocol::ring_bell(parts_.ring.header().to_worker);
+}
+
+void Issuer::run() {
+  protocol::Bell& bell = parts_.ring.header().to_worker;
+  while (!stopping_.load(std::memory_order_acquire) && !ended_) {
+    const uint32_t seen = protocol::read_bell(bell);
+    attend();
+    if (ended_ || (next() && take())) continue;
+    protocol::wait_bell(bell, seen, kLongestSleep);
+  }
+}
+
+// ---- Between records ----
+
+void Issuer::attend() {
+  for (const protocol::Packet& packet : inbox_.take()) receive(packet);
+  if (!deferred_.empty()) settle_deferred();
+  if (!host_calls_.empty()) settle_host_calls();
+}
+
+void Issuer::receive(const protocol::Packet& packet) {
+  if (packet.type == protocol::MessageType::kMapSegment) return map(packet);
+  if (packet.type == protocol::MessageType::kDeviceFault) {
+    const auto fault = packet.as<protocol::DeviceFault>();
+    return parts_.fault.raise({fault.cuda_error, protocol::get_text(fault.text)});
+  }
+  if (packet.type != protocol::MessageType::kModule || packet.descriptors.empty()) {
+    logger("worker")->error("message {} makes no sense to a bound worker", static_cast<unsigned>(packet.type));
+    return;
+  }
+  const auto module = packet.as<protocol::Module>();
+  const auto added = modules_.add(module.module, packet.descriptors[0], Bytes{module.bytes});
+  if (!added) parts_.fault.raise(refusal_of("module", added.error()));
+}
+
+void Issuer::map(const protocol::Packet& packet) {
+  const auto segment = packet.as<protocol::MapSegment>();
+  if (segment.release) {
+    // The program has given it back, but work that was issued before may still use it.
+    deferred_.push_back({Deferred::Kind::kReleaseHost, entered_, 0, segment.number});
+    return;
+  }
+  const auto mapped = packet.descriptors.empty() ? fail(ErrorCode::kProtocol, "segment %lu came without its memory",
+                                                        static_cast<unsigned long>(segment.number))
+                                                 : segments_.map(segment, packet.descriptors[0]);
+  if (!mapped) parts_.fault.raise(refusal_of("memory", mapped.error()));
+}
+
+void Issuer::settle_deferred() {
+  while (!deferred_.empty() && deferred_.front().after <= parts_.progress.completed()) {
+    const Deferred deferred = deferred_.front();
+    deferred_.pop_front();
+    settle(deferred);
+  }
+  // Ask to be woken, then look once more: the watermark may have passed in between.
+  parts_.progress.wake_issuer_at(deferred_.empty() ? Progress::kNever : deferred_.front().after);
+  if (!deferred_.empty() && deferred_.front().after <= parts_.progress.completed()) settle_deferred();
+}
+
+void Issuer::settle(const Deferred& deferred) {
+  if (deferred.kind == Deferred::Kind::kTaskEnd) {
+    parts_.progress.finish(deferred.sequence);  // before heddled may give the ring to another worker
+    parts_.outbox.put(parts_.usage.total());
+    parts_.outbox.put(protocol::TaskEnded{binding_.task_serial});
+    ended_ = true;
+    return;
+  }
+  const auto unmapped = segments_.unmap(deferred.segment);
+  if (!unmapped) logger("worker")->warn("free: {}", unmapped.error().text);
+  if (deferred.kind == Deferred::Kind::kReleaseHost) return;
+  // Unmapped before the free is committed: after that the client may use the address for another segment.
+  if (unmapped) parts_.outbox.put(protocol::SegmentFreed{deferred.segment});
+  parts_.progress.finish(deferred.sequence);
+}
+
+void Issuer::settle_host_calls() {
+  std::erase_if(host_calls_, [this](const HostCall& call) {
+    if (!host_call_returned(call)) return false;
+    const auto released = parts_.context.release(call.sequence);
+    if (!released) parts_.fault.raise(refusal_of("host call", released.error()));
+    parts_.progress.finish(call.sequence);
+    return true;
+  });
+}
+
+bool Issuer::host_call_returned(const HostCall& call) const {
+  if (!parts_.progress.host_call_reached(call.stream, call.sequence)) return false;
+  if (parts_.fault.raised()) return true;
+  return parts_.ring.streams()[call.stream].host_done.load(std::memory_order_acquire) >= call.sequence;
+}
+
+// ---- One record ----
+
+bool Issuer::next() {
+  if (have_record_) return true;
+  if (!reading_) return false;
+  const auto got = reader_.next(record_);
+  if (got && *got && parts_.progress.has_room(record_.header.sequence)) return have_record_ = true;
+  if (got && !*got) return false;
+  reading_ = false;
+  parts_.fault.raise({kCudaUnknown, got ? "the ring holds more records than there is room for" : got.error().text});
+  return false;
+}
+
+// False where the record has to wait. One that is refused fails the session and is done with; so is everything that
+// follows, so that the program comes to look at the fault instead of waiting for ever.
+bool Issuer::take() {
+  auto step = issue();
+  if (!step) {
+    parts_.fault.raise(step.error());
+    step = here();
+  }
+  if (*step == Step::kWait) return false;
+  entered_ = record_.header.sequence;
+  have_record_ = false;
+  return true;
+}
+
+Checked<Issuer::Step> Issuer::issue() {
+  const protocol::RecordHeader& header = record_.header;
+  // These take effect after a fault too: memory goes back, the task ends.
+  if (header.type == RecordType::kFree) return defer(Deferred::Kind::kFree);
+  if (header.type == RecordType::kTaskEnd) return end_task();
+  if (parts_.fault.raised()) return here();
+  switch (header.type) {
+    case RecordType::kNeed:
+      return segments_.mapped(header.a) ? here() : Step::kWait;
+    case RecordType::kLaunch:
+      return launch();
+    case RecordType::kCopy:
+      return copy();
+    case RecordType::kFill:
+      return fill();
+    case RecordType::kEventRecord: {
+      const auto valid = check_event(header);
+      if (!valid) return tl::unexpected(valid.error());
+      return in_turn();
+    }
+    case RecordType::kMarker:
+      return in_turn();
+    case RecordType::kEventWait:
+      return wait_for_event();
+    case RecordType::kHostCall:
+      return host_call();
+    case RecordType::kSymbol:
+      return symbol();
+    case RecordType::kPrefetchModule:
+      return prefetch();
+    default:
+      return malformed("record type %u does not exist", static_cast<unsigned>(header.type));
+  }
+}
+
+// The record needs nothing of the device.
+Checked<Issuer::Step> Issuer::here() {
+  parts_.progress.enter(record_);
+  parts_.progress.finish(record_.header.sequence);
+  return Step::kTaken;
+}
+
+template <class Call>
+Checked<Issuer::Step> Issuer::hand_over(const char* what, uint64_t bytes, Call&& call) {
+  const uint64_t sequence = record_.header.sequence;
+  const auto prepared = streams_.prepare(record_.header.stream);
+  if (!prepared) return tl::unexpected(refusal_of("stream", prepared.error()));
+  parts_.progress.enter(record_, bytes);
+  parts_.progress.hand_over(sequence);
+  const Status status = call(record_.header.stream, sequence);
+  if (status) return Step::kTaken;
+  parts_.progress.take_back(sequence);
+  return tl::unexpected(refusal_of(what, status.error()));
+}
+
+Checked<Issuer::Step> Issuer::in_turn() {
+  const auto prepared = streams_.prepare(record_.header.stream);
+  if (!prepared) return tl::unexpected(refusal_of("stream", prepared.error()));
+  if (streams_.has_turn(record_.header.stream, record_.header.sequence)) return here();
+  return hand_over("marker", 0, [this](uint32_t stream, device::Tag tag) { return parts_.context.mark(stream, tag); });
+}
+
+Checked<Issuer::Step> Issuer::launch() {
+  const auto record = record_.as<protocol::LaunchRecord>();
+  if (record.module == 0) return malformed("a launch names module 0");
+  if (!modules_.known(record.module)) return Step::kWait;
+  const auto target = modules_.kernel(record.module, record.kernel);
+  if (!target) return tl::unexpected(target.error());
+  const auto config = check_launch(record, record_.trailing<protocol::LaunchRecord>(), *target->info, binding_.model);
+  if (!config) return tl::unexpected(config.error());
+  return hand_over("launch", 0, [&](uint32_t stream, device::Tag tag) {
+    return parts_.context.launch(stream, *target->kernel, *config, tag);
+  });
+}
+
+Checked<bool> Issuer::find_variable(const protocol::CopyEnd& end, device::Variable& variable) {
+  if (end.place != protocol::Place::kSymbol) return true;
+  if (end.module == 0) return malformed("a copy names module 0");
+  if (!modules_.known(end.module)) return false;
+  const auto found = modules_.variable(end.module, end.index);
+  if (!found) return tl::unexpected(found.error());
+  variable = *found;
+  return true;
+}
+
+Checked<Issuer::Step> Issuer::copy() {
+  const auto record = record_.as<protocol::CopyRecord>();
+  device::Variable to, from;
+  for (const auto& [end, variable] : {std::pair(&record.to, &to), std::pair(&record.from, &from)}) {
+    const auto found = find_variable(*end, *variable);
+    if (!found) return tl::unexpected(found.error());
+    if (!*found) return Step::kWait;
+  }
+  const auto checked = check_copy(record, bounds_, to, from);
+  if (!checked) return tl::unexpected(checked.error());
+  if (checked->bytes == 0) return in_turn();
+  return hand_over("copy", checked->bytes, [&](uint32_t stream, device::Tag tag) {
+    return parts_.context.copy(stream, checked->direction, checked->shape, tag);
+  });
+}
+
+Checked<Issuer::Step> Issuer::fill() {
+  const auto record = record_.as<protocol::FillRecord>();
+  device::Variable to;
+  const auto found = find_variable(record.to, to);
+  if (!found) return tl::unexpected(found.error());
+  if (!*found) return Step::kWait;
+  const auto checked = check_fill(record, bounds_, to);
+  if (!checked) return tl::unexpected(checked.error());
+  if (checked->bytes == 0) return in_turn();
+  return hand_over("fill", checked->bytes,
+                   [&](uint32_t stream, device::Tag tag) { return parts_.context.fill(stream, checked->shape, tag); });
+}
+
+Checked<Issuer::Step> Issuer::wait_for_event() {
+  const uint64_t awaited = record_.header.b;
+  const auto valid = check_event(record_.header);
+  if (!valid) return tl::unexpected(valid.error());
+  if (parts_.progress.done(awaited)) return in_turn();
+  // Something that the device knows nothing of (a free): we are woken when it is done.
+  if (!parts_.progress.pending(awaited).on_device) return Step::kWait;
+  return hand_over("event wait", 0,
+                   [&](uint32_t stream, device::Tag tag) { return parts_.context.wait(stream, awaited, tag); });
+}
+
+Checked<Issuer::Step> Issuer::host_call() {
+  const auto step =
+      hand_over("host call", 0, [this](uint32_t stream, device::Tag tag) { return parts_.context.hold(stream, tag); });
+  if (step) host_calls_.push_back({record_.header.stream, record_.header.sequence});
+  return step;
+}
+
+Checked<Issuer::Step> Issuer::symbol() {
+  const auto record = record_.as<protocol::SymbolRecord>();
+  const auto room = check_symbol(record, bounds_);
+  if (!room) return tl::unexpected(room.error());
+  if (record.module == 0) return malformed("a symbol of module 0");
+  if (!modules_.known(record.module)) return Step::kWait;
+  const auto variable = modules_.variable(record.module, record.index);
+  if (!variable) return tl::unexpected(variable.error());
+  const uint64_t answer[2] = {variable->address, variable->bytes};
+  std::memcpy(room->data(), answer, sizeof answer);
+  return here();
+}
+
+Checked<Issuer::Step> Issuer::prefetch() {
+  const uint64_t id = record_.header.a;
+  if (id == 0 || id > UINT32_MAX) return malformed("module %lu cannot be", static_cast<unsigned long>(id));
+  if (!modules_.known(static_cast<uint32_t>(id))) return Step::kWait;
+  const auto loaded = modules_.load(static_cast<uint32_t>(id));
+  if (!loaded) return tl::unexpected(loaded.error());
+  return here();
+}
+
+Checked<Issuer::Step> Issuer::defer(Deferred::Kind kind) {
+  const uint64_t sequence = record_.header.sequence;
+  parts_.progress.enter(record_);
+  deferred_.push_back({kind, sequence - 1, sequence, record_.header.a});
+  return Step::kTaken;
+}
+
+Checked<Issuer::Step> Issuer::end_task() {
+  const uint64_t serial = record_.header.a;
+  if (serial != binding_.task_serial)
+    parts_.fault.raise(
+        {kCudaUnknown, stringf("the program ends task %lu, this is task %lu", static_cast<unsigned long>(serial),
+                               static_cast<unsigned long>(binding_.task_serial))});
+  reading_ = false;
+  return defer(Deferred::Kind::kTaskEnd);
+}
+
+}  // namespace heddle::worker

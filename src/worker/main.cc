@@ -1,0 +1,65 @@
+// heddle-worker: builds the parts in view and serves heddled until it says quit.
+//
+// Threads: this one (heddled's socket), the issuer and the completions thread of session.h, and the device's own.
+
+#include <cstdio>
+
+#include "core/log.h"
+#include "image/describe.h"
+#include "image/fatbin.h"
+#include "worker/confinement.h"
+#include "worker/link.h"
+#include "worker/options.h"
+
+namespace heddle::worker {
+namespace {
+
+Result<image::ModuleInfo> describe(std::span<const std::byte> fatbin) {
+  const auto images = image::read_fatbin(fatbin);
+  if (!images) return tl::unexpected(images.error());
+  return image::describe(*images);
+}
+
+Result<std::unique_ptr<device::Context>> open_context(const device::ContextOptions& options, const Fd& board) {
+  if (options.model.kind == DeviceKind::kSoftware) return device::open_software_context(options, board);
+  return fail(ErrorCode::kNotSupported, "device '%s' is a CUDA device; this worker knows software devices",
+              options.model.name);
+}
+
+Status serve(const Options& options) {
+  HEDDLE_TRY(drop_privileges(options.user));
+  auto outbox = Outbox::create();
+  if (!outbox) return tl::unexpected(std::move(outbox).error());
+  Worker worker(**outbox, open_context, describe);
+  Link link(protocol::Socket(Fd(options.socket)), {options.daemon_path, options.reconnect_for}, **outbox, worker);
+  HEDDLE_TRY(link.run_until_warm());
+  HEDDLE_TRY(restrict_system_calls());
+  return link.run();
+}
+
+int run(int argc, char** argv) {
+  const auto options = parse_options(argc, argv);
+  if (!options) {
+    std::fprintf(stderr, "heddle-worker: %s\n", options.error().text.c_str());
+    return 2;
+  }
+  if (options->help) {
+    std::fputs(help_text().c_str(), stdout);
+    return 0;
+  }
+  if (const auto opened = open_log("", options->log_level); !opened) {
+    std::fprintf(stderr, "heddle-worker: %s\n", opened.error().text.c_str());
+    return 2;
+  }
+  const auto served = serve(*options);
+  if (served) return 0;
+  logger("worker")->error("{}", served.error().text);
+  return 1;
+}
+
+}  // namespace
+}  // namespace heddle::worker
+
+int main(int argc, char** argv) {
+  return heddle::worker::run(argc, argv);
+}

@@ -1,0 +1,91 @@
+#include "worker/modules.h"
+
+#include <cstring>
+
+#include "core/log.h"
+
+namespace heddle::worker {
+
+class Modules::Entry {
+ public:
+  std::vector<std::byte> fatbin;  // given up once loaded
+  image::ModuleInfo info;
+  device::Module* module = nullptr;
+  std::vector<device::Kernel*> kernels;                    // null until used
+  std::vector<std::optional<device::Variable>> variables;  // likewise
+};
+
+Modules::Modules(device::Context& context, ModuleDescriber describe)
+    : context_(context), describe_(std::move(describe)) {}
+
+Modules::~Modules() = default;
+
+Status Modules::add(uint32_t id, const Fd& memory, Bytes size) {
+  if (known(id)) return {};  // a restarted heddled says it again
+  if (id != entries_.size() + 1)
+    return fail(ErrorCode::kProtocol, "module %u follows module %zu: ids have no gaps", id, entries_.size());
+  auto sealed = sealed_size(memory);
+  if (!sealed) return tl::unexpected(std::move(sealed).error());
+  if (size > *sealed)
+    return fail(ErrorCode::kProtocol, "module %u of %s in %s of memory", id, to_string(size).c_str(),
+                to_string(*sealed).c_str());
+  auto mapping = map_shared(memory, *sealed, false);
+  if (!mapping) return tl::unexpected(std::move(mapping).error());
+  auto entry = std::make_unique<Entry>();
+  const auto* bytes = static_cast<const std::byte*>(mapping->data());
+  entry->fatbin.assign(bytes, bytes + size.value);
+  entries_.push_back(std::move(entry));
+  return {};
+}
+
+Checked<Modules::Entry*> Modules::loaded(uint32_t id) {
+  Entry* entry = entries_[id - 1].get();
+  if (entry->module) return entry;
+  auto info = describe_(entry->fatbin);
+  if (!info) return tl::unexpected(refusal_of("module", info.error()));
+  auto module = context_.load(entry->fatbin);
+  if (!module) return tl::unexpected(refusal_of("module", module.error()));
+  entry->info = std::move(*info);
+  entry->module = *module;
+  entry->kernels.resize(entry->info.kernels.size());
+  entry->variables.resize(entry->info.variables.size());
+  entry->fatbin = {};
+  logger("worker")->debug("module {}: {} kernels, {} variables", id, entry->kernels.size(), entry->variables.size());
+  return entry;
+}
+
+Checked<void> Modules::load(uint32_t id) {
+  const auto entry = loaded(id);
+  if (!entry) return tl::unexpected(entry.error());
+  return {};
+}
+
+Checked<Modules::LaunchTarget> Modules::kernel(uint32_t id, uint32_t index) {
+  const auto entry = loaded(id);
+  if (!entry) return tl::unexpected(entry.error());
+  auto& kernels = (*entry)->kernels;
+  if (index >= kernels.size()) return malformed("module %u has no kernel %u, only %zu", id, index, kernels.size());
+  const image::KernelInfo& info = (*entry)->info.kernels[index];
+  if (!kernels[index]) {
+    auto kernel = context_.kernel(*(*entry)->module, info.name);
+    if (!kernel) return tl::unexpected(refusal_of("kernel", kernel.error()));
+    kernels[index] = *kernel;
+  }
+  return LaunchTarget{kernels[index], &info};
+}
+
+Checked<device::Variable> Modules::variable(uint32_t id, uint32_t index) {
+  const auto entry = loaded(id);
+  if (!entry) return tl::unexpected(entry.error());
+  auto& variables = (*entry)->variables;
+  if (index >= variables.size())
+    return malformed("module %u has no variable %u, only %zu", id, index, variables.size());
+  if (!variables[index]) {
+    auto variable = context_.variable(*(*entry)->module, (*entry)->info.variables[index].name);
+    if (!variable) return tl::unexpected(refusal_of("variable", variable.error()));
+    variables[index] = *variable;
+  }
+  return *variables[index];
+}
+
+}  // namespace heddle::worker

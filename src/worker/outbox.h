@@ -1,0 +1,47 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <variant>
+
+#include "protocol/socket.h"
+
+namespace heddle::worker {
+
+// What the worker has to tell heddled. Messages wait here while there is no connection, and what a heddled that died
+// may have received without acting on it is said again to its successor: every message but Usage can be repeated.
+// Thread-safe.
+class Outbox {
+ public:
+  using Message = std::variant<protocol::SegmentFreed, protocol::TaskEnded, protocol::WorkerFault, protocol::Usage>;
+
+  static Result<std::unique_ptr<Outbox>> create();
+
+  // Queues a message and wakes the thread that polls wake_fd().
+  void put(const Message& message);
+  void notify();
+
+  // Readable after put or notify until acknowledged.
+  int wake_fd() const { return wake_.get(); }
+  void acknowledge();
+
+  // Sends what is queued, in order. kLimitExceeded where the peer does not read fast enough: the rest stays.
+  Status flush(protocol::Socket& socket);
+  // There is a new heddled: queues again what was sent lately.
+  void rewind();
+  // Takes what is queued without sending it.
+  std::deque<Message> take();
+
+ private:
+  explicit Outbox(Fd wake) : wake_(std::move(wake)) {}
+  void remember(const Message& message);
+
+  Fd wake_;
+  std::mutex mutex_;
+  std::deque<Message> queue_;
+  std::deque<Message> sent_;  // the latest, oldest first
+};
+
+}  // namespace heddle::worker

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <mutex>
+#include <string_view>
+
+#include "protocol/ring_memory.h"
+
+namespace heddle::worker {
+
+// Carries device printf into the ring's print area. Never waits: what finds no room is dropped whole and counted.
+// Thread-safe; used by the device's own threads.
+class Printer {
+ public:
+  // Until a ring is attached nothing prints. `ring` must outlive the printing.
+  void attach(protocol::RingMemory& ring);
+  void print(std::string_view text);
+
+ private:
+  std::mutex mutex_;
+  protocol::RingMemory* ring_ = nullptr;
+  uint64_t tail_ = 0, lost_ = 0;  // the ring's copies are for the client; a tenant may have written to them
+};
+
+}  // namespace heddle::worker

@@ -1,0 +1,122 @@
+#include "worker/progress.h"
+
+#include <algorithm>
+#include <bit>
+#include <new>
+
+#include "core/clock.h"
+
+namespace heddle::worker {
+
+Result<std::unique_ptr<Progress>> Progress::create(protocol::RingMemory& ring) {
+  std::unique_ptr<Progress> progress(new (std::nothrow) Progress(ring));
+  const uint64_t slots = std::bit_ceil(ring.records().size() / protocol::kRecordAlign);
+  if (progress) {
+    progress->slots_.reset(new (std::nothrow) Pending[slots]);
+    progress->streams_.reset(new (std::nothrow) Stream[protocol::kMaxStreams]);
+    progress->events_.reset(new (std::nothrow) uint64_t[protocol::kMaxEvents]{});
+  }
+  if (!progress || !progress->slots_ || !progress->streams_ || !progress->events_)
+    return fail(ErrorCode::kOutOfMemory, "no host memory to follow %lu records", static_cast<unsigned long>(slots));
+  progress->mask_ = slots - 1;
+  progress->completed_ = ring.header().committed.load(std::memory_order_acquire);
+  return progress;
+}
+
+void Progress::enter(const protocol::Record& record, uint64_t bytes) {
+  Pending& slot = slots_[record.header.sequence & mask_];
+  slot.end = record.end;
+  slot.bytes = bytes;
+  slot.type = record.header.type;
+  slot.stream = record.header.stream;
+  slot.event = static_cast<uint32_t>(record.header.a);
+  slot.on_device = false;
+}
+
+void Progress::hand_over(uint64_t sequence) {
+  Pending& slot = slots_[sequence & mask_];
+  slot.on_device = true;
+  streams_[slot.stream].on_device.fetch_add(1, std::memory_order_relaxed);
+  ring_.header().issued.store(sequence, std::memory_order_relaxed);
+}
+
+void Progress::take_back(uint64_t sequence) {
+  Pending& slot = slots_[sequence & mask_];
+  slot.on_device = false;
+  streams_[slot.stream].on_device.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool Progress::done(uint64_t sequence) const {
+  return sequence <= completed() || pending(sequence).done.load(std::memory_order_acquire) == sequence;
+}
+
+void Progress::finish(uint64_t sequence) {
+  const Finished one{sequence, MonotonicClock().now()};
+  finish(std::span(&one, 1));
+}
+
+void Progress::finish(std::span<const Finished> records) {
+  if (records.empty()) return;
+  uint64_t completed;
+  {
+    std::lock_guard lock(mutex_);
+    for (const Finished& record : records) settle(record);
+    advance();
+    completed = completed_.load(std::memory_order_relaxed);
+  }
+  protocol::ring_bell(ring_.header().to_client);
+  if (completed >= wake_at_.load(std::memory_order_seq_cst)) protocol::ring_bell(ring_.header().to_worker);
+}
+
+void Progress::settle(const Finished& finished) {
+  Pending& slot = slots_[finished.sequence & mask_];
+  Stream& stream = streams_[slot.stream];
+  if (slot.type == protocol::RecordType::kEventRecord) settle_event(slot, finished);
+  if (slot.on_device) {
+    stream.done = std::max(stream.done, finished.sequence);
+    stream.on_device.fetch_sub(1, std::memory_order_acq_rel);
+  } else {
+    stream.trailing = std::max(stream.trailing, finished.sequence);
+  }
+  if (idle(slot.stream)) stream.done = std::max(stream.done, stream.trailing);
+  ring_.streams()[slot.stream].completed.store(stream.done, std::memory_order_release);
+  slot.done.store(finished.sequence, std::memory_order_release);
+}
+
+// An event may be recorded again, on another stream, before the earlier record is reached: the later record counts.
+void Progress::settle_event(const Pending& slot, const Finished& finished) {
+  if (slot.event >= protocol::kMaxEvents) return;  // refused, and finished all the same
+  uint64_t& reached = events_[slot.event];
+  if (finished.sequence < reached) return;
+  reached = finished.sequence;
+  protocol::EventSlot& event = ring_.events()[slot.event];
+  event.time_ns.store(static_cast<uint64_t>(finished.when.time_since_epoch().count()), std::memory_order_relaxed);
+  event.completed.store(finished.sequence, std::memory_order_release);
+}
+
+void Progress::advance() {
+  uint64_t completed = completed_.load(std::memory_order_relaxed);
+  uint64_t end = 0;
+  for (;;) {
+    const Pending& next = slots_[(completed + 1) & mask_];
+    if (next.done.load(std::memory_order_acquire) != completed + 1) break;
+    end = next.end;
+    ++completed;
+  }
+  if (end == 0) return;
+  // First: the client may fill the freed space, and so these slots, as soon as it sees record_head.
+  completed_.store(completed, std::memory_order_seq_cst);
+  protocol::RingHeader& header = ring_.header();
+  header.completed.store(completed, std::memory_order_release);
+  header.committed.store(completed, std::memory_order_release);
+  header.record_head.store(end, std::memory_order_release);
+}
+
+void Progress::reach_host_call(uint64_t sequence) {
+  const uint32_t stream = pending(sequence).stream;
+  streams_[stream].host_call.store(sequence, std::memory_order_release);
+  ring_.streams()[stream].host_reached.store(sequence, std::memory_order_release);
+  protocol::ring_bell(ring_.header().to_client);
+}
+
+}  // namespace heddle::worker

@@ -1,0 +1,93 @@
+#pragma once
+
+// What of the log is done, and how the client learns it: the ring's watermarks, stream slots and event slots.
+//
+// Every record passes enter -> (hand_over) -> finish. Records of different streams finish in any order; the watermark
+// `completed` is the longest finished prefix, and with durability off `committed` and `record_head` follow it.
+// A stream's `completed` never runs ahead of work that the stream still has on the device: a record that is finished
+// without the device while its stream is busy ("trailing") shows only when the stream is idle.
+//
+// Thread safety: the issuer enters and hands over; issuer and completions thread finish. Between enter and finish a
+// slot's plain fields belong to whoever holds the record; the device's queue orders the two. `done` is what makes a
+// slot visible to the advancing thread, under mutex_. The values that decide anything are private copies: a tenant can
+// write to the ring.
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <span>
+
+#include "protocol/ring_reader.h"
+
+namespace heddle::worker {
+
+// A record between enter and finish.
+struct Pending {
+  std::atomic<uint64_t> done{0};  // its sequence, once finished
+  uint64_t end = 0;               // record position behind it
+  uint64_t bytes = 0;             // of a copy
+  protocol::RecordType type = protocol::RecordType::kPad;
+  uint32_t stream = 0;
+  uint32_t event = 0;
+  bool on_device = false;
+};
+
+struct Finished {
+  uint64_t sequence = 0;
+  TimePoint when{};
+};
+
+class Progress {
+ public:
+  // Starts behind what the ring says is committed. `ring` must outlive it.
+  static Result<std::unique_ptr<Progress>> create(protocol::RingMemory& ring);
+
+  // Issuer. Whether the log may hold `sequence` already: an honest client never lets it overtake what is committed by
+  // more than the record area.
+  bool has_room(uint64_t sequence) const { return sequence - completed() <= mask_ + 1; }
+  void enter(const protocol::Record& record, uint64_t bytes = 0);
+  // The record goes to the device now; take_back where the device refused it.
+  void hand_over(uint64_t sequence);
+  void take_back(uint64_t sequence);
+  // Nothing of this stream is on the device.
+  bool idle(uint32_t stream) const { return streams_[stream].on_device.load(std::memory_order_acquire) == 0; }
+  // The issuer wants to_worker to be rung when `completed` reaches `sequence`; kNever for no more.
+  static constexpr uint64_t kNever = ~0ull;
+  void wake_issuer_at(uint64_t sequence) { wake_at_.store(sequence, std::memory_order_seq_cst); }
+
+  // Either thread. Publishes, and wakes who waits for it.
+  void finish(std::span<const Finished> records);
+  void finish(uint64_t sequence);
+  const Pending& pending(uint64_t sequence) const { return slots_[sequence & mask_]; }
+  uint64_t completed() const { return completed_.load(std::memory_order_seq_cst); }
+  bool done(uint64_t sequence) const;
+
+  // The stream stands at host call `sequence`: tells the client.
+  void reach_host_call(uint64_t sequence);
+  bool host_call_reached(uint32_t stream, uint64_t sequence) const {
+    return streams_[stream].host_call.load(std::memory_order_acquire) >= sequence;
+  }
+
+ private:
+  struct Stream {
+    std::atomic<uint32_t> on_device{0};
+    std::atomic<uint64_t> host_call{0};
+    uint64_t done = 0, trailing = 0;  // under mutex_
+  };
+
+  explicit Progress(protocol::RingMemory& ring) : ring_(ring) {}
+  void settle(const Finished& finished);
+  void settle_event(const Pending& slot, const Finished& finished);
+  void advance();
+
+  protocol::RingMemory& ring_;
+  uint64_t mask_ = 0;
+  std::unique_ptr<Pending[]> slots_;
+  std::unique_ptr<Stream[]> streams_;
+  std::unique_ptr<uint64_t[]> events_;  // by slot, sequence of the latest record that was reached; under mutex_
+  std::mutex mutex_;
+  std::atomic<uint64_t> completed_{0};
+  std::atomic<uint64_t> wake_at_{kNever};
+};
+
+}  // namespace heddle::worker

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+
+#include "core/result.h"
+
+namespace heddle::worker {
+
+// CUDA's error numbers (CUDA Runtime API, enum cudaError) as far as a worker gives them to its program.
+enum CudaError : uint32_t {
+  kCudaInvalidValue = 1,
+  kCudaMemoryAllocation = 2,
+  kCudaInvalidConfiguration = 9,
+  kCudaInvalidDeviceFunction = 98,
+  kCudaInvalidKernelImage = 200,
+  kCudaNoKernelImageForDevice = 209,
+  kCudaIllegalAddress = 700,
+  kCudaLaunchOutOfResources = 701,
+  kCudaLaunchFailure = 719,
+  kCudaNotSupported = 801,
+  kCudaUnknown = 999,
+};
+
+// Why a record is not executed: it becomes the session's sticky fault.
+struct Refusal {
+  uint32_t cuda_error = kCudaUnknown;
+  std::string text;
+};
+
+template <class T>
+using Checked = tl::expected<T, Refusal>;
+
+// The record makes no sense: no client of ours writes such a thing, so this is a broken or hostile one.
+[[gnu::format(printf, 1, 2)]] tl::unexpected<Refusal> malformed(const char* format, ...);
+// The record makes sense, its argument does not.
+[[gnu::format(printf, 2, 3)]] tl::unexpected<Refusal> refused(uint32_t cuda_error, const char* format, ...);
+
+// What CUDA says where the device (or the loading of a module) says `error`; `what` names the operation.
+Refusal refusal_of(const char* what, const Error& error);
+
+}  // namespace heddle::worker

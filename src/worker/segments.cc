@@ -1,0 +1,22 @@
+#include "worker/segments.h"
+
+namespace heddle::worker {
+
+Status Segments::map(const protocol::MapSegment& segment, const Fd& memory) {
+  if (mapped(segment.number)) return {};  // a restarted heddled says it again
+  const Bytes size{segment.bytes};
+  HEDDLE_TRY(context_.map(segment.address, size, memory, segment.kind == protocol::SegmentKind::kHost));
+  segments_.emplace(segment.number, Range{segment.address, size});
+  return {};
+}
+
+Status Segments::unmap(uint64_t number) {
+  const auto found = segments_.find(number);
+  if (found == segments_.end())
+    return fail(ErrorCode::kNotFound, "segment %lu is not mapped here", static_cast<unsigned long>(number));
+  const Range range = found->second;
+  segments_.erase(found);
+  return context_.unmap(range.address, range.size);
+}
+
+}  // namespace heddle::worker

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <unordered_map>
+
+#include "device/device.h"
+#include "protocol/messages.h"
+
+namespace heddle::worker {
+
+// The memory that is mapped here, by segment number. Issuer's thread only.
+class Segments {
+ public:
+  explicit Segments(device::Context& context) : context_(context) {}
+
+  // `memory` is not kept: the mapping holds what it needs.
+  Status map(const protocol::MapSegment& segment, const Fd& memory);
+  // The caller has made sure that nothing in flight uses it. kNotFound for one that is not mapped.
+  Status unmap(uint64_t number);
+  bool mapped(uint64_t number) const { return segments_.contains(number); }
+
+ private:
+  struct Range {
+    uint64_t address;
+    Bytes size;
+  };
+  device::Context& context_;
+  std::unordered_map<uint64_t, Range> segments_;
+};
+
+}  // namespace heddle::worker

@@ -1,0 +1,51 @@
+#include "worker/session.h"
+
+namespace heddle::worker {
+
+Result<std::unique_ptr<Session>> Session::start(const Fd& ring, Options options, device::Context& context,
+                                                Printer& printer, Outbox& outbox) {
+  auto memory = protocol::RingMemory::attach(ring);
+  if (!memory) return tl::unexpected(std::move(memory).error());
+  std::unique_ptr<Session> session;
+  {
+    auto progress = Progress::create(*memory);
+    if (!progress) return tl::unexpected(std::move(progress).error());
+    session.reset(new Session(std::move(*memory), std::move(*progress), std::move(options), context, outbox));
+  }
+  auto reader = protocol::RingReader::attach(session->ring_);
+  if (!reader) return tl::unexpected(std::move(reader).error());
+  printer.attach(session->ring_);
+  session->run(std::move(*reader));
+  return session;
+}
+
+Session::Session(protocol::RingMemory ring, std::unique_ptr<Progress> progress, Options options,
+                 device::Context& context, Outbox& outbox)
+    : ring_(std::move(ring)),
+      progress_(std::move(progress)),
+      options_(std::move(options)),
+      fault_(ring_, outbox),
+      usage_(outbox),
+      modules_(context, options_.describe),
+      parts_{context, ring_, *progress_, fault_, usage_, outbox},
+      completions_(parts_) {}
+
+void Session::run(protocol::RingReader reader) {
+  const Issuer::Binding binding{options_.model, options_.window, options_.task_serial};
+  issuer_ = std::make_unique<Issuer>(parts_, modules_, binding, std::move(reader));
+  completing_ = std::thread([this] { completions_.run(); });
+  issuing_ = std::thread([this] { issuer_->run(); });
+}
+
+Session::~Session() {
+  if (issuing_.joinable()) {
+    issuer_->stop();
+    issuing_.join();
+  }
+  if (completing_.joinable()) {
+    completions_.stop();
+    completing_.join();
+  }
+}
+
+}  // namespace heddle::worker

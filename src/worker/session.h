@@ -1,0 +1,49 @@
+#pragma once
+
+#include <memory>
+#include <thread>
+
+#include "worker/completions.h"
+#include "worker/issuer.h"
+#include "worker/printer.h"
+
+namespace heddle::worker {
+
+// One session bound to this worker: its ring, and the two threads that serve it until the session's task has ended or
+// the object goes.
+class Session {
+ public:
+  struct Options {
+    DeviceModel model;
+    protocol::Window window;
+    uint64_t task_serial = 0;
+    ModuleDescriber describe;
+  };
+
+  // Starts serving `ring` on `context`. Everything lent must outlive the session.
+  static Result<std::unique_ptr<Session>> start(const Fd& ring, Options options, device::Context& context,
+                                                Printer& printer, Outbox& outbox);
+  ~Session();
+
+  // heddled's kModule, kMapSegment and kDeviceFault, in the order in which they came.
+  void post(protocol::Packet packet) { issuer_->post(std::move(packet)); }
+  UsageMeter& usage() { return usage_; }
+
+ private:
+  Session(protocol::RingMemory ring, std::unique_ptr<Progress> progress, Options options, device::Context& context,
+          Outbox& outbox);
+  void run(protocol::RingReader reader);
+
+  protocol::RingMemory ring_;
+  std::unique_ptr<Progress> progress_;
+  Options options_;
+  Fault fault_;
+  UsageMeter usage_;
+  Modules modules_;
+  SessionParts parts_;
+  Completions completions_;
+  std::unique_ptr<Issuer> issuer_;
+  std::thread completing_, issuing_;
+};
+
+}  // namespace heddle::worker

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "core/device_model.h"
+#include "device/device.h"
+#include "protocol/messages.h"
+#include "protocol/ring_memory.h"
+#include "worker/fault.h"
+#include "worker/modules.h"
+#include "worker/outbox.h"
+#include "worker/progress.h"
+#include "worker/usage.h"
+
+namespace heddle::worker {
+
+// What the two threads of a session share. Borrowed; session.h owns it.
+struct SessionParts {
+  device::Context& context;
+  protocol::RingMemory& ring;
+  Progress& progress;
+  Fault& fault;
+  UsageMeter& usage;
+  Outbox& outbox;
+};
+
+}  // namespace heddle::worker
