@@ -16,7 +16,7 @@ using Requests = std::map<SessionId, std::vector<size_t>>;  // by session: indic
 // Where the request would go on `board`, if anywhere. An extension goes where its task is.
 std::optional<DeviceId> destination(const Board& board, const Blocked& blocked) {
   Request request = blocked.request;
-  if (blocked.kind == WaitKind::kExtension) {
+  if (blocked.kind == RequestKind::kExtension) {
     if (!board.can_extend(request.session, request.task, request.memory)) return {};
     return board.ledger().find(request.session, request.task)->device;
   }
@@ -33,11 +33,11 @@ void carry_out(Board& board, const Blocked& blocked, DeviceId device) {
   // A policy that forgets about memory has any request for it answered at once, so what waits is a place alone.
   if (board.placement().memory_oblivious()) return board.take_place(request, device);
   switch (blocked.kind) {
-    case WaitKind::kExtension:
+    case RequestKind::kExtension:
       return board.extend(request.session, request.task, request.memory);
-    case WaitKind::kTask:
+    case RequestKind::kTask:
       return board.begin(request, device);
-    case WaitKind::kBind:
+    case RequestKind::kBind:
       return board.bind(request, device);
   }
 }
@@ -95,7 +95,7 @@ class StuckGraph {
   bool waits_for(const std::vector<size_t>& requests, SessionId other) const {
     return std::any_of(requests.begin(), requests.end(), [&](size_t i) {
       const Request& request = blocked_[i].request;
-      if (blocked_[i].kind == WaitKind::kExtension)
+      if (blocked_[i].kind == RequestKind::kExtension)
         return board_.holds_on(other, board_.ledger().find(request.session, request.task)->device);
       const auto devices = board_.placement().candidates(request.model, board_.pool());
       return std::any_of(devices.begin(), devices.end(),
@@ -133,9 +133,9 @@ std::string describe(const Board& board, const Blocked& blocked) {
     any = true;
   }
   append(who, any ? " and waits for " : "nothing and waits for ");
-  if (blocked.kind == WaitKind::kExtension) {
+  if (blocked.kind == RequestKind::kExtension) {
     append(who, request.memory, " more on device ", board.ledger().find(request.session, request.task)->device);
-  } else if (blocked.kind == WaitKind::kBind) {
+  } else if (blocked.kind == RequestKind::kBind) {
     append(who, "a place on a device of model ", board.pool().model_name(request.model));
   } else {
     append(who, request.memory, " on a device of model ", board.pool().model_name(request.model));

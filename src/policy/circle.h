@@ -12,7 +12,7 @@ namespace heddle::policy {
 // A request that waits, with all that is needed to try it out.
 struct Blocked {
   WaitKey key;
-  WaitKind kind = WaitKind::kTask;
+  RequestKind kind = RequestKind::kTask;
   Request request;  // without workers and reservation; an extension's memory is what it adds
 };
 

@@ -5,6 +5,7 @@
 #include "core/ids.h"
 #include "core/result.h"
 #include "core/units.h"
+#include "policy/task.h"
 
 namespace heddle::policy {
 
@@ -14,9 +15,10 @@ struct Decision {
     kGrant,   // the task runs on `device` with `memory`
     kExtend,  // the running task has `memory` more
     kBind,    // the session's virtual device is bound to `device`
-    kRefuse,  // `error` says why by kind; a task that did not run is gone, one that ran goes on without the extension
+    kRefuse,  // `request` says of what; a task is then gone, an extension alone leaves its task as it was
   };
   Kind kind = Kind::kRefuse;
+  RequestKind request = RequestKind::kTask;
   TaskId task;                             // none for a binding
   DeviceId device;                         // none for a refusal
   Bytes memory;                            // granted or refused

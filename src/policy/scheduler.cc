@@ -68,7 +68,7 @@ void Scheduler::task_arrived(TaskRequest request, TimePoint now) {
   const WaitKey key{now, true, arrivals_++, *model};
   session->tasks.push_back(request.id);
   tasks_[request.id] = {request.session, request.virtual_device, *model, request.compute, false, key, {}};
-  enqueue(key, {WaitKind::kTask, request.session, request.id, request.virtual_device, request.memory, {}});
+  enqueue(key, {RequestKind::kTask, request.session, request.id, request.virtual_device, request.memory, {}});
 }
 
 void Scheduler::compute_grew(TaskId id, const ComputeNeed& need, TimePoint now) {
@@ -86,7 +86,11 @@ void Scheduler::extension_requested(TaskId id, Bytes more, TimePoint now) {
   const auto it = tasks_.find(id);
   if (it == tasks_.end()) return;
   Task& task = it->second;
-  const Decision no{.task = id, .memory = more, .session = task.session, .virtual_device = task.virtual_device};
+  const Decision no{.request = RequestKind::kExtension,
+                    .task = id,
+                    .memory = more,
+                    .session = task.session,
+                    .virtual_device = task.virtual_device};
   const auto devices = board_.placement().candidates(task.model, pool());
   const Holding* holding = board_.ledger().find(task.session, id);
   const Bytes limit = holding ? largest(pool(), std::span(&holding->device, 1)) : largest(pool(), devices);
@@ -137,14 +141,14 @@ void Scheduler::task_ended(TaskId id, TimePoint now) {
 
 void Scheduler::bind_session(SessionId id, uint32_t virtual_device, std::string model, TimePoint now) {
   seen_ = std::max(seen_, now);
-  const Decision no{.session = id, .virtual_device = virtual_device};
+  const Decision no{.request = RequestKind::kBind, .session = id, .virtual_device = virtual_device};
   Session* session = find_session(id);
   if (!session) return refuse_now(no, {ErrorCode::kNotFound, text("session ", id, " is not open")});
   if (!binds())
     return refuse_now(no, {ErrorCode::kNotSupported, "this placement policy places tasks and binds no sessions"});
   const auto known = admit(*session, model, {});
   if (!known) return refuse_now(no, known.error());
-  enqueue({now, true, arrivals_++, *known}, {WaitKind::kBind, id, {}, virtual_device, {}, {}});
+  enqueue({now, true, arrivals_++, *known}, {RequestKind::kBind, id, {}, virtual_device, {}, {}});
 }
 
 Status Scheduler::adopt(const TaskRequest& asked, DeviceId device, TimePoint now) {
@@ -168,6 +172,7 @@ Status Scheduler::adopt(const TaskRequest& asked, DeviceId device, TimePoint now
   budgets_.restore(asked.session, asked.memory);
   session->tasks.push_back(asked.id);
   tasks_[asked.id] = {asked.session, asked.virtual_device, model, asked.compute, true, {}, {}};
+  returned_on(model);  // under a policy that binds, as for adopt_binding
   circle_possible_ = true;
   return {};
 }
@@ -185,6 +190,7 @@ Status Scheduler::adopt_binding(SessionId id, uint32_t virtual_device, DeviceId 
     return fail(ErrorCode::kOutOfMemory, "device %lu has no room for a context: %s is free",
                 static_cast<unsigned long>(device.value), to_string(pool().free(device)).c_str());
   board_.bind(request, device);
+  returned_on(request.model);  // another session of the job may wait for this very binding
   circle_possible_ = true;
   return {};
 }
@@ -241,7 +247,7 @@ void Scheduler::enqueue_next_extension(TaskId id, Task& task) {
   const Extension next = task.extensions.front();
   task.extensions.erase(task.extensions.begin());
   task.wait = WaitKey{next.since, false, next.arrival, task.model};
-  enqueue(*task.wait, {WaitKind::kExtension, task.session, id, task.virtual_device, next.more, {}});
+  enqueue(*task.wait, {RequestKind::kExtension, task.session, id, task.virtual_device, next.more, {}});
 }
 
 void Scheduler::refuse_now(Decision decision, Error error) {

@@ -133,7 +133,7 @@ class Scheduler {
   std::vector<Line> lines_;  // by model
   std::vector<Decision> decided_;
   uint64_t arrivals_ = 0;
-  bool circle_possible_ = false;  // a session that holds something began to wait, or was served in part
+  bool circle_possible_ = false;  // set where one could have come about since the last search
   TimePoint seen_{};              // the latest clock value
 };
 

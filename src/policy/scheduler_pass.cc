@@ -43,15 +43,20 @@ void Scheduler::serve(size_t model, TimePoint now) {
     std::sort(keys.begin(), keys.end());
   }
   reserve_for_oldest(line, now);
-  for (const WaitKey& key : keys) {
-    if (attempt(key, now)) reserve_for_oldest(line, now);
+  for (size_t next = 0; next < keys.size();) {
+    if (!attempt(keys[next++], now)) continue;
+    reserve_for_oldest(line, now);
+    // A task's next extension takes its place by its own age.
+    for (const WaitKey& key : std::exchange(line.fresh, {})) {
+      keys.insert(std::upper_bound(keys.begin() + static_cast<std::ptrdiff_t>(next), keys.end(), key), key);
+    }
   }
 }
 
 // True where the request was decided; it then no longer waits.
 bool Scheduler::attempt(const WaitKey& key, TimePoint now) {
   Wait& wait = lines_[key.model].waits.at(key);
-  return wait.kind == WaitKind::kExtension ? attempt_extension(key, wait, now) : attempt_place(key, wait, now);
+  return wait.kind == RequestKind::kExtension ? attempt_extension(key, wait, now) : attempt_place(key, wait, now);
 }
 
 bool Scheduler::attempt_extension(const WaitKey& key, Wait& wait, TimePoint now) {
@@ -121,8 +126,8 @@ void Scheduler::reserve_for_oldest(Line& line, TimePoint now) {
   if (line.waits.empty() || binds()) return;
   const auto& [key, wait] = *line.waits.begin();
   if (now - key.since < options_.age_limit) return;
-  const DeviceId device = wait.kind == WaitKind::kExtension ? board_.ledger().find(wait.session, wait.task)->device
-                                                            : device_to_reserve(request_of(wait, key.model));
+  const DeviceId device = wait.kind == RequestKind::kExtension ? board_.ledger().find(wait.session, wait.task)->device
+                                                               : device_to_reserve(request_of(wait, key.model));
   line.reserved = Reservation{key, device};
 }
 
@@ -140,7 +145,7 @@ DeviceId Scheduler::device_to_reserve(const Request& request) const {
 Request Scheduler::request_of(const Wait& wait, size_t model) const {
   Request request{
       wait.task, wait.session, sessions_.at(wait.session).job, wait.virtual_device, model, wait.memory, {}, {}, {}};
-  if (wait.kind != WaitKind::kBind) request.compute = tasks_.at(wait.task).compute;
+  if (wait.kind != RequestKind::kBind) request.compute = tasks_.at(wait.task).compute;
   return request;
 }
 
@@ -169,7 +174,9 @@ void Scheduler::finish(const WaitKey& key, Decision decision, TimePoint now) {
   line.waits.erase(it);
   Session& session = sessions_.at(wait.session);
   std::erase(session.waits, key);
-  circle_possible_ = circle_possible_ || !session.waits.empty();
+  // Served in part, or, with a place for the job, another session of it that waits.
+  circle_possible_ = circle_possible_ || binds() || !session.waits.empty();
+  decision.request = wait.kind;
   decision.task = wait.task;
   decision.session = wait.session;
   decision.virtual_device = wait.virtual_device;
@@ -178,10 +185,10 @@ void Scheduler::finish(const WaitKey& key, Decision decision, TimePoint now) {
   const bool granted = decision.kind != Decision::Kind::kRefuse;
   decided_.push_back(std::move(decision));
   if (!granted) budgets_.give_back(wait.session, wait.memory);
-  if (wait.kind == WaitKind::kBind) return;
+  if (wait.kind == RequestKind::kBind) return;
   Task& task = tasks_.at(wait.task);
   task.wait.reset();
-  if (wait.kind == WaitKind::kTask && !granted) return forget_task(wait.task);
+  if (wait.kind == RequestKind::kTask && !granted) return forget_task(wait.task);
   task.running = true;
   enqueue_next_extension(wait.task, task);
 }

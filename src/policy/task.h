@@ -16,6 +16,13 @@ struct ComputeNeed {
   Bytes shared_per_block;
 };
 
+// What a decision is about.
+enum class RequestKind {
+  kTask,
+  kExtension,  // more memory for a task
+  kBind,       // a device for a session's virtual device
+};
+
 struct TaskRequest {
   TaskId id;
   SessionId session;

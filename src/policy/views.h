@@ -31,7 +31,7 @@ struct RunningView {
 };
 
 struct WaitView {
-  WaitKind kind = WaitKind::kTask;
+  RequestKind kind = RequestKind::kTask;
   TaskId task;
   SessionId session;
   uint32_t virtual_device = 0;

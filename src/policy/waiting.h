@@ -10,12 +10,6 @@
 
 namespace heddle::policy {
 
-enum class WaitKind {
-  kExtension,  // memory for a running task: considered before the others of the same age
-  kTask,
-  kBind,
-};
-
 // Its place in the queue: by age, then extensions first, then by arrival.
 struct WaitKey {
   TimePoint since;
@@ -26,7 +20,7 @@ struct WaitKey {
 };
 
 struct Wait {
-  WaitKind kind = WaitKind::kTask;
+  RequestKind kind = RequestKind::kTask;
   SessionId session;
   TaskId task;  // none for kBind
   uint32_t virtual_device = 0;

@@ -7,8 +7,7 @@
 namespace heddle::policy {
 
 Answer Cg::place(const Request& request, const Pool& pool) const {
-  if (const auto own = seats_.of(request.job, request.virtual_device))
-    return Placed{*own, text("the job is bound to device ", *own)};
+  if (const auto own = seats_.of(request)) return Placed{*own, text("the job is bound to device ", *own)};
   const auto devices = candidates(request.model, pool);
   const auto last = last_.find(request.model);
   const auto next =
@@ -25,7 +24,7 @@ Answer Cg::place(const Request& request, const Pool& pool) const {
 }
 
 void Cg::bound(const Request& request, DeviceId device) {
-  if (seats_.take(request.job, request.virtual_device, device)) last_[request.model] = device;
+  if (seats_.take(request, device)) last_[request.model] = device;
 }
 
 }  // namespace heddle::policy

@@ -5,8 +5,7 @@
 namespace heddle::policy {
 
 Answer Sa::place(const Request& request, const Pool& pool) const {
-  if (const auto own = seats_.of(request.job, request.virtual_device))
-    return Placed{*own, text("device ", *own, " is the job's own")};
+  if (const auto own = seats_.of(request)) return Placed{*own, text("device ", *own, " is the job's own")};
   const auto devices = candidates(request.model, pool);
   for (const DeviceId device : devices) {
     if (seats_.taken(device) == 0 && request.closed != device)

@@ -4,21 +4,28 @@
 #include <optional>
 #include <vector>
 
-#include "core/ids.h"
+#include "policy/pool.h"
 
 namespace heddle::policy {
 
-// Which device each virtual device of a job is bound to, and how many are bound to each device.
+// Which device each virtual device of a job is bound to, and how many are bound to each device. A virtual device has
+// one model; were one asked for under two, it would be two.
 class Seats {
  public:
-  std::optional<DeviceId> of(JobId job, uint32_t virtual_device) const;
+  std::optional<DeviceId> of(const Request& request) const;
   uint32_t taken(DeviceId device) const;
   // False where the virtual device was bound already.
-  bool take(JobId job, uint32_t virtual_device, DeviceId device);
+  bool take(const Request& request, DeviceId device);
   void leave(JobId job);
 
  private:
-  std::map<std::pair<JobId, uint32_t>, DeviceId> seats_;
+  struct Key {
+    JobId job;
+    uint32_t virtual_device = 0;
+    size_t model = 0;
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+  std::map<Key, DeviceId> seats_;
   std::vector<uint32_t> taken_;  // by device
 };
 

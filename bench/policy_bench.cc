@@ -1,0 +1,90 @@
+// The cost of one placement decision at 8 and 1,024 devices. Every device but the last is loaded so that memory is free
+// everywhere, but SMs and places only on the last, so that a policy that looks for those looks at all devices.
+
+#include <benchmark/benchmark.h>
+
+#include <cstdlib>
+#include <random>
+
+#include "policy/test_pool.h"
+
+namespace heddle::policy {
+namespace {
+
+constexpr SessionId kAsker{1'000'000};
+constexpr ComputeNeed kWholeDevice{300, 512, 32, {}};
+
+// Four tasks a device, each its own job, of shapes that load the SMs unevenly.
+std::vector<std::pair<TaskRequest, DeviceId>> load(uint64_t devices) {
+  std::mt19937_64 random(1);
+  std::vector<std::pair<TaskRequest, DeviceId>> tasks;
+  for (uint64_t id = 1; id <= (devices - 1) * 4; ++id) {
+    const auto warps = static_cast<uint32_t>(1 + random() % 8);
+    const ComputeNeed need{600 / warps + random() % 60, 32 * warps, 32, {}};
+    tasks.push_back({{{id}, {id}, {id}, 0, "p100", gib(3), need}, DeviceId{(id - 1) / 4}});
+  }
+  return tasks;
+}
+
+// The worst for mgb-sm: 28 SMs have 20 warps left and 28 have 12, in several runs, so that a device has room for 40
+// blocks of 16 warps by its totals, but not on its SMs.
+std::vector<std::pair<TaskRequest, DeviceId>> fragmented_load(uint64_t devices) {
+  static constexpr ComputeNeed kShapes[] = {{616, 128, 32, {}}, {28, 256, 32, {}}, {10, 32, 32, {}}, {10, 32, 32, {}}};
+  auto tasks = load(devices);
+  for (size_t i = 0; i < tasks.size(); ++i) tasks[i].first.compute = kShapes[i % 4];
+  return tasks;
+}
+constexpr ComputeNeed kFortyBlocks{40, 512, 32, {}};
+
+// The policy's answer and its reason, alone.
+void measure_place(benchmark::State& state, const char* policy, decltype(load)& make_load, const ComputeNeed& asked) {
+  const auto devices = static_cast<uint64_t>(state.range(0));
+  Board board(policy_named(policy), p100s(devices));
+  for (const auto& [task, device] : make_load(devices)) {
+    board.open_session(task.session, task.job);
+    board.begin({task.id, task.session, task.job, 0, 0, task.memory, task.compute, {}, {}}, device);
+  }
+  const Request request{{1}, kAsker, {kAsker.value}, 0, 0, gib(2), asked, {}, {}};
+  for (auto _ : state) benchmark::DoNotOptimize(board.placement().place(request, board.pool()));
+}
+
+void place(benchmark::State& state, const char* policy) {
+  measure_place(state, policy, load, kWholeDevice);
+}
+
+void place_fragmented(benchmark::State& state, const char* policy) {
+  measure_place(state, policy, fragmented_load, kFortyBlocks);
+}
+
+// A task's whole way: its arrival, the decision with ledger and queue, its end.
+void task(benchmark::State& state, const char* policy) {
+  const auto devices = static_cast<uint64_t>(state.range(0));
+  Scheduler scheduler(policy_named(policy), p100s(devices));
+  for (const auto& [task, device] : load(devices)) {
+    scheduler.session_opened(task.session, task.job, task.model, {}, at(0));
+    if (!scheduler.adopt(task, device, at(0))) std::abort();
+  }
+  scheduler.session_opened(kAsker, {kAsker.value}, "p100", {}, at(0));
+  TaskId id = {kAsker.value};
+  for (auto _ : state) {
+    ++id.value;
+    scheduler.task_arrived({id, kAsker, {}, 0, "p100", gib(2), kWholeDevice}, at(1));
+    const auto decided = scheduler.decisions(at(1));
+    if (decided.size() != 1 || decided[0].kind != Decision::Kind::kGrant) std::abort();
+    scheduler.task_ended(id, at(1));
+  }
+}
+
+#define HEDDLE_POLICY_BENCH(name, text)                    \
+  BENCHMARK_CAPTURE(place, name, text)->Arg(8)->Arg(1024); \
+  BENCHMARK_CAPTURE(task, name, text)->Arg(8)->Arg(1024)
+
+HEDDLE_POLICY_BENCH(sa, "sa");
+HEDDLE_POLICY_BENCH(cg, "cg:4");
+HEDDLE_POLICY_BENCH(schedgpu, "schedgpu");
+HEDDLE_POLICY_BENCH(mgb_sm, "mgb-sm");
+BENCHMARK_CAPTURE(place_fragmented, mgb_sm, "mgb-sm")->Arg(8)->Arg(1024);
+HEDDLE_POLICY_BENCH(mgb_warps, "mgb-warps");
+
+}  // namespace
+}  // namespace heddle::policy

@@ -1,0 +1,175 @@
+// Each policy by itself, driven through a board.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "policy/board.h"
+#include "policy/test_pool.h"
+
+namespace heddle::policy {
+namespace {
+
+using testing::HasSubstr;
+
+// A board where every task is a session and a job of its own.
+class OneTaskEach {
+ public:
+  OneTaskEach(const char* policy, std::vector<DeviceSpec> devices) : board_(policy_named(policy), std::move(devices)) {}
+
+  // The device where the task was begun; nothing where it must wait.
+  std::optional<DeviceId> run(uint64_t id, Bytes memory, ComputeNeed compute = grid(56)) {
+    const auto model = board_.pool().find_model("p100");
+    board_.open_session({id}, {id});
+    const Request request{{id}, {id}, {id}, 0, *model, memory, compute, {}, {}};
+    Answer answer = board_.placement().place(request, board_.pool());
+    if (const auto* later = std::get_if<NotNow>(&answer)) {
+      reason = later->reason;
+      board_.close_session({id});
+      return {};
+    }
+    const Placed& placed = std::get<Placed>(answer);
+    reason = placed.reason;
+    board_.begin(request, placed.device);
+    return placed.device;
+  }
+  void end(uint64_t id) { board_.close_session({id}); }
+  Board& board() { return board_; }
+
+  std::string reason;
+
+ private:
+  Board board_;
+};
+
+constexpr std::optional<DeviceId> on(uint64_t device) {
+  return DeviceId{device};
+}
+
+TEST(Sa, FirstFreeDeviceForOneJobEach) {
+  OneTaskEach pool("sa", p100s(2));
+  EXPECT_EQ(pool.run(1, gib(1)), on(0));
+  EXPECT_EQ(pool.run(2, gib(1)), on(1));
+  EXPECT_EQ(pool.run(3, gib(1)), std::nullopt);
+  EXPECT_THAT(pool.reason, HasSubstr("each of the 2 devices belongs to a job"));
+  pool.end(1);
+  EXPECT_EQ(pool.run(4, gib(1)), on(0));
+}
+
+TEST(Cg, GoesRoundUpToTheRatio) {
+  OneTaskEach pool("cg:2", p100s(2));
+  EXPECT_EQ(pool.run(1, gib(1)), on(0));
+  EXPECT_EQ(pool.run(2, gib(1)), on(1));
+  EXPECT_EQ(pool.run(3, gib(1)), on(0));
+  pool.end(1);
+  EXPECT_EQ(pool.run(4, gib(1)), on(1));
+  EXPECT_EQ(pool.run(5, gib(1)), on(0));
+  EXPECT_EQ(pool.run(6, gib(1)), std::nullopt);
+  EXPECT_THAT(pool.reason, HasSubstr("all 2 places"));
+}
+
+TEST(Cg, LooksAtNoMemory) {
+  const Board board(policy_named("cg:2"), p100s(1, gib(1)));
+  const Request request{{1}, {1}, {1}, 0, 0, gib(100), grid(1), {}, {}};
+  EXPECT_TRUE(std::holds_alternative<Placed>(board.placement().place(request, board.pool())));
+}
+
+TEST(Cg, RoundOfEachModelIsItsOwn) {
+  auto devices = p100s(3);
+  devices[1].model = "other";
+  Board board(policy_named("cg:2"), devices);
+  const auto bind = [&](uint64_t job, size_t model) {
+    const Request request{{job}, {job}, {job}, 0, model, {}, {}, {}, {}};
+    board.open_session({job}, {job});
+    const Answer answer = board.placement().place(request, board.pool());
+    board.bind(request, std::get<Placed>(answer).device);
+    return std::get<Placed>(answer).device;
+  };
+  EXPECT_EQ(bind(1, 0), DeviceId{0});
+  EXPECT_EQ(bind(2, 1), DeviceId{1});
+  EXPECT_EQ(bind(3, 0), DeviceId{2});
+  EXPECT_EQ(bind(4, 0), DeviceId{0});
+}
+
+TEST(SchedGpu, MemoryOfTheFirstDeviceDecides) {
+  OneTaskEach pool("schedgpu", p100s(2));
+  EXPECT_EQ(pool.run(1, gib(10), grid(1'000'000)), on(0));
+  EXPECT_EQ(pool.run(2, gib(6), grid(1'000'000)), on(0));
+  EXPECT_EQ(pool.run(3, gib(1)), std::nullopt);
+  EXPECT_THAT(pool.reason, HasSubstr("needs 1 GiB; most is free on device 0: 0 B of 16 GiB"));
+}
+
+TEST(MgbWarps, FewestWarpsAmongThoseThatFit) {
+  OneTaskEach pool("mgb-warps", p100s(3));
+  EXPECT_EQ(pool.run(1, gib(2), grid(112)), on(0));
+  EXPECT_EQ(pool.run(2, gib(2), grid(56)), on(1));
+  EXPECT_EQ(pool.run(3, gib(15), grid(1)), on(2));
+  EXPECT_EQ(pool.run(4, gib(2), grid(1)), on(1));  // device 2 has fewer warps, but not the memory
+  EXPECT_EQ(pool.reason, "fits on 0 (14 GiB free), 1 (14 GiB free); fewest warps in use on 1 (448 of 3584)");
+}
+
+TEST(MgbWarps, TiesGoToTheLowerId) {
+  OneTaskEach pool("mgb-warps", p100s(2));
+  EXPECT_EQ(pool.run(1, gib(1), grid(10)), on(0));
+  EXPECT_EQ(pool.run(2, gib(1), grid(10)), on(1));
+  EXPECT_EQ(pool.run(3, gib(1), grid(10)), on(0));
+}
+
+TEST(MgbWarps, ComputeIsSoft) {
+  OneTaskEach pool("mgb-warps", p100s(1));
+  EXPECT_EQ(pool.run(1, gib(1), grid(1'000'000)), on(0));
+  EXPECT_EQ(pool.run(2, gib(1), grid(1'000'000)), on(0));
+  EXPECT_EQ(pool.board().pool().load({0}).warps, 2u * 3584);
+}
+
+TEST(MgbSm, ComputeIsHard) {
+  OneTaskEach pool("mgb-sm", p100s(2));
+  EXPECT_EQ(pool.run(1, gib(1), grid(300)), on(0));  // 448 blocks of eight warps fill a device
+  EXPECT_EQ(pool.run(2, gib(1), grid(148)), on(0));
+  EXPECT_EQ(pool.run(3, gib(1), grid(1)), on(1));
+  EXPECT_EQ(pool.run(4, gib(1), grid(448)), std::nullopt);
+  EXPECT_THAT(pool.reason, HasSubstr("none has room on its SMs for 448 blocks of 8 warps"));
+  pool.end(1);
+  EXPECT_EQ(pool.run(5, gib(1), grid(300)), on(0));
+}
+
+TEST(MgbSm, MemoryIsHardToo) {
+  OneTaskEach pool("mgb-sm", p100s(1));
+  EXPECT_EQ(pool.run(1, gib(10), grid(1)), on(0));
+  EXPECT_EQ(pool.run(2, gib(10), grid(1)), std::nullopt);
+}
+
+TEST(MgbSm, GridLargerThanTheDeviceRunsOnAnIdleOne) {
+  OneTaskEach pool("mgb-sm", p100s(1));
+  EXPECT_EQ(pool.run(1, gib(1), grid(1'000'000)), on(0));
+  EXPECT_EQ(pool.run(2, gib(1), grid(1)), std::nullopt);
+}
+
+TEST(MgbSm, GrowthWhileRunningTakesWhatThereIs) {
+  OneTaskEach pool("mgb-sm", p100s(1));
+  pool.run(1, gib(1), grid(400));
+  pool.run(2, gib(1), grid(40));
+  pool.board().set_compute({2}, {2}, grid(400));
+  EXPECT_EQ(pool.run(3, gib(1), grid(1)), std::nullopt);
+  pool.end(2);
+  EXPECT_EQ(pool.run(4, gib(1), grid(48)), on(0));
+}
+
+class EveryPolicy : public testing::TestWithParam<const char*> {};
+
+TEST_P(EveryPolicy, StaysWithinTheModel) {
+  auto devices = p100s(3);
+  devices[0].model = "v100";
+  OneTaskEach pool(GetParam(), devices);
+  EXPECT_EQ(pool.run(1, gib(1)), on(1));
+}
+
+TEST_P(EveryPolicy, AvoidsTheReservedDevice) {
+  const Board board(policy_named(GetParam()), p100s(1));
+  const Request request{{1}, {1}, {1}, 0, 0, gib(1), grid(1), {}, DeviceId{0}};
+  EXPECT_TRUE(std::holds_alternative<NotNow>(board.placement().place(request, board.pool())));
+}
+
+INSTANTIATE_TEST_SUITE_P(Placement, EveryPolicy, testing::Values("sa", "cg:2", "schedgpu", "mgb-sm", "mgb-warps"));
+
+}  // namespace
+}  // namespace heddle::policy

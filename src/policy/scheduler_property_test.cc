@@ -1,0 +1,237 @@
+// Random event sequences, by seed: whatever happens, the books add up and nobody is forgotten.
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+
+#include "policy/scheduler.h"
+#include "policy/test_pool.h"
+
+namespace heddle::policy {
+namespace {
+
+using Kind = Decision::Kind;
+
+class RandomRun {
+ public:
+  RandomRun(const char* policy, uint64_t seed)
+      : random_(seed), devices_(make_devices()), scheduler_(policy_named(policy), devices_) {}
+
+  void step() {
+    now_ += std::chrono::milliseconds(pick(700));
+    for (uint64_t events = pick(4); events > 0; --events) event();
+    settle();
+  }
+
+  // Ends whatever runs, oldest session first, and sees that those who wait get their turn.
+  void drain() {
+    while (!sessions_.empty()) {
+      now_ += std::chrono::milliseconds(10);
+      close(runner());
+      settle();
+    }
+  }
+
+  void expect_idle() const {
+    EXPECT_TRUE(asked_.empty()) << asked_.size() << " requests were never decided";
+    EXPECT_TRUE(scheduler_.waiting().empty());
+    EXPECT_TRUE(scheduler_.running().empty());
+    for (const DeviceView& device : scheduler_.devices()) {
+      EXPECT_EQ(device.free, device.capacity);
+      EXPECT_EQ(device.promised.value + device.warps + device.workers + device.tasks, 0u);
+    }
+  }
+
+  const std::vector<std::string>& log() const { return log_; }
+
+ private:
+  struct Task {
+    SessionId session;
+    Bytes memory;
+    bool running = false;
+  };
+
+  uint64_t pick(uint64_t below) { return random_() % below; }
+
+  std::vector<DeviceSpec> make_devices() {
+    std::vector<DeviceSpec> devices;
+    for (uint64_t id = 0; id < 1 + pick(5); ++id) {
+      devices.push_back(p100(id, Bytes{(4 + pick(12)) * kGiB}, Bytes{pick(2) * kGiB / 2}));
+      if (id > 0 && pick(4) == 0) devices.back().model = "other";
+      if (pick(4) == 0) devices.back().max_clients = static_cast<uint32_t>(1 + pick(3));
+    }
+    return devices;
+  }
+
+  void event() {
+    if (sessions_.empty() || pick(10) == 0) return open();
+    switch (pick(8)) {
+      case 0:
+        return pick(3) == 0 ? close(any_session()) : void();
+      case 1:
+      case 2:
+      case 3:
+        return arrive(any_session());
+      case 4:
+        return with_task([&](TaskId task) { extend(task); });
+      case 5:
+        return with_task([&](TaskId task) { scheduler_.compute_grew(task, grid(pick(600)), now_); });
+      case 6:
+        return with_task([&](TaskId task) { shrink(task); });
+      default:
+        return with_task([&](TaskId task) { end(task); });
+    }
+  }
+
+  void open() {
+    const SessionId session{++ids_};
+    const JobId job{1 + pick(2) * pick(6) + session.value / 2 * 10};
+    scheduler_.session_opened(session, job, devices_[pick(devices_.size())].model, Bytes{pick(3) * 10 * kGiB}, now_);
+    sessions_.insert(session);
+  }
+
+  void close(SessionId session) {
+    scheduler_.session_closed(session, now_);
+    sessions_.erase(session);
+    std::erase_if(tasks_, [&](const auto& entry) {
+      if (entry.second.session == session) asked_.erase(entry.first);
+      return entry.second.session == session;
+    });
+  }
+
+  void arrive(SessionId session) {
+    const TaskId task{++ids_};
+    const Bytes memory{pick(8 * kGiB) / (1 + pick(4))};
+    tasks_[task] = {session, memory, false};
+    asked_[task] = 1;
+    const std::string model = pick(4) == 0 ? devices_[pick(devices_.size())].model : "";
+    scheduler_.task_arrived({task, session, {}, static_cast<uint32_t>(pick(3)), model, memory, grid(pick(900))}, now_);
+  }
+
+  void extend(TaskId task) {
+    ++asked_[task];
+    scheduler_.extension_requested(task, Bytes{pick(5 * kGiB)}, now_);
+  }
+
+  void shrink(TaskId task) {
+    const Bytes less{pick(3 * kGiB)};
+    scheduler_.memory_freed(task, less, now_);
+  }
+
+  void end(TaskId task) {
+    scheduler_.task_ended(task, now_);
+    tasks_.erase(task);
+    asked_.erase(task);
+  }
+
+  // Takes the decisions and checks each against what was asked.
+  void settle() {
+    for (const Decision& decision : scheduler_.decisions(now_)) {
+      log_.push_back(std::to_string(static_cast<int>(decision.kind)) + " " + std::to_string(decision.task.value) + " " +
+                     std::to_string(decision.device.value) + " " + decision.reason);
+      EXPECT_FALSE(decision.reason.empty());
+      const auto task = tasks_.find(decision.task);
+      if (task == tasks_.end()) {
+        EXPECT_EQ(decision.kind, Kind::kRefuse) << "task " << decision.task.value << " was gone";
+        continue;
+      }
+      EXPECT_GT(asked_[decision.task], 0) << "task " << decision.task.value << " was decided twice";
+      if (--asked_[decision.task] == 0) asked_.erase(decision.task);
+      EXPECT_NE(decision.kind, task->second.running ? Kind::kGrant : Kind::kExtend);
+      if (decision.kind == Kind::kGrant) task->second.running = true;
+      if (decision.kind == Kind::kRefuse && decision.request == RequestKind::kTask) {
+        asked_.erase(decision.task);
+        tasks_.erase(task);
+      }
+    }
+    check_devices();
+    check_nobody_is_stranded();
+  }
+
+  // What the tasks hold, added up anew, is what the devices say.
+  void check_devices() const {
+    std::vector<Bytes> held(devices_.size());
+    for (const RunningView& running : scheduler_.running()) held[running.device.value] += running.memory;
+    for (const DeviceView& device : scheduler_.devices()) {
+      EXPECT_EQ(device.promised, held[device.id.value] + device.contexts);
+      EXPECT_EQ(device.promised + device.free, device.capacity);
+      EXPECT_LE(device.promised, device.capacity);
+    }
+  }
+
+  // With nothing held anywhere, nobody waits; and where all sessions that hold something wait, a pass must have found
+  // out whether that can end, so somebody who waits must be able to go once the others' turn has come (drain() shows
+  // that).
+  void check_nobody_is_stranded() const {
+    if (!scheduler_.running().empty()) return;
+    for (const DeviceView& device : scheduler_.devices()) {
+      if (device.workers > 0) return;
+    }
+    if (scheduler_.binds()) return;  // a job's place outlasts its tasks
+    EXPECT_TRUE(scheduler_.waiting().empty()) << scheduler_.waiting()[0].why;
+  }
+
+  SessionId any_session() {
+    auto it = sessions_.begin();
+    std::advance(it, pick(sessions_.size()));
+    return *it;
+  }
+
+  // A session that waits for nothing, as only such a one can come to its end by itself. There must be one: otherwise
+  // everybody waits for everybody.
+  SessionId runner() {
+    std::set<SessionId> waiting;
+    for (const WaitView& wait : scheduler_.waiting()) waiting.insert(wait.session);
+    for (const SessionId session : sessions_) {
+      if (!waiting.contains(session)) return session;
+    }
+    ADD_FAILURE() << "all " << sessions_.size() << " sessions wait: " << scheduler_.waiting()[0].why;
+    return *sessions_.begin();
+  }
+
+  template <class Act>
+  void with_task(Act act) {
+    if (tasks_.empty()) return;
+    auto it = tasks_.begin();
+    std::advance(it, pick(tasks_.size()));
+    act(TaskId(it->first));
+  }
+
+  std::mt19937_64 random_;
+  std::vector<DeviceSpec> devices_;
+  Scheduler scheduler_;
+  TimePoint now_{};
+  uint64_t ids_ = 0;
+  std::set<SessionId> sessions_;
+  std::map<TaskId, Task> tasks_;
+  std::map<TaskId, int> asked_;  // requests of each task that are not decided yet
+  std::vector<std::string> log_;
+};
+
+class AnyEvents : public testing::TestWithParam<const char*> {};
+
+TEST_P(AnyEvents, LeaveTheBooksRightAndNobodyWaitingForever) {
+  for (uint64_t seed = 0; seed < 150; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    RandomRun run(GetParam(), seed);
+    for (int step = 0; step < 120 && !testing::Test::HasFailure(); ++step) run.step();
+    run.drain();
+    run.expect_idle();
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST_P(AnyEvents, DecideTheSameEachTime) {
+  const auto decisions_of = [](uint64_t seed) {
+    RandomRun run(GetParam(), seed);
+    for (int step = 0; step < 100; ++step) run.step();
+    return run.log();
+  };
+  for (uint64_t seed = 0; seed < 10; ++seed) EXPECT_EQ(decisions_of(seed), decisions_of(seed));
+}
+
+INSTANTIATE_TEST_SUITE_P(Placement, AnyEvents, testing::Values("sa", "cg:2", "schedgpu", "mgb-sm", "mgb-warps"));
+
+}  // namespace
+}  // namespace heddle::policy

@@ -1,0 +1,351 @@
+#include "policy/scheduler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "policy/test_pool.h"
+
+namespace heddle::policy {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using Kind = Decision::Kind;
+
+// "grant 3", "extend 3", "bind s3", "refuse 3"
+std::string brief(const Decision& decision) {
+  const std::string id = std::to_string(decision.task.value);
+  switch (decision.kind) {
+    case Kind::kGrant:
+      return "grant " + id;
+    case Kind::kExtend:
+      return "extend " + id;
+    case Kind::kBind:
+      return "bind s" + std::to_string(decision.session.value);
+    case Kind::kRefuse:
+      return "refuse " + id;
+  }
+  return "?";
+}
+
+// A scheduler whose sessions are jobs of their own.
+struct Case {
+  explicit Case(const char* policy = "mgb-warps", std::vector<DeviceSpec> devices = p100s(1))
+      : scheduler(policy_named(policy), std::move(devices)) {}
+
+  void open(uint64_t session, Bytes budget = {}) {
+    scheduler.session_opened({session}, {session}, "p100", budget, now);
+  }
+  void arrive(uint64_t task, uint64_t session, Bytes memory, uint32_t virtual_device = 0) {
+    scheduler.task_arrived({{task}, {session}, {session}, virtual_device, "", memory, grid(56)}, now);
+  }
+  void open_and_arrive(uint64_t id, Bytes memory) {
+    open(id);
+    arrive(id, id, memory);
+  }
+  // What is decided now, in short; whole in `last`.
+  std::vector<std::string> decide() {
+    last = scheduler.decisions(now);
+    std::vector<std::string> all;
+    for (const Decision& decision : last) all.push_back(brief(decision));
+    return all;
+  }
+  Bytes free(uint64_t device = 0) const { return scheduler.pool().free({device}); }
+
+  TimePoint now = at(0);
+  Scheduler scheduler;
+  std::vector<Decision> last;
+};
+
+TEST(Queue, GrantsWhatFitsAndSaysWhy) {
+  Case it;
+  it.open_and_arrive(1, gib(4));
+  EXPECT_THAT(it.decide(), ElementsAre("grant 1"));
+  EXPECT_EQ(it.last[0].device, DeviceId{0});
+  EXPECT_EQ(it.last[0].memory, gib(4));
+  EXPECT_THAT(it.last[0].reason, HasSubstr("fewest warps"));
+  EXPECT_EQ(it.free(), gib(12));
+  EXPECT_THAT(it.decide(), IsEmpty());
+}
+
+TEST(Queue, WaitsUntilMemoryReturns) {
+  Case it;
+  it.open_and_arrive(1, gib(10));
+  it.open_and_arrive(2, gib(10));
+  EXPECT_THAT(it.decide(), ElementsAre("grant 1"));
+  ASSERT_EQ(it.scheduler.waiting().size(), 1u);
+  EXPECT_THAT(it.scheduler.waiting()[0].why, HasSubstr("needs 10 GiB; most is free on device 0: 6 GiB"));
+  it.now = at(500);
+  it.scheduler.task_ended({1}, it.now);
+  EXPECT_THAT(it.decide(), ElementsAre("grant 2"));
+  EXPECT_EQ(it.last[0].waited, std::chrono::milliseconds(500));
+}
+
+TEST(Queue, OlderGoesFirstWhenBothFit) {
+  Case it;
+  it.open_and_arrive(1, gib(16));
+  it.decide();
+  it.open_and_arrive(3, gib(9));
+  it.open_and_arrive(2, gib(9));
+  it.scheduler.task_ended({1}, it.now);
+  EXPECT_THAT(it.decide(), ElementsAre("grant 3"));
+}
+
+TEST(Queue, SmallOnesBackfillUntilTheOldestIsOfAge) {
+  Case it;
+  it.open_and_arrive(1, gib(10));
+  it.open_and_arrive(2, gib(12));  // waits for 1
+  EXPECT_THAT(it.decide(), ElementsAre("grant 1"));
+  it.now = at(1999);
+  it.open_and_arrive(3, gib(1));
+  EXPECT_THAT(it.decide(), ElementsAre("grant 3"));
+  EXPECT_EQ(it.scheduler.next_deadline(), at(2000));
+  it.now = at(2000);
+  it.open_and_arrive(4, gib(1));
+  EXPECT_THAT(it.decide(), IsEmpty());
+  EXPECT_EQ(it.scheduler.devices()[0].reserved_for, SessionId{2});
+  EXPECT_THAT(it.scheduler.waiting()[1].why, HasSubstr("device 0 is reserved for an older request"));
+  it.scheduler.task_ended({1}, it.now);
+  EXPECT_THAT(it.decide(), ElementsAre("grant 2", "grant 4"));
+}
+
+TEST(Queue, ReservationLeavesTheOtherDevicesOpen) {
+  Case it("mgb-warps", p100s(2));
+  it.open_and_arrive(1, gib(10));
+  it.open_and_arrive(2, gib(12));
+  it.decide();
+  it.open_and_arrive(3, gib(14));  // device 0 lacks 8 GiB, device 1 lacks 10
+  it.decide();
+  it.now = at(3000);
+  it.open_and_arrive(4, gib(3));
+  EXPECT_THAT(it.decide(), ElementsAre("grant 4"));
+  EXPECT_EQ(it.last[0].device, DeviceId{1});
+  EXPECT_EQ(it.scheduler.devices()[0].reserved_for, SessionId{3});
+}
+
+TEST(Queue, ReservationEndsWhenItsHolderIsCancelled) {
+  Case it;
+  it.open_and_arrive(1, gib(10));
+  it.open_and_arrive(2, gib(12));
+  it.decide();
+  it.now = at(3000);
+  it.open_and_arrive(3, gib(1));
+  EXPECT_THAT(it.decide(), IsEmpty());
+  it.scheduler.task_ended({2}, it.now);
+  EXPECT_THAT(it.decide(), ElementsAre("grant 3"));
+}
+
+TEST(Queue, SessionThatHoldsSomethingPassesAReservation) {
+  Case it;
+  it.open_and_arrive(1, gib(10));
+  it.open_and_arrive(2, gib(12));
+  it.decide();
+  it.now = at(3000);
+  it.scheduler.extension_requested({1}, gib(2), it.now);  // 2 waits for just this task to get on
+  EXPECT_THAT(it.decide(), ElementsAre("extend 1"));
+}
+
+TEST(Extensions, GoBeforeTasksOfTheSameAgeAndInOrder) {
+  Case it;
+  it.open_and_arrive(1, gib(1));
+  it.open_and_arrive(2, gib(15));
+  it.decide();
+  it.now = at(10);
+  it.open_and_arrive(3, gib(10));
+  it.scheduler.extension_requested({1}, gib(5), it.now);
+  it.scheduler.extension_requested({1}, gib(1), it.now);
+  EXPECT_THAT(it.decide(), IsEmpty());
+  it.scheduler.task_ended({2}, it.now);
+  EXPECT_THAT(it.decide(), ElementsAre("extend 1", "extend 1"));
+  EXPECT_EQ(it.last[0].memory, gib(5));
+  EXPECT_EQ(it.last[1].memory, gib(1));
+  EXPECT_EQ(it.free(), gib(9));
+}
+
+TEST(Extensions, OfAWaitingTaskComeAfterItsGrant) {
+  Case it;
+  it.open_and_arrive(1, gib(16));
+  it.open_and_arrive(2, gib(2));
+  it.scheduler.extension_requested({2}, gib(3), it.now);
+  EXPECT_THAT(it.decide(), ElementsAre("grant 1"));
+  it.scheduler.session_closed({1}, it.now);
+  EXPECT_THAT(it.decide(), ElementsAre("grant 2", "extend 2"));
+}
+
+TEST(Refusals, MoreThanAnyDeviceHoldsNamesBothSizes) {
+  Case it("mgb-warps", p100s(2, gib(16), gib(1)));
+  it.open(1, gib(100));
+  it.arrive(1, 1, gib(16));
+  EXPECT_THAT(it.decide(), ElementsAre("refuse 1"));
+  EXPECT_EQ(it.last[0].error, ErrorCode::kOutOfMemory);
+  EXPECT_EQ(it.last[0].reason, "16 GiB asked for, more than any device of model p100 can ever hold: 15 GiB");
+  it.arrive(2, 1, gib(10));
+  it.scheduler.extension_requested({2}, gib(6), it.now);  // fits a device by itself, but not beside its task
+  EXPECT_THAT(it.decide(), ElementsAre("grant 2", "refuse 2"));
+}
+
+TEST(Refusals, ExtensionBeyondTheDeviceIsRefusedAtOnce) {
+  Case it;
+  it.open(1, gib(100));
+  it.arrive(1, 1, gib(10));
+  it.decide();
+  it.scheduler.extension_requested({1}, gib(7), it.now);
+  EXPECT_THAT(it.decide(), ElementsAre("refuse 1"));
+  EXPECT_THAT(it.last[0].reason, HasSubstr("more than device 0 can ever hold: 16 GiB, and the task has 10 GiB there"));
+}
+
+TEST(Refusals, OverTheJobsBudgetNamesIt) {
+  Case it;
+  it.scheduler.session_opened({1}, {7}, "p100", gib(4), it.now);
+  it.scheduler.session_opened({2}, {7}, "p100", {}, it.now);
+  it.arrive(1, 1, gib(3));
+  it.arrive(2, 2, gib(2));
+  EXPECT_THAT(it.decide(), testing::UnorderedElementsAre("grant 1", "refuse 2"));
+  EXPECT_EQ(it.last[0].error, ErrorCode::kLimitExceeded);
+  EXPECT_THAT(it.last[0].reason, HasSubstr("job 7's budget of 4 GiB"));
+  it.scheduler.memory_freed({1}, gib(2), it.now);
+  it.arrive(3, 2, gib(2));
+  EXPECT_THAT(it.decide(), ElementsAre("grant 3"));
+  EXPECT_EQ(it.scheduler.budget({1})->live, gib(3));
+}
+
+TEST(Refusals, DefaultBudgetIsTheLargestDeviceLessAContext) {
+  auto devices = p100s(2, gib(16), gib(1));
+  devices[0].memory = gib(8);
+  Case it("mgb-warps", devices);
+  it.open(1);
+  EXPECT_EQ(it.scheduler.budget({1})->budget, gib(15));
+}
+
+TEST(Refusals, UnknownModelSessionAndTaskAreClearOrIgnored) {
+  Case it;
+  it.open(1);
+  it.scheduler.task_arrived({{1}, {1}, {1}, 0, "h100", gib(1), {}}, it.now);
+  it.arrive(2, 99, gib(1));
+  EXPECT_THAT(it.decide(), ElementsAre("refuse 1", "refuse 2"));
+  EXPECT_THAT(it.last[0].reason, HasSubstr("no device of model 'h100'; the pool has p100"));
+  EXPECT_EQ(it.last[1].error, ErrorCode::kNotFound);
+  it.scheduler.task_ended({5}, it.now);
+  it.scheduler.memory_freed({5}, gib(1), it.now);
+  it.scheduler.extension_requested({5}, gib(1), it.now);
+  it.scheduler.compute_grew({5}, grid(1), it.now);
+  it.scheduler.session_closed({5}, it.now);
+  EXPECT_THAT(it.decide(), IsEmpty());
+}
+
+TEST(Sessions, ClosingReturnsWhatRunsAndForgetsWhatWaits) {
+  Case it;
+  it.open(1);
+  it.arrive(1, 1, gib(10));
+  it.decide();
+  it.open(2);
+  it.arrive(2, 2, gib(12));
+  it.decide();
+  it.scheduler.session_closed({2}, it.now);
+  EXPECT_THAT(it.scheduler.waiting(), IsEmpty());
+  it.scheduler.session_closed({1}, it.now);
+  EXPECT_EQ(it.free(), gib(16));
+  EXPECT_THAT(it.decide(), IsEmpty());
+}
+
+TEST(Sessions, WaitingTaskThatFreesAsksForLess) {
+  Case it;
+  it.open_and_arrive(1, gib(10));
+  it.open_and_arrive(2, gib(8));
+  it.decide();
+  it.scheduler.memory_freed({2}, gib(2), it.now);
+  EXPECT_THAT(it.decide(), ElementsAre("grant 2"));
+  EXPECT_EQ(it.last[0].memory, gib(6));
+}
+
+TEST(Oblivious, CgRefusesAtOnceWhatIsNotFree) {
+  Case it("cg:2");
+  it.open_and_arrive(1, gib(10));
+  it.open_and_arrive(2, gib(10));
+  EXPECT_THAT(it.decide(), ElementsAre("grant 1", "refuse 2"));
+  EXPECT_EQ(it.last[1].error, ErrorCode::kOutOfMemory);
+  EXPECT_THAT(it.last[1].reason, HasSubstr("needs 10 GiB there, 6 GiB of 16 GiB is free"));
+  it.scheduler.extension_requested({1}, gib(6), it.now);
+  it.arrive(3, 2, gib(1));
+  EXPECT_THAT(it.decide(), ElementsAre("extend 1", "refuse 3"));
+  it.open_and_arrive(4, gib(1));  // 2 keeps its place, though it holds no memory
+  EXPECT_THAT(it.decide(), IsEmpty());
+  it.scheduler.session_closed({2}, it.now);
+  EXPECT_THAT(it.decide(), ElementsAre("refuse 4"));
+}
+
+TEST(Oblivious, CgBindsAtFirstUseAndWaitsForAPlace) {
+  Case it("cg:1", p100s(1, gib(16), gib(1)));
+  it.open(1);
+  it.open(2);
+  it.scheduler.bind_session({1}, 0, "", it.now);
+  it.scheduler.bind_session({2}, 0, "", it.now);
+  EXPECT_THAT(it.decide(), ElementsAre("bind s1"));
+  EXPECT_EQ(it.free(), gib(15));
+  EXPECT_THAT(it.scheduler.waiting()[0].why, HasSubstr("places"));
+  it.arrive(1, 1, gib(15));
+  EXPECT_THAT(it.decide(), ElementsAre("grant 1"));
+  it.scheduler.task_ended({1}, it.now);
+  EXPECT_THAT(it.decide(), IsEmpty());
+  it.scheduler.session_closed({1}, it.now);
+  EXPECT_THAT(it.decide(), ElementsAre("bind s2"));
+}
+
+TEST(Oblivious, SaKeepsTheDeviceForAllSessionsOfTheJob) {
+  Case it("sa", p100s(1));
+  it.scheduler.session_opened({1}, {7}, "p100", {}, it.now);
+  it.scheduler.session_opened({2}, {7}, "p100", {}, it.now);
+  it.open(3);
+  it.arrive(1, 1, gib(2));
+  it.arrive(2, 2, gib(2));
+  it.arrive(3, 3, gib(2));
+  EXPECT_THAT(it.decide(), ElementsAre("grant 1", "grant 2"));
+  it.scheduler.session_closed({1}, it.now);
+  EXPECT_THAT(it.decide(), IsEmpty());
+  it.scheduler.session_closed({2}, it.now);
+  EXPECT_THAT(it.decide(), ElementsAre("grant 3"));
+}
+
+TEST(Binding, IsRefusedByPoliciesThatPlaceTasks) {
+  Case it;
+  it.open(1);
+  it.scheduler.bind_session({1}, 0, "", it.now);
+  EXPECT_THAT(it.decide(), ElementsAre("refuse 0"));
+  EXPECT_EQ(it.last[0].error, ErrorCode::kNotSupported);
+  EXPECT_EQ(it.last[0].session, SessionId{1});
+}
+
+TEST(Adoption, PutsARunningTaskBackWithoutADecision) {
+  Case it("mgb-sm");
+  it.open(1);
+  const TaskRequest running{{1}, {1}, {1}, 0, "", gib(10), grid(448)};
+  ASSERT_TRUE(it.scheduler.adopt(running, {0}, it.now));
+  it.open_and_arrive(2, gib(1));
+  EXPECT_THAT(it.decide(), IsEmpty());
+  EXPECT_EQ(it.free(), gib(6));
+  it.scheduler.task_ended({1}, it.now);
+  EXPECT_THAT(it.decide(), ElementsAre("grant 2"));
+}
+
+TEST(Adoption, RefusesWhatCannotBeTrue) {
+  Case it;
+  it.open(1);
+  EXPECT_EQ(it.scheduler.adopt({{1}, {9}, {9}, 0, "", gib(1), {}}, {0}, it.now).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(it.scheduler.adopt({{1}, {1}, {1}, 0, "", gib(1), {}}, {5}, it.now).error().code,
+            ErrorCode::kInvalidArgument);
+  EXPECT_EQ(it.scheduler.adopt({{1}, {1}, {1}, 0, "", gib(17), {}}, {0}, it.now).error().code, ErrorCode::kOutOfMemory);
+  EXPECT_EQ(it.free(), gib(16));
+}
+
+TEST(Adoption, BindingIsPutBack) {
+  Case it("cg:1", p100s(2));
+  it.open(1);
+  ASSERT_TRUE(it.scheduler.adopt_binding({1}, 0, {1}, it.now));
+  it.arrive(1, 1, gib(1));
+  EXPECT_THAT(it.decide(), ElementsAre("grant 1"));
+  EXPECT_EQ(it.last[0].device, DeviceId{1});
+}
+
+}  // namespace
+}  // namespace heddle::policy
