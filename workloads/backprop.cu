@@ -7,7 +7,7 @@
 using namespace workload;
 
 constexpr int kTile = 16;  // a block works on 16 inputs x 16 hidden units at a time
-constexpr float kRate = 0.3f, kMomentum = 0.3f;
+constexpr float kOutputRate = 0.3f, kMomentum = 0.3f;
 
 // partial[block * hidden + j] = this block's share of sum over i of inputs[i] * weights[i * hidden + j].
 __global__ void forward_layer(const float* inputs, const float* weights, float* partial, size_t count, int hidden) {
@@ -28,12 +28,12 @@ __global__ void forward_layer(const float* inputs, const float* weights, float* 
 
 // Each weight changes by rate * delta * input plus a share of its previous change.
 __global__ void adjust_weights(const float* inputs, const float* deltas, float* weights, float* changes, size_t count,
-                               int hidden) {
+                               int hidden, float rate) {
   const int j = blockIdx.y * kTile + threadIdx.x;
   if (j >= hidden) return;
   for (size_t i = static_cast<size_t>(blockIdx.x) * kTile + threadIdx.y; i < count;
        i += static_cast<size_t>(gridDim.x) * kTile) {
-    const float change = kRate * deltas[j] * inputs[i] + kMomentum * changes[i * hidden + j];
+    const float change = rate * deltas[j] * inputs[i] + kMomentum * changes[i * hidden + j];
     weights[i * hidden + j] += change;
     changes[i * hidden + j] = change;
   }
@@ -72,7 +72,7 @@ class OutputLayer {
     const float output_delta = output * (1 - output) * (target - output);
     for (size_t j = 0; j < sums.size(); ++j) {
       deltas[j] = units[j] * (1 - units[j]) * output_delta * weights_[j];
-      changes_[j] = kRate * output_delta * units[j] + kMomentum * changes_[j];
+      changes_[j] = kOutputRate * output_delta * units[j] + kMomentum * changes_[j];
       weights_[j] += changes_[j];
     }
     return deltas;
@@ -90,11 +90,11 @@ struct Network {
 
 std::vector<float> make_pattern(size_t count, const Random& random) {
   std::vector<float> pattern(count);
-  for (size_t i = 0; i < count; ++i) pattern[i] = random.unit(i);
+  for (size_t i = 0; i < count; ++i) pattern[i] = random.symmetric(i);
   return pattern;
 }
 
-void reference_step(Network& network, const std::vector<float>& pattern, size_t hidden, long long step) {
+void reference_step(Network& network, const std::vector<float>& pattern, size_t hidden, float rate, long long step) {
   std::vector<double> sums(hidden);
   for (size_t i = 0; i < pattern.size(); ++i) {
     const float* row = &network.weights[i * hidden];
@@ -105,7 +105,7 @@ void reference_step(Network& network, const std::vector<float>& pattern, size_t 
     float* row = &network.weights[i * hidden];
     float* changes = &network.changes[i * hidden];
     for (size_t j = 0; j < hidden; ++j) {
-      changes[j] = kRate * deltas[j] * pattern[i] + kMomentum * changes[j];
+      changes[j] = rate * deltas[j] * pattern[i] + kMomentum * changes[j];
       row[j] += changes[j];
     }
   }
@@ -118,6 +118,7 @@ class Backprop {
         inputs_(o_.inputs),
         hidden_(o_.hidden),
         weight_bytes_(inputs_ * hidden_ * sizeof(float)),
+        rate_(1.0f / std::sqrt(static_cast<float>(inputs_))),
         random_(o_.seed),
         output_(hidden_, random_.fork(1)),
         reference_{make_weights(), std::vector<float>(inputs_ * hidden_), output_} {}
@@ -129,7 +130,7 @@ class Backprop {
       const bool last = k + 1 == o_.iterations;
       if (o_.check == Check::kSample && last) restart_reference();
       if (o_.check == Check::kFull || (o_.check == Check::kSample && last)) {
-        reference_step(reference_, pattern, hidden_, k);
+        reference_step(reference_, pattern, hidden_, rate_, k);
       }
       device_step(pattern, k);
     }
@@ -137,7 +138,7 @@ class Backprop {
     CUDA_CHECK(cudaMemcpy(weights.data(), weights_, weight_bytes_, cudaMemcpyDeviceToHost));
     release();
 
-    Verdict verdict(1e-4, weight_scale());
+    Verdict verdict(1e-4, rate_);
     if (o_.check != Check::kNone) {
       for (size_t i = 0; i < weights.size(); ++i) verdict.compare(i, weights[i], reference_.weights[i]);
     }
@@ -146,13 +147,10 @@ class Backprop {
   }
 
  private:
-  // Keeps the hidden units' sums where the sigmoid is not flat.
-  float weight_scale() const { return 1.0f / std::sqrt(static_cast<float>(inputs_)); }
-
   std::vector<float> make_weights() const {
     const Random random = random_.fork(2);
     std::vector<float> weights(inputs_ * hidden_);
-    for (size_t i = 0; i < weights.size(); ++i) weights[i] = weight_scale() * random.symmetric(i);
+    for (size_t i = 0; i < weights.size(); ++i) weights[i] = rate_ * random.symmetric(i);
     return weights;
   }
 
@@ -177,7 +175,7 @@ class Backprop {
     check_launch("forward_layer");
     const std::vector<float> deltas = output_.step(collect_sums(), step);
     CUDA_CHECK(cudaMemcpy(deltas_, deltas.data(), hidden_ * sizeof(float), cudaMemcpyHostToDevice));
-    adjust_weights<<<grid, threads>>>(pattern_, deltas_, weights_, changes_, inputs_, hidden_);
+    adjust_weights<<<grid, threads>>>(pattern_, deltas_, weights_, changes_, inputs_, hidden_, rate_);
     check_launch("adjust_weights");
   }
 
@@ -198,6 +196,9 @@ class Backprop {
 
   const BackpropOptions o_;
   const size_t inputs_, hidden_, weight_bytes_;
+  // Size of the wide layer's initial weights, and its learning rate: both fall with its width, so that its sums stay
+  // where the sigmoid is not flat, and yet every step moves a weight by much more than rounding does.
+  const float rate_;
   const Random random_;
   OutputLayer output_;
   Network reference_;

@@ -42,7 +42,7 @@ struct Wavelet97 {
 };
 
 // Position in a line of `length` >= 2 samples that mirrors at both ends.
-__host__ __device__ inline int mirrored(int position, int length) {
+__device__ int mirrored(int position, int length) {
   const int period = 2 * (length - 1);
   position = position < 0 ? -position % period : position % period;
   return position < length ? position : period - position;
@@ -162,8 +162,8 @@ class Reference {
     for (int step = 0; step < Wavelet::kSteps; ++step) {
       for (int i = 1 - step % 2; i < length; i += 2) {
         Value* middle = &line_[i * lines];
-        const Value* left = &line_[mirrored(i - 1, length) * lines];
-        const Value* right = &line_[mirrored(i + 1, length) * lines];
+        const Value* left = &line_[(i > 0 ? i - 1 : 1) * lines];
+        const Value* right = &line_[(i + 1 < length ? i + 1 : i - 1) * lines];
         for (int l = 0; l < lines; ++l) middle[l] = Wavelet::lift(step, left[l], middle[l], right[l]);
       }
     }
