@@ -117,7 +117,7 @@ class Scheduler {
   bool attempt(const WaitKey& key, TimePoint now);
   bool attempt_extension(const WaitKey& key, Wait& wait, TimePoint now);
   bool attempt_place(const WaitKey& key, Wait& wait, TimePoint now);
-  bool grant_where_placed(const WaitKey& key, const Request& request, Placed placed, TimePoint now);
+  bool grant_where_placed(const WaitKey& key, RequestKind kind, const Request& request, Placed placed, TimePoint now);
   void reserve_for_oldest(Line& line, TimePoint now);
   DeviceId device_to_reserve(const Request& request) const;
   Request request_of(const Wait& wait, size_t model) const;

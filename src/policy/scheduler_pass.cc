@@ -89,14 +89,15 @@ bool Scheduler::attempt_place(const WaitKey& key, Wait& wait, TimePoint now) {
     wait.why = std::move(later->reason);
     return false;
   }
-  return grant_where_placed(key, request, std::get<Placed>(std::move(answer)), now);
+  return grant_where_placed(key, wait.kind, request, std::get<Placed>(std::move(answer)), now);
 }
 
 // Under a memory-oblivious policy the device may turn out to be too full: then the request fails, as it would natively,
 // though the place stays the job's where at least the context fits.
-bool Scheduler::grant_where_placed(const WaitKey& key, const Request& request, Placed placed, TimePoint now) {
+bool Scheduler::grant_where_placed(const WaitKey& key, RequestKind kind, const Request& request, Placed placed,
+                                   TimePoint now) {
   const DeviceId device = placed.device;
-  const bool is_bind = request.task == TaskId{};
+  const bool is_bind = kind == RequestKind::kBind;
   if (!pool().fits(request, device)) {
     std::string why =
         text(placed.reason, "; but it needs ", pool().need(request, device), " there, ", pool().free(device), " of ",
