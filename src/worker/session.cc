@@ -6,28 +6,27 @@ Result<std::unique_ptr<Session>> Session::start(const Fd& ring, Options options,
                                                 Printer& printer, Outbox& outbox) {
   auto memory = protocol::RingMemory::attach(ring);
   if (!memory) return tl::unexpected(std::move(memory).error());
-  std::unique_ptr<Session> session;
-  {
-    auto progress = Progress::create(*memory);
-    if (!progress) return tl::unexpected(std::move(progress).error());
-    session.reset(new Session(std::move(*memory), std::move(*progress), std::move(options), context, outbox));
-  }
-  auto reader = protocol::RingReader::attach(session->ring_);
+  auto owned = std::make_unique<protocol::RingMemory>(std::move(*memory));
+  auto progress = Progress::create(*owned);
+  if (!progress) return tl::unexpected(std::move(progress).error());
+  auto reader = protocol::RingReader::attach(*owned);
   if (!reader) return tl::unexpected(std::move(reader).error());
-  printer.attach(session->ring_);
+  std::unique_ptr<Session> session(
+      new Session(std::move(owned), std::move(*progress), std::move(options), context, outbox));
+  printer.attach(*session->ring_);
   session->run(std::move(*reader));
   return session;
 }
 
-Session::Session(protocol::RingMemory ring, std::unique_ptr<Progress> progress, Options options,
+Session::Session(std::unique_ptr<protocol::RingMemory> ring, std::unique_ptr<Progress> progress, Options options,
                  device::Context& context, Outbox& outbox)
     : ring_(std::move(ring)),
       progress_(std::move(progress)),
       options_(std::move(options)),
-      fault_(ring_, outbox),
+      fault_(*ring_, outbox),
       usage_(outbox),
       modules_(context, options_.describe),
-      parts_{context, ring_, *progress_, fault_, usage_, outbox},
+      parts_{context, *ring_, *progress_, fault_, usage_, outbox},
       completions_(parts_) {}
 
 void Session::run(protocol::RingReader reader) {

@@ -30,11 +30,11 @@ class Session {
   UsageMeter& usage() { return usage_; }
 
  private:
-  Session(protocol::RingMemory ring, std::unique_ptr<Progress> progress, Options options, device::Context& context,
-          Outbox& outbox);
+  Session(std::unique_ptr<protocol::RingMemory> ring, std::unique_ptr<Progress> progress, Options options,
+          device::Context& context, Outbox& outbox);
   void run(protocol::RingReader reader);
 
-  protocol::RingMemory ring_;
+  std::unique_ptr<protocol::RingMemory> ring_;  // the parts point to it: it stays where it is
   std::unique_ptr<Progress> progress_;
   Options options_;
   Fault fault_;

@@ -1,0 +1,90 @@
+#pragma once
+
+// A device for tests. It executes at once, on the issuing thread, unless a stream is paused; a paused stream goes on at
+// resume(). It keeps CUDA's stream order, the legacy default stream's rules included.
+
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+
+namespace heddle::worker {
+
+// What a kernel of the fake device does; returns a CUDA error.
+using FakeKernel = std::function<uint32_t(std::span<const std::byte> parameters)>;
+
+class FakeContext : public device::Context {
+ public:
+  // Set before the session starts.
+  std::map<std::string, FakeKernel> kernels;
+  std::map<std::string, device::Variable> variables;
+  Error load_error{ErrorCode::kInternal, ""};  // load() fails with it where it has a text
+
+  void pause(device::StreamIndex stream);
+  void resume(device::StreamIndex stream);
+  // Tags in the order in which they were handed over.
+  std::vector<device::Tag> handed_over();
+  struct Stream {
+    bool non_blocking = false;
+    int priority = 0;
+    bool operator==(const Stream&) const = default;
+  };
+  std::map<device::StreamIndex, Stream> streams();
+  std::set<uint64_t> mapped();
+
+  Status map(uint64_t address, Bytes size, const Fd& memory, bool host) override;
+  Status unmap(uint64_t address, Bytes size) override;
+  Result<device::Module*> load(std::span<const std::byte> fatbin) override;
+  Result<device::Kernel*> kernel(device::Module&, std::string_view name) override;
+  Result<device::Variable> variable(device::Module&, std::string_view name) override;
+  Status create_stream(device::StreamIndex, bool non_blocking, int priority) override;
+  Status destroy_stream(device::StreamIndex) override;
+  Status launch(device::StreamIndex, device::Kernel&, const device::LaunchConfig&, device::Tag) override;
+  Status copy(device::StreamIndex, device::CopyDirection, const device::CopyShape&, device::Tag) override;
+  Status fill(device::StreamIndex, const device::FillShape&, device::Tag) override;
+  Status mark(device::StreamIndex, device::Tag) override;
+  Status wait(device::StreamIndex, device::Tag awaited, device::Tag) override;
+  Status hold(device::StreamIndex, device::Tag) override;
+  Status release(device::Tag) override;
+  size_t completions(std::span<device::Completion> out, Duration timeout) override;
+  void wake() override;
+
+ private:
+  struct Operation {
+    device::StreamIndex stream = 0;
+    device::Tag tag = 0, awaited = 0;
+    std::function<uint32_t()> run;
+    bool holds = false, arrived = false;
+  };
+  struct LoadedKernel : device::Kernel {
+    FakeKernel run;
+  };
+  struct LoadedModule : device::Module {};
+
+  Status hand_over(Operation operation);
+  bool ready(std::deque<Operation>::iterator operation);
+  void pump();
+  void complete(device::Tag tag, uint32_t cuda_error);
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Operation> pending_;  // in issue order
+  std::set<device::StreamIndex> paused_;
+  std::map<device::StreamIndex, Stream> streams_;
+  std::map<uint64_t, Bytes> mapped_;
+  std::set<device::Tag> unfinished_;
+  std::vector<device::Tag> handed_over_;
+  std::deque<device::Completion> completions_;
+  std::deque<LoadedKernel> loaded_;
+  LoadedModule module_;
+  uint32_t sticky_ = 0;
+  bool woken_ = false;
+};
+
+}  // namespace heddle::worker

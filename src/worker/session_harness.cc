@@ -1,0 +1,156 @@
+#include "worker/session_harness.h"
+
+#include "core/clock.h"
+
+namespace heddle::worker {
+namespace {
+
+template <class Message>
+protocol::Packet packet(const Message& message, const Fd* descriptor = nullptr) {
+  protocol::Packet packet;
+  packet.type = Message::kType;
+  packet.body.resize(sizeof message);
+  std::memcpy(packet.body.data(), &message, sizeof message);
+  if (descriptor) packet.descriptors.push_back(std::move(*descriptor->duplicate()));
+  return packet;
+}
+
+}  // namespace
+
+void SessionHarness::SetUp() {
+  auto made = protocol::RingMemory::create({Bytes{128 * kKiB}, Bytes{256 * kKiB}});
+  ASSERT_TRUE(made) << made.error().text;
+  ring_fd = std::move(made->first);
+  ring = std::move(made->second);
+  writer = std::make_unique<protocol::RingWriter>(ring);
+  outbox = std::move(*Outbox::create());
+  auto reserved = reserve_addresses(window.base, Bytes{window.device_bytes + window.host_bytes});
+  ASSERT_TRUE(reserved) << reserved.error().text;
+  addresses = std::move(*reserved);
+  model = *device_preset("P100");
+}
+
+void SessionHarness::start_worker() {
+  session.reset();
+  // The old worker's process is gone, and its mappings with it.
+  addresses.reset();
+  addresses = std::move(*reserve_addresses(window.base, Bytes{window.device_bytes + window.host_bytes}));
+  context = std::make_unique<FakeContext>();
+  if (prepare_context) prepare_context(*context);
+  const auto describe = [this](std::span<const std::byte>) -> Result<image::ModuleInfo> { return module_info; };
+  auto started = Session::start(ring_fd, {model, window, kTaskSerial, describe}, *context, printer, *outbox);
+  ASSERT_TRUE(started) << started.error().text;
+  session = std::move(*started);
+}
+
+uint64_t SessionHarness::simple(protocol::RecordType type, uint32_t stream, uint64_t a, uint64_t b) {
+  protocol::RecordHeader* record;
+  while (!(record = writer->reserve<protocol::RecordHeader>(type, stream))) {
+    if (!eventually([this] { return header().committed.load() == writer->last_sequence(); })) return 0;
+  }
+  record->a = a;
+  record->b = b;
+  return writer->publish();
+}
+
+uint64_t SessionHarness::append(const protocol::LaunchRecord& launch, std::span<const uint64_t> parameters) {
+  auto* record = writer->reserve<protocol::LaunchRecord>(protocol::RecordType::kLaunch, launch.header.stream,
+                                                         parameters.size_bytes());
+  if (!record) return 0;
+  const protocol::RecordHeader kept = record->header;
+  *record = launch;
+  record->header = kept;
+  if (!parameters.empty()) std::memcpy(record + 1, parameters.data(), parameters.size_bytes());
+  return writer->publish();
+}
+
+uint64_t SessionHarness::launch(uint32_t stream, uint32_t kernel, std::vector<uint64_t> parameters, uint32_t module) {
+  protocol::LaunchRecord record{};
+  record.header.stream = stream;
+  record.module = module;
+  record.kernel = kernel;
+  for (int i = 0; i < 3; ++i) record.grid[i] = record.block[i] = 1;
+  record.parameter_bytes = static_cast<uint32_t>(parameters.size() * sizeof(uint64_t));
+  return append(record, parameters);
+}
+
+uint64_t SessionHarness::copy_in(uint32_t stream, uint64_t address, const std::string& data) {
+  uint64_t position = writer->reserve_bulk(data.size());
+  while (position == protocol::RingWriter::kNoRoom) {
+    if (!eventually([this] { return header().committed.load() == writer->last_sequence(); })) return 0;
+    position = writer->reserve_bulk(data.size());
+  }
+  std::memcpy(writer->bulk_at(position), data.data(), data.size());
+  auto* record = writer->reserve<protocol::CopyRecord>(protocol::RecordType::kCopy, stream);
+  if (!record) return 0;
+  record->to = {protocol::Place::kWindow, 0, 0, 0, address, 0, 0};
+  record->from = {protocol::Place::kBulk, 0, 0, 0, position, 0, 0};
+  record->width = data.size();
+  record->height = record->depth = 1;
+  return writer->publish();
+}
+
+uint64_t SessionHarness::fill(uint32_t stream, uint64_t address, uint64_t bytes, uint8_t value) {
+  auto* record = writer->reserve<protocol::FillRecord>(protocol::RecordType::kFill, stream);
+  if (!record) return 0;
+  record->to = {protocol::Place::kWindow, 0, 0, 0, address, 0, 0};
+  record->width = bytes;
+  record->height = record->depth = 1;
+  record->value = value;
+  record->element_bytes = 1;
+  record->reserved = 0;
+  return writer->publish();
+}
+
+void SessionHarness::live_stream(uint32_t index, uint32_t flags, int priority) {
+  stream(index).priority = priority;
+  stream(index).flags = protocol::kStreamLive | flags;
+}
+
+void SessionHarness::map(uint64_t number, uint64_t address, protocol::SegmentKind kind) {
+  const Fd memory = std::move(*create_memfd("segment", Bytes{kSegmentBytes}));
+  map_same_memory(number, address, memory, kind);
+}
+
+void SessionHarness::map_same_memory(uint64_t number, uint64_t address, const Fd& memory, protocol::SegmentKind kind) {
+  session->post(packet(protocol::MapSegment{number, address, kSegmentBytes, kind, 0}, &memory));
+}
+
+void SessionHarness::release_host(uint64_t number) {
+  session->post(packet(protocol::MapSegment{number, 0, 0, protocol::SegmentKind::kHost, 1}));
+}
+
+void SessionHarness::send_module(uint32_t id) {
+  const Fd memory = std::move(*create_memfd("module", Bytes{4096}));
+  protocol::Module module;
+  module.module = id;
+  module.bytes = 4096;
+  session->post(packet(module, &memory));
+}
+
+void SessionHarness::fail_device(uint32_t cuda_error, const char* text) {
+  protocol::DeviceFault fault{.cuda_error = cuda_error};
+  protocol::set_text(fault.text, text);
+  session->post(packet(fault));
+}
+
+bool SessionHarness::eventually(const std::function<bool()>& holds) {
+  const TimePoint limit = MonotonicClock().now() + std::chrono::seconds(60);
+  while (MonotonicClock().now() < limit) {
+    const uint32_t seen = protocol::read_bell(header().to_client);
+    if (holds()) return true;
+    protocol::wait_bell(header().to_client, seen, std::chrono::milliseconds(2));
+  }
+  return false;
+}
+
+bool SessionHarness::completes(uint64_t sequence) {
+  return eventually([&] { return header().completed.load() >= sequence; });
+}
+
+std::string SessionHarness::device_text(uint64_t address, size_t bytes) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): device addresses are numbers
+  return std::string(reinterpret_cast<const char*>(address), bytes);
+}
+
+}  // namespace heddle::worker

@@ -1,0 +1,426 @@
+#include "worker/session.h"
+
+#include <gmock/gmock.h>
+
+#include "core/clock.h"
+#include "worker/session_harness.h"
+
+namespace heddle::worker {
+namespace {
+
+using protocol::RecordType;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+enum Kernels : uint32_t { kNothing = 0, kStore = 1, kFaulty = 2 };
+constexpr uint64_t kFirst = kTestBase, kSecond = kTestBase + kSegmentBytes;
+
+struct SessionTest : SessionHarness {
+  void SetUp() override {
+    SessionHarness::SetUp();
+    module_info.kernels.resize(3);
+    module_info.kernels[kNothing].name = "nothing";
+    module_info.kernels[kStore].name = "store";  // (address, value)
+    module_info.kernels[kStore].parameter_bytes = 16;
+    module_info.kernels[kFaulty].name = "faulty";
+    module_info.variables.push_back({"answer", 4, false, false});
+    prepare_context = [](FakeContext& device) {
+      device.kernels["nothing"] = [](auto) { return 0u; };
+      device.kernels["faulty"] = [](auto) { return kCudaIllegalAddress; };
+      device.kernels["store"] = [](std::span<const std::byte> parameters) {
+        uint64_t words[2];
+        std::memcpy(words, parameters.data(), sizeof words);
+        std::memcpy(reinterpret_cast<void*>(words[0]), &words[1], 8);  // NOLINT(performance-no-int-to-ptr)
+        return 0u;
+      };
+      device.variables["answer"] = {0x1234000, 4};
+    };
+    start_worker();
+    send_module(1);
+  }
+  uint64_t need(uint64_t segment) { return simple(RecordType::kNeed, 0, segment); }
+};
+
+TEST_F(SessionTest, CopiesThenLaunchesInOrder) {
+  map(1, kFirst);
+  need(1);
+  copy_in(0, kFirst, "hello device");
+  launch(0, kStore, {kFirst + 16, 0x4142434445464748});
+  ASSERT_TRUE(completes(marker()));
+  EXPECT_EQ(device_text(kFirst, 12), "hello device");
+  EXPECT_EQ(device_text(kFirst + 16, 8), "HGFEDCBA");
+  EXPECT_EQ(header().committed.load(), 4u);
+  EXPECT_EQ(header().record_head.load(), header().record_tail.load());
+  EXPECT_EQ(stream(0).completed.load(), 4u);
+  EXPECT_EQ(header().fault.load(), 0u);
+}
+
+TEST_F(SessionTest, AMarkerOfAnIdleStreamNeverReachesTheDevice) {
+  live_stream(3);
+  const uint64_t last = marker(3);
+  ASSERT_TRUE(completes(last));
+  EXPECT_EQ(stream(3).completed.load(), last);
+  EXPECT_THAT(context->handed_over(), IsEmpty());
+}
+
+TEST_F(SessionTest, AMarkerBehindBusyWorkWaitsForIt) {
+  context->pause(3);
+  launch(3, kNothing);
+  const uint64_t last = marker(3);
+  ASSERT_TRUE(eventually([&] { return context->handed_over().size() == 2; }));
+  EXPECT_EQ(stream(3).completed.load(), 0u);
+  context->resume(3);
+  ASSERT_TRUE(completes(last));
+}
+
+TEST_F(SessionTest, TheDefaultStreamsMarkerWaitsForBlockingStreams) {
+  context->pause(3);
+  launch(3, kNothing);
+  const uint64_t last = marker(0);
+  ASSERT_TRUE(eventually([&] { return context->handed_over().size() == 2; }));
+  EXPECT_EQ(stream(0).completed.load(), 0u);
+  context->resume(3);
+  ASSERT_TRUE(completes(last));
+}
+
+// stream 1: ---- paused ----|
+// stream 2: done
+TEST_F(SessionTest, StreamsFinishOutOfOrderButTheWatermarkWaits) {
+  context->pause(1);
+  const uint64_t slow = launch(1, kNothing);
+  const uint64_t fast = launch(2, kNothing);
+  ASSERT_TRUE(eventually([&] { return stream(2).completed.load() == fast; }));
+  EXPECT_EQ(header().completed.load(), 0u);
+  EXPECT_EQ(header().record_head.load(), 0u);
+  context->resume(1);
+  ASSERT_TRUE(completes(fast));
+  EXPECT_EQ(stream(1).completed.load(), slow);
+}
+
+TEST_F(SessionTest, ARecordWithoutDeviceWorkDoesNotOvertakeItsBusyStream) {
+  map(1, kFirst);
+  context->pause(0);
+  const uint64_t busy = launch(0, kNothing);
+  const uint64_t later = need(1);
+  live_stream(2, protocol::kStreamNonBlocking);
+  const uint64_t other = marker(2);
+  ASSERT_TRUE(eventually([&] { return stream(2).completed.load() == other; }));
+  EXPECT_LT(stream(0).completed.load(), busy);
+  context->resume(0);
+  ASSERT_TRUE(eventually([&] { return stream(0).completed.load() == later; }));
+}
+
+TEST_F(SessionTest, EverythingBehindANeedWaitsForTheSegment) {
+  need(1);
+  launch(2, kStore, {kFirst, 5});
+  const uint64_t last = marker();
+  marker(5);
+  EXPECT_THAT(context->handed_over(), IsEmpty());
+  map(1, kFirst);
+  ASSERT_TRUE(completes(last));
+  EXPECT_EQ(device_text(kFirst, 1), "\5");
+}
+
+TEST_F(SessionTest, ALaunchWaitsForItsModule) {
+  const uint64_t last = launch(0, kNothing, {}, 2);
+  EXPECT_EQ(header().completed.load(), 0u);
+  send_module(2);
+  ASSERT_TRUE(completes(last));
+  EXPECT_EQ(header().fault.load(), 0u);
+}
+
+TEST_F(SessionTest, StreamsAreMadeAsTheTableSaysAndUnmadeWhenLetGo) {
+  live_stream(4, protocol::kStreamNonBlocking, -3);
+  ASSERT_TRUE(completes(launch(4, kNothing)));
+  EXPECT_EQ(context->streams().at(4), (FakeContext::Stream{true, -3}));
+  stream(4).flags = 0;
+  live_stream(5);
+  ASSERT_TRUE(completes(launch(5, kNothing)));
+  EXPECT_EQ(context->streams().size(), 1u);
+  EXPECT_EQ(context->streams().at(5), (FakeContext::Stream{false, 0}));
+}
+
+TEST_F(SessionTest, ASlotUsedAgainWithOtherFlagsBecomesANewStream) {
+  live_stream(4);
+  ASSERT_TRUE(completes(launch(4, kNothing)));
+  live_stream(4, protocol::kStreamNonBlocking);
+  ASSERT_TRUE(completes(launch(4, kNothing)));
+  EXPECT_EQ(context->streams().at(4), (FakeContext::Stream{true, 0}));
+}
+
+TEST_F(SessionTest, AFreeWaitsForEarlierWorkOfAllStreams) {
+  map(1, kFirst);
+  need(1);
+  context->pause(1);
+  launch(1, kNothing);
+  const uint64_t free = simple(RecordType::kFree, 0, 1);
+  const uint64_t after = launch(2, kNothing);
+  ASSERT_TRUE(eventually([&] { return stream(2).completed.load() == after; })) << "later work is not held up";
+  EXPECT_EQ(told<protocol::SegmentFreed>(), 0u);
+  EXPECT_LT(header().completed.load(), free);
+  context->resume(1);
+  ASSERT_TRUE(completes(after));
+  EXPECT_EQ(told<protocol::SegmentFreed>(), 1u);
+  EXPECT_EQ(last<protocol::SegmentFreed>().number, 1u);
+  EXPECT_THAT(context->mapped(), IsEmpty());
+}
+
+TEST_F(SessionTest, AnAddressServesAnotherSegmentAfterTheFree) {
+  map(1, kFirst);
+  need(1);
+  copy_in(0, kFirst, "old");
+  ASSERT_TRUE(completes(simple(RecordType::kFree, 0, 1)));
+  map(2, kFirst);
+  need(2);
+  ASSERT_TRUE(completes(copy_in(0, kFirst + 1, "new")));
+  EXPECT_EQ(device_text(kFirst, 4), std::string("\0new", 4));
+}
+
+TEST_F(SessionTest, AFreeOfSomethingThatIsNotMappedIsPassedOver) {
+  ASSERT_TRUE(completes(simple(RecordType::kFree, 0, 99)));
+  EXPECT_EQ(told<protocol::SegmentFreed>(), 0u);
+}
+
+TEST_F(SessionTest, AHostSegmentGivenBackStaysUntilEarlierWorkIsDone) {
+  const uint64_t host = window.base + window.device_bytes;
+  map(1, host, protocol::SegmentKind::kHost);
+  map(2, kFirst);
+  need(1);
+  need(2);
+  context->pause(1);
+  launch(1, kStore, {host, 1});
+  ASSERT_TRUE(eventually([&] { return context->handed_over().size() == 1; }));
+  release_host(1);
+  ASSERT_TRUE(completes(need(2) - 2));
+  EXPECT_THAT(context->mapped(), UnorderedElementsAre(kFirst, host));
+  context->resume(1);
+  ASSERT_TRUE(eventually([&] { return context->mapped().size() == 1; }));
+}
+
+TEST_F(SessionTest, AHostCallHoldsItsStreamUntilTheProgramHasReturned) {
+  const uint64_t call = simple(RecordType::kHostCall, 3);
+  const uint64_t behind = launch(3, kNothing);
+  const uint64_t other = launch(4, kNothing);
+  ASSERT_TRUE(eventually([&] { return stream(3).host_reached.load() == call; }));
+  ASSERT_TRUE(eventually([&] { return stream(4).completed.load() == other; }));
+  EXPECT_EQ(stream(3).completed.load(), 0u);
+  stream(3).host_done = call;
+  protocol::ring_bell(header().to_worker);
+  ASSERT_TRUE(completes(other));
+  EXPECT_EQ(stream(3).completed.load(), behind);
+}
+
+TEST_F(SessionTest, AnEventCarriesTheTimeAtWhichItWasReached) {
+  const TimePoint before = MonotonicClock().now();
+  const uint64_t record = simple(RecordType::kEventRecord, 0, 17);
+  ASSERT_TRUE(eventually([&] { return ring.events()[17].completed.load() == record; }));
+  EXPECT_GE(ring.events()[17].time_ns.load(), static_cast<uint64_t>(before.time_since_epoch().count()));
+}
+
+// event 5: recorded on slow stream 1, then again on stream 2: the later record counts, whatever finishes last.
+TEST_F(SessionTest, AnEventRecordedAgainKeepsTheLaterRecord) {
+  context->pause(1);
+  launch(1, kNothing);
+  simple(RecordType::kEventRecord, 1, 5);
+  const uint64_t later = simple(RecordType::kEventRecord, 2, 5);
+  ASSERT_TRUE(eventually([&] { return ring.events()[5].completed.load() == later; }));
+  const uint64_t time = ring.events()[5].time_ns.load();
+  context->resume(1);
+  ASSERT_TRUE(completes(later));
+  EXPECT_EQ(ring.events()[5].completed.load(), later);
+  EXPECT_EQ(ring.events()[5].time_ns.load(), time);
+}
+
+TEST_F(SessionTest, AStreamWaitsForAnotherStreamsEvent) {
+  map(1, kFirst);
+  need(1);
+  context->pause(1);
+  launch(1, kStore, {kFirst, 1});
+  const uint64_t event = simple(RecordType::kEventRecord, 1, 5);
+  simple(RecordType::kEventWait, 2, 5, event);
+  launch(2, kStore, {kFirst, 2});
+  ASSERT_TRUE(eventually([&] { return context->handed_over().size() == 4; }));
+  EXPECT_EQ(stream(2).completed.load(), 0u);
+  context->resume(1);
+  ASSERT_TRUE(completes(event + 2));
+  EXPECT_EQ(device_text(kFirst, 1), "\2");
+}
+
+TEST_F(SessionTest, AWaitForAnEventLongReachedCostsNothing) {
+  const uint64_t event = simple(RecordType::kEventRecord, 1, 5);
+  ASSERT_TRUE(completes(simple(RecordType::kEventWait, 2, 5, event)));
+  EXPECT_THAT(context->handed_over(), IsEmpty());
+}
+
+TEST_F(SessionTest, ASymbolsAddressAndSizeAreWrittenToTheBulkArea) {
+  const uint64_t position = writer->reserve_bulk(16);
+  auto* record = writer->reserve<protocol::SymbolRecord>(RecordType::kSymbol, 0);
+  record->module = 1;
+  record->index = 0;
+  record->position = position;
+  ASSERT_TRUE(completes(writer->publish()));
+  uint64_t answer[2];
+  std::memcpy(answer, writer->bulk_at(position), sizeof answer);
+  EXPECT_THAT(answer, ElementsAre(0x1234000u, 4u));
+}
+
+TEST_F(SessionTest, TheTasksEndComesAfterAllWorkWithItsUsage) {
+  map(1, kFirst);
+  need(1);
+  copy_in(2, kFirst, "12345");
+  context->pause(1);
+  launch(1, kNothing);
+  const uint64_t end = simple(RecordType::kTaskEnd, 0, kTaskSerial);
+  ASSERT_TRUE(eventually([&] { return stream(2).completed.load() == 2; }));
+  EXPECT_EQ(told<protocol::TaskEnded>(), 0u);
+  context->resume(1);
+  ASSERT_TRUE(eventually([&] { return told<protocol::TaskEnded>() == 1; }));
+  EXPECT_EQ(header().committed.load(), end);
+  EXPECT_EQ(last<protocol::TaskEnded>().serial, kTaskSerial);
+  EXPECT_EQ(last<protocol::Usage>().launches, 1u);
+  EXPECT_EQ(last<protocol::Usage>().copied_bytes, 5u);
+}
+
+TEST_F(SessionTest, WhatFollowsTheTasksEndIsLeftToTheNextWorker) {
+  const uint64_t end = simple(RecordType::kTaskEnd, 0, kTaskSerial);
+  const uint64_t next = marker();
+  ASSERT_TRUE(eventually([&] { return told<protocol::TaskEnded>() == 1; }));
+  EXPECT_EQ(header().completed.load(), end);
+  start_worker();
+  ASSERT_TRUE(completes(next));
+}
+
+TEST_F(SessionTest, ASecondWorkerContinuesBehindWhatWasCommitted) {
+  const Fd memory = std::move(*create_memfd("segment", Bytes{kSegmentBytes}));
+  map_same_memory(1, kFirst, memory);
+  need(1);
+  ASSERT_TRUE(completes(copy_in(0, kFirst, "a")));
+  context->pause(1);
+  launch(1, kStore, {kFirst + 8, 'b'});
+  const uint64_t out_of_order = copy_in(2, kFirst + 16, "c");
+  const uint64_t last = copy_in(1, kFirst + 24, "d");
+  ASSERT_TRUE(eventually([&] { return stream(2).completed.load() == out_of_order; }));
+  start_worker();  // the first one died
+  EXPECT_EQ(header().committed.load(), 2u);
+  map_same_memory(1, kFirst, memory);
+  send_module(1);
+  // The open part of the log runs again; its segment is there before the worker looks for it.
+  ASSERT_TRUE(completes(last));
+  EXPECT_EQ(
+      device_text(kFirst, 1) + device_text(kFirst + 8, 1) + device_text(kFirst + 16, 1) + device_text(kFirst + 24, 1),
+      "abcd");
+}
+
+TEST_F(SessionTest, DevicePrintfReachesThePrintArea) {
+  printer.print("one ");
+  printer.print("two");
+  EXPECT_EQ(std::string(ring.print_area().data(), header().print_tail.load()), "one two");
+}
+
+TEST_F(SessionTest, PrintfWithoutRoomIsDroppedAndCounted) {
+  const std::string most(protocol::kPrintBytes - 1, 'x');
+  printer.print(most);
+  printer.print("two");
+  printer.print("1");
+  EXPECT_EQ(header().print_tail.load(), protocol::kPrintBytes);
+  EXPECT_EQ(header().print_lost.load(), 3u);
+  header().print_head = protocol::kPrintBytes - 1;
+  printer.print("again");  // around the end
+  EXPECT_EQ(std::string(ring.print_area().data(), 5), "again");
+}
+
+// ---- Faults ----
+
+TEST_F(SessionTest, ADeviceFaultIsStickyAndNothingHangs) {
+  map(1, kFirst);
+  need(1);
+  launch(1, kFaulty);
+  const uint64_t call = simple(RecordType::kHostCall, 2);
+  const uint64_t event = simple(RecordType::kEventRecord, 1, 3);
+  launch(1, kStore, {kFirst, 9});
+  simple(RecordType::kFree, 0, 1);
+  const uint64_t end = simple(RecordType::kTaskEnd, 0, kTaskSerial);
+  ASSERT_TRUE(eventually([&] { return told<protocol::TaskEnded>() == 1; })) << "host call " << call;
+  EXPECT_EQ(header().fault.load(), kCudaIllegalAddress);
+  EXPECT_STREQ(header().fault_text, "fake fault");
+  EXPECT_EQ(ring.events()[3].completed.load(), event);
+  EXPECT_EQ(header().completed.load(), end);
+  EXPECT_EQ(told<protocol::WorkerFault>(), 1u);
+  EXPECT_EQ(last<protocol::WorkerFault>().cuda_error, kCudaIllegalAddress);
+  EXPECT_EQ(told<protocol::SegmentFreed>(), 1u);
+}
+
+TEST_F(SessionTest, ANeighboursFaultFailsTheSession) {
+  const uint64_t call = simple(RecordType::kHostCall, 2);
+  ASSERT_TRUE(eventually([&] { return stream(2).host_reached.load() == call; }));
+  fail_device(700, "a neighbour's fault");
+  ASSERT_TRUE(completes(call)) << "a held stream is let go";
+  EXPECT_EQ(header().fault.load(), 700u);
+  ASSERT_TRUE(completes(launch(1, kNothing)));
+}
+
+TEST_F(SessionTest, ANeedDoesNotOutliveAFault) {
+  const uint64_t last = need(1);
+  fail_device(700, "a neighbour's fault");
+  ASSERT_TRUE(completes(last));
+}
+
+TEST_F(SessionTest, AModuleThatCannotBeLoadedIsAFaultWithItsText) {
+  context->load_error = {ErrorCode::kNotSupported, "PTX line 12: wgmma"};
+  ASSERT_TRUE(completes(simple(RecordType::kPrefetchModule, 0, 1)));
+  EXPECT_EQ(header().fault.load(), kCudaNotSupported);
+  EXPECT_THAT(header().fault_text, HasSubstr("wgmma"));
+}
+
+TEST_F(SessionTest, WrongLaunchesEndTheSessionNotTheWorker) {
+  protocol::LaunchRecord record{};
+  record.module = 1;
+  record.kernel = kNothing;
+  record.grid[0] = record.grid[1] = record.grid[2] = 1;
+  record.block[0] = 2048;
+  record.block[1] = record.block[2] = 1;
+  ASSERT_TRUE(completes(append(record, {})));
+  EXPECT_EQ(header().fault.load(), kCudaInvalidConfiguration);
+  EXPECT_THAT(context->handed_over(), IsEmpty());
+}
+
+TEST_F(SessionTest, AKernelThatDoesNotExistIsMalformed) {
+  ASSERT_TRUE(completes(launch(0, 77)));
+  EXPECT_EQ(header().fault.load(), kCudaUnknown);
+  EXPECT_THAT(header().fault_text, HasSubstr("no kernel 77"));
+}
+
+TEST_F(SessionTest, ACopyOutsideTheWindowNeverReachesTheDevice) {
+  ASSERT_TRUE(completes(copy_in(0, window.base - 1, "x")));
+  EXPECT_EQ(header().fault.load(), kCudaUnknown);
+  EXPECT_THAT(header().fault_text, HasSubstr("window"));
+  EXPECT_THAT(context->handed_over(), IsEmpty());
+}
+
+TEST_F(SessionTest, EndingAnotherTaskIsAFaultAndNamesItsOwnTask) {
+  simple(RecordType::kTaskEnd, 0, kTaskSerial + 1);
+  ASSERT_TRUE(eventually([&] { return told<protocol::TaskEnded>() == 1; }));
+  EXPECT_EQ(last<protocol::TaskEnded>().serial, kTaskSerial);
+  EXPECT_EQ(header().fault.load(), kCudaUnknown);
+}
+
+TEST_F(SessionTest, ATailOutOfThinAirIsAFault) {
+  header().record_tail = 1ull << 40;
+  protocol::ring_bell(header().to_worker);
+  ASSERT_TRUE(eventually([&] { return told<protocol::WorkerFault>() == 1; }));
+  EXPECT_EQ(header().fault.load(), kCudaUnknown);
+}
+
+TEST_F(SessionTest, UsageAsksToBeSentOnlyOnceUntilItIsTaken) {
+  outbox->acknowledge();
+  ASSERT_TRUE(completes(launch(0, kNothing)));
+  ASSERT_TRUE(completes(launch(0, kNothing)));
+  ASSERT_TRUE(session->usage().changed());
+  EXPECT_EQ(session->usage().take_changed()->launches, 2u);
+  EXPECT_FALSE(session->usage().take_changed());
+}
+
+}  // namespace
+}  // namespace heddle::worker
