@@ -1,0 +1,63 @@
+#pragma once
+
+#include "client/cuda_types.h"
+#include "core/result.h"
+
+// How calls answer: CUDA's codes outside, Error inside, and the two things that outlive a call: the thread's last
+// error, and the lines that the runtime has to say on stderr.
+namespace heddle::client {
+
+// Error of this room: a CUDA code and what to tell the user. Empty text: nothing that the code does not say.
+struct Failure {
+  cudaError_t code = cudaErrorUnknown;
+  std::string text;
+};
+template <class T>
+using Answer = tl::expected<T, Failure>;
+using Done = Answer<void>;
+
+inline tl::unexpected<Failure> refuse(cudaError_t code) {
+  return tl::unexpected(Failure{code, {}});
+}
+inline tl::unexpected<Failure> refuse(cudaError_t code, std::string text) {
+  return tl::unexpected(Failure{code, std::move(text)});
+}
+
+// Keeps `code` as the calling thread's last error where it is one, and returns it.
+cudaError_t remember(cudaError_t code);
+// cudaGetLastError and cudaPeekAtLastError.
+cudaError_t take_last_error();
+cudaError_t last_error();
+
+// One line on stderr, "heddle: ...". The same text is said once in the life of the process.
+void say_once(const std::string& text);
+// The same for "heddle: <function> is not supported".
+cudaError_t unsupported(const char* function);
+
+// Ends every exported call: says what has to be said, remembers the code.
+cudaError_t finish(const Failure& failure);
+
+// Runs the body of an exported call. Nothing that it throws (allocation) gets out.
+template <class Body>
+cudaError_t answer(Body&& body) noexcept {
+  try {
+    const auto result = body();
+    if (result) [[likely]]
+      return cudaSuccess;
+    return finish(result.error());
+  } catch (...) {
+    return remember(cudaErrorMemoryAllocation);
+  }
+}
+
+// Returns early with the failure of an expression of type Answer or Done.
+#define HEDDLE_ANSWER(expression)                                       \
+  do {                                                                  \
+    if (auto heddle_answer = (expression); !heddle_answer) [[unlikely]] \
+      return tl::unexpected(std::move(heddle_answer).error());          \
+  } while (false)
+
+}  // namespace heddle::client
+
+// Marks the functions that tenants see.
+#define HEDDLE_EXPORT extern "C" __attribute__((visibility("default")))

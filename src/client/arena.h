@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+
+// Addresses of buffers: which part of a range of addresses belongs to which cudaMalloc. No memory is touched here.
+//
+// Buffers of 1 MiB and more own a segment; smaller ones share segments of 2 MiB. Segments get fresh addresses for as
+// long as there are any, so that one that was just freed is not declared again at the same place while others may
+// still know the old one; only then are freed ranges used again, oldest first, once what touched them is committed.
+namespace heddle::client {
+
+inline constexpr uint64_t kSegmentBytes = 2ull << 20;    // segments are multiples of it, and aligned to it
+inline constexpr uint64_t kOwnSegmentFrom = 1ull << 20;  // smaller buffers share
+inline constexpr uint64_t kBufferAlign = 256;            // as cudaMalloc promises
+
+struct Segment {
+  uint64_t address = 0, bytes = 0;
+  uint64_t number = 0;   // as declared to heddled; 0: not declared yet
+  uint64_t born = 0;     // sequence of the ring's last record when it was made
+  uint32_t buffers = 0;  // live ones
+  bool shared = false;
+  std::map<uint64_t, uint64_t> holes;  // shared only: free address -> bytes
+};
+
+struct Buffer {
+  uint64_t address = 0, bytes = 0;
+  Segment* segment = nullptr;
+  unsigned flags = 0;  // of the caller: what kind of allocation it was
+};
+
+// Not thread-safe. Sequences are the ring's: records up to `committed` will never run again.
+class Arena {
+ public:
+  Arena(uint64_t base, uint64_t bytes) : base_(base), end_(base + bytes), fresh_(base) {}
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  struct Place {
+    uint64_t address;
+    Segment* segment;
+    bool new_segment;
+  };
+  // Room for `bytes` (not 0); nullopt when no addresses are left.
+  std::optional<Place> allocate(uint64_t bytes, uint64_t committed, unsigned flags = 0);
+
+  // The segment bytes that allocate(bytes) would add now: what counts against the budget.
+  uint64_t would_add(uint64_t bytes, uint64_t committed);
+
+  // Ends the buffer at exactly `address`; what lay there stays reserved until `sequence` is committed. Returns its
+  // segment, whose `buffers` may now be 0; nullptr: no buffer starts there.
+  Segment* release(uint64_t address, uint64_t sequence);
+
+  // Gives up an empty segment; its addresses may be used again once `sequence` is committed. `segment` is gone then.
+  void retire(Segment* segment, uint64_t sequence);
+
+  // The buffer that holds `address`, or nullptr.
+  const Buffer* buffer_at(uint64_t address) const;
+  std::optional<uint64_t> first_buffer() const {
+    return buffers_.empty() ? std::nullopt : std::optional(buffers_.begin()->first);
+  }
+  // Whether all of [address, address + bytes) lies in one live segment.
+  bool covers(uint64_t address, uint64_t bytes) const;
+  bool owns(uint64_t address) const { return address >= base_ && address < end_; }
+
+  uint64_t segment_bytes() const { return segment_bytes_; }
+  uint64_t buffer_count() const { return buffers_.size(); }
+
+ private:
+  struct Retired {
+    uint64_t address, bytes, sequence;
+  };
+  struct Hole {
+    uint64_t address, bytes, sequence;
+    Segment* segment;
+  };
+
+  Segment* new_segment(uint64_t bytes, uint64_t committed);
+  std::optional<uint64_t> take_range(uint64_t bytes, uint64_t committed);
+  void reclaim_holes(uint64_t committed);
+  std::optional<Place> place_in_shared(uint64_t bytes);
+
+  uint64_t base_, end_, fresh_;
+  uint64_t segment_bytes_ = 0;
+  std::map<uint64_t, std::unique_ptr<Segment>> segments_;  // by address
+  std::map<uint64_t, Buffer> buffers_;                     // by address
+  std::map<uint64_t, uint64_t> free_ranges_;               // committed, coalesced
+  std::deque<Retired> retired_;
+  std::deque<Hole> freed_holes_;
+};
+
+}  // namespace heddle::client

@@ -1,0 +1,107 @@
+#include "client/copy.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "client/copy_pieces.h"
+
+namespace heddle::client {
+
+using protocol::CopyEnd;
+using protocol::CopyRecord;
+using protocol::Place;
+using protocol::RecordType;
+
+namespace {
+
+CopyPlace moved(CopyPlace place, const CopyOffset& at) {
+  place.address += at.z * place.slice + at.y * place.pitch + at.x;
+  return place;
+}
+
+// Copies between host memory that is pageable at one end wait for the stream and then need no worker.
+Done copy_on_host(const StreamRef& stream, const CopyPlace& to, const CopyPlace& from, const CopyShape& shape) {
+  uint64_t last;
+  {
+    const VirtualDevice::Lock lock(stream.device->mutex);
+    last = stream.slot == 0 ? stream.device->last_work() : stream.device->streams.at(stream.slot).last;
+  }
+  HEDDLE_ANSWER(stream.slot == 0 && last > 0 ? stream.device->synchronize()
+                                             : stream.device->synchronize_stream(stream.slot, last));
+  for (uint64_t z = 0; z < shape.depth; ++z) {
+    for (uint64_t y = 0; y < shape.height; ++y)
+      std::memmove(host_pointer(to, {z, y, 0}), host_pointer(from, {z, y, 0}), shape.width);
+  }
+  return {};
+}
+
+// Both ends are where the worker sees them.
+Done copy_directly(const StreamRef& stream, const CopyPlace& to, const CopyPlace& from, const CopyShape& shape,
+                   CopyMode mode) {
+  VirtualDevice& device = *stream.device;
+  uint64_t sequence;
+  {
+    const VirtualDevice::Lock lock(device.mutex);
+    HEDDLE_ANSWER(device.prepare(VirtualDevice::Begin::kNo));
+    auto record = device.reserve<CopyRecord>(RecordType::kCopy, stream.slot);
+    if (!record) return tl::unexpected(std::move(record).error());
+    (*record)->to = end_at(to, {});
+    (*record)->from = end_at(from, {});
+    (*record)->width = shape.width;
+    (*record)->height = shape.height;
+    (*record)->depth = shape.depth;
+    sequence = device.publish(stream.slot);
+  }
+  const bool host_end = to.kind == CopyPlace::kPinned || from.kind == CopyPlace::kPinned;
+  return mode == CopyMode::kBlocking && host_end ? device.synchronize_stream(stream.slot, sequence) : Done{};
+}
+
+// Through this process, a part at a time: out of one device, into the other.
+Done copy_across(const StreamRef& stream, const CopyPlace& to, const CopyPlace& from, const CopyShape& shape) {
+  constexpr uint64_t kPart = 4 * kMiB;
+  HEDDLE_ANSWER(from.device->synchronize());
+  HEDDLE_ANSWER(to.device->synchronize());
+  const StreamRef out{from.device, from.device == stream.device ? stream.slot : 0};
+  const StreamRef in{to.device, to.device == stream.device ? stream.slot : 0};
+  std::vector<char> part(std::min(kPart, shape.width * shape.height * shape.depth));
+  CopyPlace host;
+  host.address = reinterpret_cast<uint64_t>(part.data());
+  CopyPieces pieces(shape, to, from, part.size());
+  while (const auto piece = pieces.next()) {
+    host.pitch = piece->width;
+    const CopyShape rows{piece->width, piece->rows, 1};
+    HEDDLE_ANSWER(copy_out(out, host, moved(from, piece->at), rows));
+    HEDDLE_ANSWER(copy_in(in, moved(to, piece->at), host, rows));
+  }
+  return {};
+}
+
+Done check_range(const CopyPlace& place, const CopyShape& shape) {
+  if (place.kind != CopyPlace::kDevice && place.kind != CopyPlace::kPinned) return {};
+  const uint64_t bytes = (shape.depth - 1) * place.slice + (shape.height - 1) * place.pitch + shape.width;
+  const bool covered = place.kind == CopyPlace::kDevice ? place.device->covers(place.address, bytes)
+                                                        : runtime().host_memory().covers(place.address, bytes);
+  return covered ? Done{} : refuse(cudaErrorInvalidValue);
+}
+
+}  // namespace
+
+Done copy(const StreamRef& stream, const CopyPlace& to, const CopyPlace& from, CopyShape shape, CopyMode mode) {
+  if (shape.empty()) return {};
+  HEDDLE_ANSWER(check_range(to, shape));
+  HEDDLE_ANSWER(check_range(from, shape));
+  if (!to.on_device() && !from.on_device()) {
+    const bool async_pinned = to.in_window() && from.in_window() && mode == CopyMode::kAsync;
+    return async_pinned ? copy_directly(stream, to, from, shape, mode) : copy_on_host(stream, to, from, shape);
+  }
+  if (to.on_device() && from.on_device() && to.device != from.device) return copy_across(stream, to, from, shape);
+
+  // Memory of another device than the stream's: its own default stream does it, after what the caller sees as earlier.
+  VirtualDevice* const owner = to.on_device() ? to.device : from.device;
+  const StreamRef own = owner == stream.device ? stream : StreamRef{owner, 0};
+  if (owner != stream.device) HEDDLE_ANSWER(stream.device->synchronize());
+  if (to.in_window() && from.in_window()) return copy_directly(own, to, from, shape, mode);
+  return to.in_window() ? copy_in(own, to, from, shape) : copy_out(own, to, from, shape);
+}
+
+}  // namespace heddle::client

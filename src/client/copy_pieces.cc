@@ -1,0 +1,160 @@
+#include "client/copy_pieces.h"
+
+#include <algorithm>
+#include <deque>
+
+namespace heddle::client {
+
+using protocol::CopyEnd;
+using protocol::CopyRecord;
+using protocol::Place;
+using protocol::RecordType;
+
+namespace {
+
+constexpr size_t kPiecesInFlight = 8;  // of a copy to the host
+
+// Between host memory and the dense rows of a payload.
+void gather(char* payload, const CopyPlace& host, const CopyPiece& piece) {
+  for (uint64_t row = 0; row < piece.rows; ++row) {
+    const CopyOffset at{piece.at.z, piece.at.y + row, piece.at.x};
+    std::memcpy(payload + row * piece.width, host_pointer(host, at), piece.width);
+  }
+}
+void scatter(const char* payload, const CopyPlace& host, const CopyPiece& piece) {
+  for (uint64_t row = 0; row < piece.rows; ++row) {
+    const CopyOffset at{piece.at.z, piece.at.y + row, piece.at.x};
+    std::memcpy(host_pointer(host, at), payload + row * piece.width, piece.width);
+  }
+}
+
+CopyEnd bulk_end(uint64_t position) {
+  return CopyEnd{Place::kBulk, 0, 0, 0, position, 0, 0};
+}
+
+// Under the device's lock.
+Answer<uint64_t> append_piece(const StreamRef& stream, const CopyEnd& to, const CopyEnd& from, const CopyPiece& piece,
+                              VirtualDevice::Begin begin) {
+  HEDDLE_ANSWER(stream.device->prepare(begin));
+  auto record = stream.device->reserve<CopyRecord>(RecordType::kCopy, stream.slot);
+  if (!record) return tl::unexpected(std::move(record).error());
+  (*record)->to = to;
+  (*record)->from = from;
+  (*record)->width = piece.width;
+  (*record)->height = piece.rows;
+  (*record)->depth = 1;
+  return stream.device->publish(stream.slot);
+}
+
+struct InFlight {
+  CopyPiece piece;
+  uint64_t position, sequence;
+};
+
+Answer<InFlight> send_for(const StreamRef& stream, const CopyPlace& from, const CopyPiece& piece) {
+  VirtualDevice::Lock lock(stream.device->mutex);
+  auto position = stream.device->reserve_bulk(lock, piece.bytes());
+  if (!position) return tl::unexpected(std::move(position).error());
+  auto sequence = append_piece(stream, bulk_end(*position), end_at(from, piece.at), piece, VirtualDevice::Begin::kYes);
+  if (!sequence) {
+    stream.device->release_bulk(*position, 0);
+    return tl::unexpected(std::move(sequence).error());
+  }
+  return InFlight{piece, *position, *sequence};
+}
+
+// Waits for the piece and takes it out; its place in the bulk area is given back either way.
+Done receive(const StreamRef& stream, const CopyPlace& to, const InFlight& sent) {
+  VirtualDevice& device = *stream.device;
+  const Done done = device.synchronize_stream(stream.slot, sent.sequence);
+  if (done) scatter(device.bulk_at(sent.position), to, sent.piece);
+  const VirtualDevice::Lock lock(device.mutex);
+  device.release_bulk(sent.position, sent.sequence);
+  return done;
+}
+
+}  // namespace
+
+CopyPieces::CopyPieces(const CopyShape& shape, const CopyPlace& to, const CopyPlace& from, uint64_t limit)
+    : shape_(shape), limit_(limit) {
+  const bool rows_touch = shape.height == 1 || (to.pitch == shape.width && from.pitch == shape.width);
+  if (!rows_touch) return;
+  const uint64_t slice = shape.width * shape.height;
+  if (shape.depth == 1 || (to.slice == slice && from.slice == slice)) {
+    shape_ = {slice * shape.depth, 1, 1};
+  } else {
+    shape_ = {slice, 1, shape.depth};
+  }
+}
+
+std::optional<CopyPiece> CopyPieces::next() {
+  if (at_.z == shape_.depth) return std::nullopt;
+  CopyPiece piece{at_, std::min(shape_.width - at_.x, limit_), 1};
+  if (piece.width == shape_.width) {
+    piece.rows = std::min(shape_.height - at_.y, limit_ / shape_.width);
+  }
+  at_.x += piece.width;
+  if (at_.x == shape_.width) {
+    at_.x = 0;
+    at_.y += piece.rows;
+  }
+  if (at_.y == shape_.height) {
+    at_.y = 0;
+    ++at_.z;
+  }
+  return piece;
+}
+
+char* host_pointer(const CopyPlace& place, const CopyOffset& at) {
+  return reinterpret_cast<char*>(place.address + at.z * place.slice + at.y * place.pitch + at.x);
+}
+
+CopyEnd end_at(const CopyPlace& place, const CopyOffset& at) {
+  const bool variable = place.kind == CopyPlace::kVariable;
+  return CopyEnd{variable ? Place::kSymbol : Place::kWindow,
+                 place.module,
+                 place.variable,
+                 0,
+                 place.address + at.z * place.slice + at.y * place.pitch + at.x,
+                 place.pitch,
+                 place.slice};
+}
+
+Done copy_in(const StreamRef& stream, const CopyPlace& to, const CopyPlace& from, const CopyShape& shape) {
+  VirtualDevice& device = *stream.device;
+  CopyPieces pieces(shape, to, from, device.bulk_block_bytes());
+  while (const auto piece = pieces.next()) {
+    VirtualDevice::Lock lock(device.mutex);
+    auto position = device.reserve_bulk(lock, piece->bytes());
+    if (!position) return tl::unexpected(std::move(position).error());
+    lock.unlock();
+    gather(device.bulk_at(*position), from, *piece);
+    lock.lock();
+    auto sequence = append_piece(stream, end_at(to, piece->at), bulk_end(*position), *piece, VirtualDevice::Begin::kNo);
+    device.release_bulk(*position, sequence ? *sequence : 0);
+    if (!sequence) return tl::unexpected(std::move(sequence).error());
+  }
+  return {};
+}
+
+Done copy_out(const StreamRef& stream, const CopyPlace& to, const CopyPlace& from, const CopyShape& shape) {
+  CopyPieces pieces(shape, to, from, stream.device->bulk_block_bytes());
+  std::deque<InFlight> in_flight;
+  Done result;
+  for (auto piece = pieces.next(); piece || !in_flight.empty();) {
+    if (piece && result && in_flight.size() < kPiecesInFlight) {
+      auto sent = send_for(stream, from, *piece);
+      if (sent) in_flight.push_back(*sent);
+      if (!sent) result = tl::unexpected(std::move(sent).error());
+      piece = result ? pieces.next() : std::nullopt;
+      continue;
+    }
+    const Done received = receive(stream, to, in_flight.front());
+    in_flight.pop_front();
+    if (!received && result) result = received;
+    if (!result) piece.reset();
+  }
+  return result;
+}
+
+}  // namespace heddle::client

@@ -1,0 +1,87 @@
+#include "client/host_calls.h"
+
+#include <signal.h>
+
+#include <thread>
+
+#include "client/virtual_device.h"
+
+namespace heddle::client {
+namespace {
+
+// How long a wait for another device's event may go unnoticed.
+constexpr Duration kAskEvery = std::chrono::microseconds(200);
+constexpr Duration kLookEvery = std::chrono::milliseconds(100);
+
+// The program's signals are for its own threads.
+std::thread quiet_thread(std::function<void()> body) {
+  sigset_t all, before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread(std::move(body));
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+}  // namespace
+
+void HostCalls::add(VirtualDevice& device, uint32_t stream, HostCall call) {
+  {
+    const std::lock_guard lock(mutex_);
+    queues_[stream].push_back(std::move(call));
+    if (!started_) quiet_thread([this, &device] { serve(device); }).detach();
+    started_ = true;
+  }
+  added_.notify_one();
+  protocol::ring_bell(device.header().to_client);  // the stream may stand there already
+}
+
+void HostCalls::serve(VirtualDevice& device) {
+  for (;;) {
+    bool asks = false;
+    {
+      std::unique_lock lock(mutex_);
+      added_.wait(lock, [&] { return !queues_.empty(); });
+      for (const auto& [stream, queue] : queues_) asks |= queue.front().ready != nullptr;
+    }
+    const uint32_t seen = protocol::read_bell(device.header().to_client);
+    if (run_one(device)) continue;
+    protocol::wait_bell(device.header().to_client, seen, asks ? kAskEvery : kLookEvery);
+    (void)device.session().look();  // what it says shows in run_one, through failure()
+  }
+}
+
+bool HostCalls::run_one(VirtualDevice& device) {
+  const Done health = device.failure();
+  HostCall call;
+  uint32_t stream = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& [index, queue] : queues_) {
+      HostCall& front = queue.front();
+      const uint64_t reached = device.stream_slot(index).host_reached.load(std::memory_order_acquire);
+      const bool stands = reached >= front.sequence && (!front.ready || front.ready());
+      if (!stands && health) continue;
+      call = std::move(front);
+      stream = index;
+      break;
+    }
+    if (!call.run) return false;
+  }
+  call.run(health ? cudaSuccess : health.error().code);
+  release(device, stream, call.sequence);
+  return true;
+}
+
+void HostCalls::release(VirtualDevice& device, uint32_t stream, uint64_t sequence) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto queue = queues_.find(stream);
+    queue->second.pop_front();
+    if (queue->second.empty()) queues_.erase(queue);
+  }
+  device.stream_slot(stream).host_done.store(sequence, std::memory_order_release);
+  protocol::ring_bell(device.header().to_worker);
+}
+
+}  // namespace heddle::client

@@ -1,0 +1,105 @@
+// Pinned and managed host memory.
+
+#include "client/copy.h"
+
+namespace heddle::client {
+namespace {
+
+Done allocate(void** pointer, size_t bytes, HostMemory::Kind kind, unsigned flags) {
+  if (!pointer) return refuse(cudaErrorInvalidValue);
+  *pointer = nullptr;
+  auto device = runtime().current_device();
+  if (!device) return tl::unexpected(std::move(device).error());
+  HEDDLE_ANSWER((*device)->failure());
+  if (bytes == 0) return kind == HostMemory::kManaged ? refuse(cudaErrorInvalidValue) : Done{};
+  auto address = runtime().host_memory().allocate(bytes, kind | flags << HostMemory::kFlagShift);
+  if (!address) return tl::unexpected(std::move(address).error());
+  *pointer = reinterpret_cast<void*>(*address);
+  return {};
+}
+
+std::optional<Buffer> pinned_at(const void* pointer) {
+  const auto address = reinterpret_cast<uint64_t>(pointer);
+  return runtime().in_window(address) ? runtime().host_memory().find(address) : std::nullopt;
+}
+
+// Registered memory stays pageable: copies from and to it are staged like all others. What is promised by a mapping
+// into the device's addresses cannot be kept.
+Done register_memory(void* pointer, size_t bytes, unsigned flags) {
+  constexpr unsigned kKnown =
+      cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterIoMemory | cudaHostRegisterReadOnly;
+  if (!pointer || bytes == 0 || (flags & ~kKnown)) return refuse(cudaErrorInvalidValue);
+  if (auto device = runtime().current_device(); !device) return tl::unexpected(std::move(device).error());
+  if (pinned_at(pointer)) return refuse(cudaErrorHostMemoryAlreadyRegistered);
+  if (flags & cudaHostRegisterIoMemory)
+    return refuse(cudaErrorNotSupported,
+                  "cudaHostRegister of device memory (cudaHostRegisterIoMemory) is not supported");
+  return {};
+}
+
+}  // namespace
+
+HEDDLE_EXPORT cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
+  return answer([&] { return allocate(pointer, bytes, HostMemory::kPinned, 0); });
+}
+
+HEDDLE_EXPORT cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned flags) {
+  return answer([&]() -> Done {
+    if (flags & ~(cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined))
+      return refuse(cudaErrorInvalidValue);
+    return allocate(pointer, bytes, HostMemory::kPinned, flags);
+  });
+}
+
+HEDDLE_EXPORT cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned flags) {
+  return answer([&]() -> Done {
+    if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost) return refuse(cudaErrorInvalidValue);
+    return allocate(pointer, bytes, HostMemory::kManaged, 0);
+  });
+}
+
+HEDDLE_EXPORT cudaError_t cudaFreeHost(void* pointer) {
+  return answer([&]() -> Done {
+    if (!pointer) return {};
+    const auto buffer = pinned_at(pointer);
+    if (!buffer || buffer->address != reinterpret_cast<uint64_t>(pointer)) return refuse(cudaErrorInvalidValue);
+    HEDDLE_ANSWER(runtime().synchronize_all());  // copies that wait in a ring read from it
+    return runtime().host_memory().release(buffer->address);
+  });
+}
+
+HEDDLE_EXPORT cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* pointer, unsigned flags) {
+  return answer([&]() -> Done {
+    if (!device_pointer || flags != 0) return refuse(cudaErrorInvalidValue);
+    if (!pinned_at(pointer))
+      return refuse(cudaErrorInvalidValue,
+                    "cudaHostGetDevicePointer: memory that was registered with cudaHostRegister has no device "
+                    "address; use cudaHostAlloc");
+    *device_pointer = pointer;
+    return {};
+  });
+}
+
+HEDDLE_EXPORT cudaError_t cudaHostGetFlags(unsigned* flags, void* pointer) {
+  return answer([&]() -> Done {
+    const auto buffer = pinned_at(pointer);
+    if (!flags || !buffer) return refuse(cudaErrorInvalidValue);
+    *flags = (buffer->flags >> HostMemory::kFlagShift) | cudaHostAllocMapped;
+    return {};
+  });
+}
+
+HEDDLE_EXPORT cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags) {
+  return answer([&] { return register_memory(pointer, bytes, flags); });
+}
+
+HEDDLE_EXPORT cudaError_t cudaHostUnregister(void* pointer) {
+  return answer([&] { return pointer ? Done{} : refuse(cudaErrorInvalidValue); });
+}
+
+// Hints about memory that stays on the host: nothing to do, as with any device without concurrent managed access.
+HEDDLE_EXPORT cudaError_t cudaMemAdvise(const void* pointer, size_t, int, cudaMemLocation) {
+  return answer([&] { return pinned_at(pointer) ? Done{} : refuse(cudaErrorInvalidValue); });
+}
+
+}  // namespace heddle::client

@@ -1,0 +1,104 @@
+#include "client/lazy_task.h"
+
+#include <algorithm>
+
+namespace heddle::client {
+
+using protocol::RecordType;
+
+Done LazyTask::created(Segment* segment, bool bind_now) {
+  if (!bind_now) {
+    waiting_.push_back(segment);
+    return {};
+  }
+  HEDDLE_ANSWER(previous_over());
+  auto number = voice_.declare(*segment, true);
+  if (!number) return tl::unexpected(std::move(number).error());
+  segment->number = *number;
+  if (begun_) HEDDLE_ANSWER(voice_.append(RecordType::kNeed, segment->number));
+  return {};
+}
+
+Done LazyTask::emptied(Segment* segment, bool touched) {
+  if (segment->number != 0) {
+    HEDDLE_ANSWER(begin());  // only where the policy binds at cudaMalloc: a free is a record, and records need a worker
+    auto sequence = voice_.append(RecordType::kFree, segment->number);
+    if (!sequence) return tl::unexpected(std::move(sequence).error());
+    voice_.retire(segment, *sequence);
+    return {};
+  }
+  std::erase(waiting_, segment);
+  if (touched) {
+    ghosts_.push_back(segment);
+  } else {
+    voice_.retire(segment, 0);
+  }
+  return {};
+}
+
+Done LazyTask::all_freed() {
+  if (!begun_) return {};
+  HEDDLE_ANSWER(voice_.append(RecordType::kTaskEnd, serial_));
+  begun_ = false;
+  ending_ = true;
+  warps_ = 0;
+  need_ = {need_.virtual_device};
+  return {};
+}
+
+Done LazyTask::begin() {
+  if (begun_) return {};
+  HEDDLE_ANSWER(previous_over());
+  for (auto* list : {&waiting_, &ghosts_}) {
+    for (Segment* segment : *list) {
+      if (segment->number != 0) continue;
+      auto number = voice_.declare(*segment, false);
+      if (!number) return tl::unexpected(std::move(number).error());
+      segment->number = *number;
+    }
+  }
+  HEDDLE_ANSWER(voice_.begin(serial_ + 1, need_));
+  ++serial_;
+  begun_ = true;
+  waiting_.clear();
+  // What touched them is in the ring already.
+  for (Segment* segment : ghosts_) {
+    auto sequence = voice_.append(RecordType::kFree, segment->number);
+    if (!sequence) return tl::unexpected(std::move(sequence).error());
+    voice_.retire(segment, *sequence);
+  }
+  ghosts_.clear();
+  return {};
+}
+
+Done LazyTask::previous_over() {
+  if (!ending_) return {};
+  HEDDLE_ANSWER(voice_.await_end());
+  ending_ = false;
+  return {};
+}
+
+Done LazyTask::declare_waiting() {
+  for (Segment* segment : waiting_) {
+    auto number = voice_.declare(*segment, false);
+    if (!number) return tl::unexpected(std::move(number).error());
+    segment->number = *number;
+    HEDDLE_ANSWER(voice_.append(RecordType::kNeed, segment->number));
+  }
+  waiting_.clear();
+  return {};
+}
+
+Done LazyTask::launch(uint64_t blocks, uint32_t threads, uint32_t registers, uint32_t shared_bytes) {
+  const uint64_t warps = blocks * ((threads + 31) / 32);
+  if (warps <= warps_) [[likely]]
+    return {};
+  warps_ = warps;
+  need_.blocks = blocks;
+  need_.threads_per_block = threads;
+  need_.registers_per_thread = registers;
+  need_.shared_bytes_per_block = shared_bytes;
+  return begun_ ? voice_.grow(need_) : Done{};
+}
+
+}  // namespace heddle::client

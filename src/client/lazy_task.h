@@ -1,0 +1,73 @@
+#pragma once
+
+#include <vector>
+
+#include "client/answer.h"
+#include "client/arena.h"
+#include "protocol/messages.h"
+
+// Tasks without a compiler: when what is declared to heddled.
+//
+//            first launch, full ring or bulk area, copy to the host, synchronize
+//   quiet ───────────────────────────────────────────────────────────────▶ begun
+//     ▲   every live segment is declared, then the task is announced         │  new segments are declared (kNeed)
+//     └──────────────────────────────────────────────────────────────────────┘  before the record that follows them
+//            the last segment is freed: kTaskEnd
+//
+// A segment that is freed before its task began is forgotten, unless records that wait in the ring touch it: then it
+// is declared with the task all the same, and freed at once behind them.
+namespace heddle::client {
+
+// Where a task's words go: to heddled and into the ring. A VirtualDevice, or a test.
+class TaskVoice {
+ public:
+  virtual ~TaskVoice() = default;
+  // Waits until heddled has taken note that the task before ended: what is declared then belongs to the next one.
+  virtual Done await_end() = 0;
+  // Declares the segment and returns the number that it got. With `answer`, waits for the memory.
+  virtual Answer<uint64_t> declare(const Segment& segment, bool answer) = 0;
+  virtual Done begin(uint64_t serial, const protocol::ComputeNeed& need) = 0;
+  virtual Done grow(const protocol::ComputeNeed& need) = 0;
+  // Appends a record of the stream-less kinds (kNeed, kFree, kTaskEnd) and returns its sequence.
+  virtual Answer<uint64_t> append(protocol::RecordType type, uint64_t a) = 0;
+  // The segment's last record is `sequence`; nobody here will use it again.
+  virtual void retire(Segment* segment, uint64_t sequence) = 0;
+};
+
+// Not thread-safe: under its device's lock.
+class LazyTask {
+ public:
+  LazyTask(TaskVoice& voice, uint32_t virtual_device) : voice_(voice) { need_.virtual_device = virtual_device; }
+
+  bool begun() const { return begun_; }
+  uint64_t serial() const { return serial_; }
+
+  // A new segment; declared at once where the policy binds at cudaMalloc.
+  Done created(Segment* segment, bool bind_now);
+  // Its last buffer is freed. `touched`: records that are not yet announced may name it.
+  Done emptied(Segment* segment, bool touched);
+  // The device holds no memory any more. A worker that keeps state the program may come back to stays.
+  Done all_freed();
+
+  // Before a record is appended: segments that came since are declared. Costs one compare when there are none.
+  Done before_record() { return begun_ && !waiting_.empty() ? declare_waiting() : Done{}; }
+  // Announces the task with what is known by now.
+  Done begin();
+  // A launch of this shape follows; heddled hears of it when it needs more of the device than any before.
+  Done launch(uint64_t blocks, uint32_t threads, uint32_t registers, uint32_t shared_bytes);
+
+ private:
+  Done declare_waiting();
+  Done previous_over();
+
+  TaskVoice& voice_;
+  bool begun_ = false;
+  bool ending_ = false;  // kTaskEnd is in the ring, and heddled may not know yet
+  uint64_t serial_ = 0;
+  uint64_t warps_ = 0;  // of need_
+  protocol::ComputeNeed need_;
+  std::vector<Segment*> waiting_;  // not declared yet
+  std::vector<Segment*> ghosts_;   // freed before the task began, but touched
+};
+
+}  // namespace heddle::client

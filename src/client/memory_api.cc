@@ -1,0 +1,128 @@
+// Device memory: cudaMalloc and its family, what is free, what a pointer is.
+
+#include "client/copy.h"
+
+namespace heddle::client {
+namespace {
+
+constexpr size_t kPitchAlign = 512;  // as GPUs have had it since Fermi
+
+Answer<void*> allocate(size_t bytes) {
+  auto device = runtime().current_device();
+  if (!device) return tl::unexpected(std::move(device).error());
+  auto address = (*device)->allocate(bytes);
+  if (!address) return tl::unexpected(std::move(address).error());
+  return reinterpret_cast<void*>(*address);
+}
+
+Done allocate_into(void** pointer, size_t bytes) {
+  if (!pointer) return refuse(cudaErrorInvalidValue);
+  *pointer = nullptr;
+  if (bytes == 0) {  // still a call that connects, and that shows errors
+    auto device = runtime().current_device();
+    return device ? (*device)->failure() : Done(tl::unexpected(std::move(device).error()));
+  }
+  auto address = allocate(bytes);
+  if (!address) return tl::unexpected(std::move(address).error());
+  *pointer = *address;
+  return {};
+}
+
+Done release(void* pointer) {
+  if (!pointer) {
+    auto device = runtime().current_device();
+    return device ? Done{} : Done(tl::unexpected(std::move(device).error()));
+  }
+  const auto address = reinterpret_cast<uint64_t>(pointer);
+  if (VirtualDevice* device = runtime().device_of(address)) return device->release(address);
+  if (!runtime().in_window(address)) return refuse(cudaErrorInvalidValue);
+  const auto buffer = runtime().host_memory().find(address);
+  if (!buffer || !(buffer->flags & HostMemory::kManaged)) return refuse(cudaErrorInvalidValue);
+  HEDDLE_ANSWER(runtime().synchronize_all());
+  return runtime().host_memory().release(address);
+}
+
+// In the order of the stream, as far as the address goes: the memory comes and goes at once here.
+Done release_in_order(void* pointer, cudaStream_t stream) {
+  if (auto resolved = resolve_stream(stream); !resolved) return tl::unexpected(std::move(resolved).error());
+  return release(pointer);
+}
+
+}  // namespace
+
+HEDDLE_EXPORT cudaError_t cudaMalloc(void** pointer, size_t bytes) {
+  return answer([&] { return allocate_into(pointer, bytes); });
+}
+
+HEDDLE_EXPORT cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {
+  return answer([&]() -> Done {
+    if (auto resolved = resolve_stream(stream); !resolved) return tl::unexpected(std::move(resolved).error());
+    return allocate_into(pointer, bytes);
+  });
+}
+
+HEDDLE_EXPORT cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
+  return answer([&]() -> Done {
+    if (!pitch) return refuse(cudaErrorInvalidValue);
+    *pitch = round_up(width, kPitchAlign);
+    return allocate_into(pointer, *pitch * height);
+  });
+}
+
+HEDDLE_EXPORT cudaError_t cudaMalloc3D(cudaPitchedPtr* pointer, cudaExtent extent) {
+  return answer([&]() -> Done {
+    if (!pointer) return refuse(cudaErrorInvalidValue);
+    pointer->pitch = round_up(extent.width, kPitchAlign);
+    pointer->xsize = extent.width;
+    pointer->ysize = extent.height;
+    return allocate_into(&pointer->ptr, pointer->pitch * extent.height * extent.depth);
+  });
+}
+
+HEDDLE_EXPORT cudaError_t cudaFree(void* pointer) {
+  return answer([&] { return release(pointer); });
+}
+
+HEDDLE_EXPORT cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
+  return answer([&] { return release_in_order(pointer, stream); });
+}
+
+HEDDLE_EXPORT cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
+  return answer([&]() -> Done {
+    auto device = runtime().current_device();
+    if (!device) return tl::unexpected(std::move(device).error());
+    // heddled counts the job's other sessions too; this one's newest buffers it does not know yet.
+    auto info = (*device)->session().memory_info((*device)->index());
+    if (!info) return tl::unexpected(std::move(info).error());
+    const uint64_t live = std::max(info->live_bytes, (*device)->live_bytes());
+    if (total_bytes) *total_bytes = info->budget_bytes;
+    if (free_bytes) *free_bytes = info->budget_bytes - std::min(live, info->budget_bytes);
+    return {};
+  });
+}
+
+HEDDLE_EXPORT cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
+  return answer([&]() -> Done {
+    if (!attributes) return refuse(cudaErrorInvalidValue);
+    auto current = runtime().current_device();
+    if (!current) return tl::unexpected(std::move(current).error());
+    const auto address = reinterpret_cast<uint64_t>(pointer);
+    auto* const bytes = const_cast<void*>(pointer);
+    *attributes = {cudaMemoryTypeUnregistered, -2, nullptr, bytes};  // -2: no device, as CUDA says it
+    if (VirtualDevice* device = runtime().device_of(address)) {
+      if (device->buffer_at(address))
+        *attributes = {cudaMemoryTypeDevice, static_cast<int>(device->index()), bytes, nullptr};
+    } else if (runtime().in_window(address)) {
+      if (const auto buffer = runtime().host_memory().find(address)) {
+        const bool managed = buffer->flags & HostMemory::kManaged;
+        *attributes = {managed ? cudaMemoryTypeManaged : cudaMemoryTypeHost, static_cast<int>((*current)->index()),
+                       bytes, bytes};
+      }
+    } else if (auto place = place_of(pointer); place && place->kind == CopyPlace::kVariable) {
+      *attributes = {cudaMemoryTypeDevice, static_cast<int>(place->device->index()), bytes, nullptr};
+    }
+    return {};
+  });
+}
+
+}  // namespace heddle::client

@@ -1,0 +1,92 @@
+// cudaMemset and its family.
+
+#include "client/copy.h"
+
+namespace heddle::client {
+
+using protocol::CopyEnd;
+using protocol::FillRecord;
+using protocol::Place;
+using protocol::RecordType;
+
+namespace {
+
+// Asynchronous on device memory, as in CUDA; host memory is filled when the call returns.
+Done fill(void* pointer, uint64_t pitch, uint64_t slice, int value, const CopyShape& shape, cudaStream_t stream) {
+  auto resolved = resolve_stream(stream);
+  if (!resolved) return tl::unexpected(std::move(resolved).error());
+  HEDDLE_ANSWER(resolved->device->failure());
+  if (shape.empty()) return {};
+  auto place = place_of(pointer, pitch, slice);
+  if (!place) return tl::unexpected(std::move(place).error());
+  if (!place->in_window()) return refuse(cudaErrorInvalidValue);
+  const uint64_t bytes = (shape.depth - 1) * slice + (shape.height - 1) * pitch + shape.width;
+  const bool pinned = place->kind == CopyPlace::kPinned;
+  if (pinned && !runtime().host_memory().covers(place->address, bytes)) return refuse(cudaErrorInvalidValue);
+  if (place->kind == CopyPlace::kDevice && !place->device->covers(place->address, bytes))
+    return refuse(cudaErrorInvalidValue);
+
+  StreamRef own = *resolved;
+  if (place->on_device() && place->device != own.device) {
+    HEDDLE_ANSWER(own.device->synchronize());
+    own = {place->device, 0};
+  }
+  uint64_t sequence;
+  {
+    const VirtualDevice::Lock lock(own.device->mutex);
+    HEDDLE_ANSWER(own.device->prepare(VirtualDevice::Begin::kNo));
+    auto record = own.device->reserve<FillRecord>(RecordType::kFill, own.slot);
+    if (!record) return tl::unexpected(std::move(record).error());
+    const bool variable = place->kind == CopyPlace::kVariable;
+    (*record)->to = CopyEnd{
+        variable ? Place::kSymbol : Place::kWindow, place->module, place->variable, 0, place->address, pitch, slice};
+    (*record)->width = shape.width;
+    (*record)->height = shape.height;
+    (*record)->depth = shape.depth;
+    (*record)->value = static_cast<uint8_t>(value);
+    (*record)->element_bytes = 1;
+    sequence = own.device->publish(own.slot);
+  }
+  return pinned ? own.device->synchronize_stream(own.slot, sequence) : Done{};
+}
+
+Done fill_rows(void* pointer, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) {
+  if (height > 1 && width > pitch) return refuse(cudaErrorInvalidPitchValue);
+  return fill(pointer, pitch, pitch * height, value, {width, height, 1}, stream);
+}
+
+Done fill_box(const cudaPitchedPtr& pointer, int value, const cudaExtent& extent, cudaStream_t stream) {
+  if (extent.width > pointer.pitch && (extent.height > 1 || extent.depth > 1))
+    return refuse(cudaErrorInvalidPitchValue);
+  return fill(pointer.ptr, pointer.pitch, pointer.pitch * pointer.ysize, value,
+              {extent.width, extent.height, extent.depth}, stream);
+}
+
+}  // namespace
+
+HEDDLE_EXPORT cudaError_t cudaMemset(void* pointer, int value, size_t bytes) {
+  return answer([&] { return fill(pointer, bytes, bytes, value, {bytes, 1, 1}, nullptr); });
+}
+
+HEDDLE_EXPORT cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t stream) {
+  return answer([&] { return fill(pointer, bytes, bytes, value, {bytes, 1, 1}, stream); });
+}
+
+HEDDLE_EXPORT cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, size_t height) {
+  return answer([&] { return fill_rows(pointer, pitch, value, width, height, nullptr); });
+}
+
+HEDDLE_EXPORT cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height,
+                                            cudaStream_t stream) {
+  return answer([&] { return fill_rows(pointer, pitch, value, width, height, stream); });
+}
+
+HEDDLE_EXPORT cudaError_t cudaMemset3D(cudaPitchedPtr pointer, int value, cudaExtent extent) {
+  return answer([&] { return fill_box(pointer, value, extent, nullptr); });
+}
+
+HEDDLE_EXPORT cudaError_t cudaMemset3DAsync(cudaPitchedPtr pointer, int value, cudaExtent extent, cudaStream_t stream) {
+  return answer([&] { return fill_box(pointer, value, extent, stream); });
+}
+
+}  // namespace heddle::client

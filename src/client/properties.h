@@ -1,0 +1,13 @@
+#pragma once
+
+#include <optional>
+
+#include "client/cuda_types.h"
+#include "core/device_model.h"
+
+namespace heddle::client {
+
+// cudaDeviceGetAttribute, by the attribute's documented number; nullopt for one that does not exist.
+std::optional<int> device_attribute(int attribute, const DeviceModel& model);
+
+}  // namespace heddle::client

@@ -1,0 +1,84 @@
+#include "client/registry.h"
+
+#include "client/session.h"
+#include "image/describe.h"
+#include "image/fatbin.h"
+
+namespace heddle::client {
+namespace {
+
+// The code in CUDA's own words: nothing that a device could run, or nothing that makes sense.
+Failure as_failure(const Error& error) {
+  if (error.code == ErrorCode::kNotFound) return {cudaErrorNoKernelImageForDevice, error.text};
+  if (error.code == ErrorCode::kOutOfMemory) return {cudaErrorMemoryAllocation, error.text};
+  return {cudaErrorInvalidKernelImage, error.text};
+}
+
+}  // namespace
+
+Done ProgramModule::load(Session& session) {
+  if (loaded_.load(std::memory_order_acquire)) return result_;
+  const std::lock_guard lock(mutex_);
+  if (loaded_.load(std::memory_order_relaxed)) return result_;
+  result_ = read_and_declare(session);
+  loaded_.store(true, std::memory_order_release);
+  return result_;
+}
+
+Done ProgramModule::read_and_declare(Session& session) {
+  if (has_managed_variables)
+    return refuse(cudaErrorNotSupported, "__managed__ variables are not supported: use cudaMallocManaged");
+  const auto fatbins = image::fatbins_of_wrapper(wrapper_);
+  if (!fatbins) return tl::unexpected(as_failure(fatbins.error()));
+  const auto images = image::read_fatbins(*fatbins);
+  if (!images) return tl::unexpected(as_failure(images.error()));
+  const DeviceModel& model = session.welcome().devices[0];  // all devices of a session are of one model
+  auto info = image::describe(*images, 10 * model.capability_major + model.capability_minor);
+  if (!info) return tl::unexpected(as_failure(info.error()));
+  auto id = session.declare_module(*fatbins);
+  if (!id) return tl::unexpected(std::move(id).error());
+  info_ = std::move(*info);
+  id_ = *id;
+  return {};
+}
+
+Done Function::prepare(Session& session) {
+  HEDDLE_ANSWER(module->load(session));
+  const auto& kernels = module->info().kernels;
+  for (uint32_t i = 0; i < kernels.size(); ++i) {
+    if (kernels[i].name != name) continue;
+    index = i;
+    info.store(&kernels[i], std::memory_order_release);
+    return {};
+  }
+  return refuse(cudaErrorInvalidDeviceFunction, "the program's code has no kernel " + name);
+}
+
+Answer<uint32_t> Variable::prepare(Session& session) {
+  HEDDLE_ANSWER(module->load(session));
+  const auto& variables = module->info().variables;
+  for (uint32_t i = 0; i < variables.size(); ++i) {
+    if (variables[i].name == name) return i;
+  }
+  return refuse(cudaErrorInvalidSymbol, "the program's code has no variable " + name);
+}
+
+ProgramModule* Registry::add_module(const void* wrapper) {
+  const std::lock_guard lock(mutex_);
+  return &modules_.emplace_back(wrapper);
+}
+
+void Registry::add_function(ProgramModule* module, const void* host, const char* name) {
+  const std::lock_guard lock(mutex_);
+  Function& function = all_functions_.emplace_back(module, name);
+  functions_.insert(host, &function);
+  functions_.insert(&function, &function);
+}
+
+void Registry::add_variable(ProgramModule* module, const void* host, const char* name, size_t size, bool constant) {
+  const std::lock_guard lock(mutex_);
+  variables_.insert(host, &all_variables_.emplace_back(module, name, size, constant));
+  if (!constant) module->has_mutable_variables = true;
+}
+
+}  // namespace heddle::client

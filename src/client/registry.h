@@ -1,0 +1,102 @@
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <string>
+
+#include "client/answer.h"
+#include "client/flat_map.h"
+#include "image/module_info.h"
+
+// What the program registered before main: its modules, kernels and variables, known by their host addresses.
+namespace heddle::client {
+
+class Session;
+
+// One fat binary of the program. Nothing of it is read before one of its kernels or variables is used.
+class ProgramModule {
+ public:
+  explicit ProgramModule(const void* wrapper) : wrapper_(wrapper) {}
+
+  // Reads it and declares it to heddled, the first time; the answer stays.
+  Done load(Session& session);
+  // Valid after load().
+  uint32_t id() const { return id_; }
+  const image::ModuleInfo& info() const { return info_; }
+
+  // The object that holds it was unloaded.
+  void unregister() { alive_ = false; }
+  bool alive() const { return alive_; }
+
+  // Its kernels may leave something behind in its variables: the worker that holds them must stay.
+  std::atomic<bool> has_mutable_variables{false};
+  // It declares __managed__ variables, which heddle cannot serve.
+  std::atomic<bool> has_managed_variables{false};
+
+ private:
+  Done read_and_declare(Session& session);
+
+  const void* wrapper_;
+  std::atomic<bool> alive_{true};
+  std::mutex mutex_;
+  std::atomic<bool> loaded_{false};
+  Done result_;
+  uint32_t id_ = 0;
+  image::ModuleInfo info_;
+};
+
+struct Function {
+  Function(ProgramModule* owner, const char* device_name) : module(owner), name(device_name) {}
+
+  ProgramModule* module;
+  std::string name;
+  // Set by prepare(); what a launch needs, in one place.
+  std::atomic<const image::KernelInfo*> info{nullptr};
+  uint32_t index = 0;
+  std::atomic<uint32_t> max_dynamic_shared{0};  // cudaFuncAttributeMaxDynamicSharedMemorySize; 0: not set
+  std::atomic<int> carveout{-1};
+
+  // The module is loaded and the kernel found in it.
+  Done prepare(Session& session);
+};
+
+struct Variable {
+  Variable(ProgramModule* owner, const char* device_name, size_t bytes, bool is_constant)
+      : module(owner), name(device_name), size(bytes), constant(is_constant) {}
+
+  ProgramModule* module;
+  std::string name;
+  size_t size;
+  bool constant;
+
+  // Its index in the module, which is loaded for that.
+  Answer<uint32_t> prepare(Session& session);
+};
+
+// Thread safety: any thread. Objects are never destroyed, since programs keep pointers to them.
+class Registry {
+ public:
+  ProgramModule* add_module(const void* wrapper);
+  void add_function(ProgramModule* module, const void* host, const char* name);
+  void add_variable(ProgramModule* module, const void* host, const char* name, size_t size, bool constant);
+
+  // By host address, or by the handle that cudaGetKernel gave, which is the Function itself. Null: unknown.
+  Function* function(const void* key) const { return alive(functions_.find(key)); }
+  Variable* variable(const void* host) const { return alive(variables_.find(host)); }
+
+ private:
+  template <class Symbol>
+  static Symbol* alive(Symbol* symbol) {
+    return symbol && symbol->module->alive() ? symbol : nullptr;
+  }
+
+  std::mutex mutex_;  // for adding
+  std::deque<ProgramModule> modules_;
+  std::deque<Function> all_functions_;
+  std::deque<Variable> all_variables_;
+  FlatMap<Function> functions_;
+  FlatMap<Variable> variables_;
+};
+
+}  // namespace heddle::client

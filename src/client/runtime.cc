@@ -1,0 +1,100 @@
+#include "client/runtime.h"
+
+#include <pthread.h>
+
+#include <cstdlib>
+
+namespace heddle::client {
+
+Runtime& runtime() {
+  static auto* const the_runtime = new Runtime;
+  return *the_runtime;
+}
+
+int& current_device_index() {
+  thread_local int index = 0;
+  return index;
+}
+
+Answer<Session*> Runtime::session() {
+  if (in_fork_child_.load(std::memory_order_relaxed)) [[unlikely]]
+    return refuse(cudaErrorInitializationError, "this process was forked from one that had used CUDA already");
+  if (Session* session = session_.load(std::memory_order_acquire)) [[likely]]
+    return session;
+  const std::lock_guard lock(mutex_);
+  if (!tried_) open_result_ = connect();
+  tried_ = true;
+  if (!open_result_) return tl::unexpected(open_result_.error());
+  return session_.load(std::memory_order_relaxed);
+}
+
+// Devices share the window's device part equally, in whole segments.
+Done Runtime::connect() {
+  auto settings = SessionSettings::from_environment();
+  if (!settings) return tl::unexpected(std::move(settings).error());
+  auto session = Session::open(std::move(*settings));
+  if (!session) return tl::unexpected(std::move(session).error());
+  const protocol::Window& window = (*session)->window();
+  bytes_per_device_ = window.device_bytes / (*session)->welcome().device_count / kSegmentBytes * kSegmentBytes;
+  host_memory_ = std::make_unique<HostMemory>(**session);
+  ::pthread_atfork(nullptr, nullptr, [] { runtime().forked(); });
+  // What kernels printed by then, and nothing that would wait.
+  std::atexit([] { runtime().drain_prints(); });
+  session_.store(session->release(), std::memory_order_release);
+  return {};
+}
+
+Answer<VirtualDevice*> Runtime::device(int index) {
+  auto session = this->session();
+  if (!session) [[unlikely]]
+    return tl::unexpected(std::move(session).error());
+  if (index < 0 || static_cast<uint32_t>(index) >= (*session)->welcome().device_count)
+    return refuse(cudaErrorInvalidDevice);
+  if (VirtualDevice* device = opened(static_cast<uint32_t>(index))) [[likely]]
+    return device;
+  return open(static_cast<uint32_t>(index));
+}
+
+Answer<VirtualDevice*> Runtime::current_device() {
+  return device(current_device_index());
+}
+
+Answer<VirtualDevice*> Runtime::open(uint32_t index) {
+  const std::lock_guard lock(mutex_);
+  if (VirtualDevice* device = opened(index)) return device;
+  Session& session = *session_.load(std::memory_order_relaxed);
+  auto memory = session.open_device(index);
+  if (!memory) return tl::unexpected(std::move(memory).error());
+  auto device = std::make_unique<VirtualDevice>(session, index, std::move(*memory),
+                                                session.window().base + index * bytes_per_device_, bytes_per_device_);
+  devices_[index].store(device.get(), std::memory_order_release);
+  return device.release();
+}
+
+bool Runtime::in_window(uint64_t address) const {
+  const Session* session = session_.load(std::memory_order_acquire);
+  return session && session->window().holds(address);
+}
+
+VirtualDevice* Runtime::device_of(uint64_t address) const {
+  const Session* session = session_.load(std::memory_order_acquire);
+  if (!session || address - session->window().base >= session->window().device_bytes) return nullptr;
+  const uint64_t index = (address - session->window().base) / bytes_per_device_;
+  return index < session->welcome().device_count ? opened(static_cast<uint32_t>(index)) : nullptr;
+}
+
+Done Runtime::synchronize_all() {
+  for (uint32_t i = 0; i < protocol::kMaxDevices; ++i) {
+    if (VirtualDevice* device = opened(i)) HEDDLE_ANSWER(device->synchronize());
+  }
+  return {};
+}
+
+void Runtime::drain_prints() {
+  if (in_fork_child_) return;
+  for (uint32_t i = 0; i < protocol::kMaxDevices; ++i) {
+    if (VirtualDevice* device = opened(i)) device->drain_prints();
+  }
+}
+
+}  // namespace heddle::client

@@ -1,0 +1,279 @@
+#include "client/session.h"
+
+#include <poll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <thread>
+
+#include "core/clock.h"
+
+namespace heddle::client {
+
+using namespace protocol;
+
+namespace {
+
+// The name that `heddle ps` shows.
+void set_program(Hello& hello) {
+  char path[512];
+  const ssize_t length = ::readlink("/proc/self/exe", path, sizeof path);
+  std::string_view name(path, length > 0 ? static_cast<size_t>(length) : 0);
+  set_text(hello.program, name.substr(name.rfind('/') + 1));
+}
+
+// An error of a request: a refusal of heddled ends as CUDA's "not permitted", everything else as a lost session.
+Failure as_failure(const Error& error) {
+  return {error.code == ErrorCode::kPermission ? cudaErrorNotPermitted : cudaErrorDevicesUnavailable, error.text};
+}
+
+Result<Fd> memfd_of(std::span<const std::span<const std::byte>> parts, uint64_t total) {
+  auto fd = create_memfd("heddle-module", Bytes{total});
+  if (!fd) return fd;
+  auto mapping = map_shared(*fd, Bytes{total});
+  if (!mapping) return tl::unexpected(std::move(mapping).error());
+  char* to = static_cast<char*>(mapping->data());
+  for (const auto& part : parts) {
+    std::memcpy(to, part.data(), part.size());
+    to += part.size();
+  }
+  return fd;
+}
+
+}  // namespace
+
+Answer<std::unique_ptr<Session>> Session::open(SessionSettings settings) {
+  std::unique_ptr<Session> session(new Session(std::move(settings)));
+  auto socket = connect_to(session->settings_.socket_path);
+  if (!socket)
+    return refuse(cudaErrorInitializationError,
+                  "no heddled: " + socket.error().text + "; start the program with `heddle run`");
+  auto welcome = session->greet(*socket, 0, 0);
+  if (!welcome) return tl::unexpected(std::move(welcome).error());
+  session->welcome_ = *welcome;
+  session->socket_ = std::move(*socket);
+  HEDDLE_ANSWER(session->reserve_window());
+  return session;
+}
+
+Answer<Welcome> Session::greet(Socket& socket, uint64_t resume_session, uint64_t resume_secret) {
+  Hello hello;
+  hello.job = settings_.job;
+  hello.job_secret = settings_.job_secret;
+  hello.resume_session = resume_session;
+  hello.resume_secret = resume_secret;
+  set_program(hello);
+  auto sent = socket.send(hello);
+  if (!sent) return refuse(cudaErrorInitializationError, sent.error().text);
+  auto welcome = socket.expect<Welcome>(settings_.lost_after);
+  if (!welcome) return refuse(cudaErrorInitializationError, "heddled: " + welcome.error().text);
+  if (welcome->version != kProtocolVersion)
+    return refuse(cudaErrorInsufficientDriver, stringf("heddled speaks protocol version %u, this runtime version %u: "
+                                                       "install the two from one release",
+                                                       welcome->version, kProtocolVersion));
+  if (welcome->device_count == 0) return refuse(cudaErrorNoDevice, "heddled has no device for this session");
+  if (welcome->device_count > kMaxDevices || welcome->window_count > kMaxWindows)
+    return refuse(cudaErrorInitializationError, "heddled's welcome makes no sense");
+  return *welcome;
+}
+
+Done Session::reserve_window() {
+  std::string why = "heddled offers no window";
+  for (uint32_t i = 0; i < welcome_.window_count; ++i) {
+    const Window& window = welcome_.windows[i];
+    auto reserved = reserve_addresses(window.base, Bytes{window.device_bytes + window.host_bytes});
+    if (reserved) {
+      window_ = window;
+      reserved_ = std::move(*reserved);
+      return {};
+    }
+    why = reserved.error().text;
+  }
+  return refuse(cudaErrorInitializationError, "no address window is free in this process: " + why);
+}
+
+Done Session::lost(std::string why) {
+  why_lost_ = std::move(why);
+  lost_ = true;
+  return refuse(cudaErrorDevicesUnavailable, why_lost_);
+}
+
+// heddled went away. Its successor knows this session from the vault; what was on its way is said again.
+Done Session::reconnect() {
+  socket_.close();
+  const TimePoint deadline = MonotonicClock().now() + settings_.lost_after;
+  do {
+    auto socket = connect_to(settings_.socket_path);
+    if (socket) {
+      auto welcome = greet(*socket, welcome_.session, welcome_.secret);
+      if (!welcome && socket->receive())
+        return lost("heddled does not know this session any more: " + welcome.error().text);
+      if (welcome && declare_again(*socket)) {
+        socket_ = std::move(*socket);
+        return {};
+      }
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  } while (MonotonicClock().now() < deadline);
+  return lost(stringf("heddled is gone for more than %s (HEDDLE_LOST_AFTER)", to_string(settings_.lost_after).c_str()));
+}
+
+// heddled passes over what it knows already: ids, numbers and serials are the same.
+Status Session::declare_again(Socket& socket) {
+  for (const auto& [module, fd] : journal_.modules) {
+    const int descriptor = fd.get();
+    HEDDLE_TRY(socket.send(module, {&descriptor, 1}));
+  }
+  for (const auto& [number, segment] : journal_.segments) HEDDLE_TRY(socket.send(segment));
+  for (const auto& [device, task] : journal_.tasks) {
+    HEDDLE_TRY(socket.send(task));
+    HEDDLE_TRY(socket.send(task.need));
+  }
+  return {};
+}
+
+template <class Message>
+Done Session::tell(const Message& message, std::span<const int> descriptors) {
+  for (;;) {
+    if (lost_) return refuse(cudaErrorDevicesUnavailable, why_lost_);
+    const Status sent = socket_.send(message, descriptors);
+    if (sent) return {};
+    if (sent.error().code != ErrorCode::kPeerDied) return lost(sent.error().text);
+    HEDDLE_ANSWER(reconnect());
+  }
+}
+
+// Memory may take as long as it takes; that heddled goes away meanwhile shows as kPeerDied.
+template <class Reply>
+Result<Reply> Session::await_reply(std::vector<Fd>* descriptors) {
+  return socket_.expect<Reply>(Duration(-1), descriptors);
+}
+
+template <class Reply, class Message>
+Answer<Reply> Session::ask(const Message& message, std::vector<Fd>* descriptors) {
+  for (;;) {
+    HEDDLE_ANSWER(tell(message));
+    auto reply = await_reply<Reply>(descriptors);
+    if (reply) return *reply;
+    if (reply.error().code != ErrorCode::kPeerDied) return tl::unexpected(as_failure(reply.error()));
+    HEDDLE_ANSWER(reconnect());
+  }
+}
+
+Answer<RingMemory> Session::open_device(uint32_t virtual_device) {
+  const std::lock_guard lock(mutex_);
+  std::vector<Fd> descriptors;
+  auto opened = ask<DeviceOpened>(OpenDevice{virtual_device, 0, window_}, &descriptors);
+  if (!opened) return tl::unexpected(std::move(opened).error());
+  if (descriptors.size() != 1) return refuse(cudaErrorInitializationError, "heddled sent no ring");
+  auto memory = RingMemory::attach(descriptors.front());
+  if (!memory) return refuse(cudaErrorInitializationError, memory.error().text);
+  ::madvise(&memory->header(), memory->size().value, MADV_DONTFORK);
+  return std::move(*memory);
+}
+
+Answer<uint32_t> Session::declare_module(std::span<const std::span<const std::byte>> fatbins) {
+  uint64_t total = 0;
+  for (const auto& fatbin : fatbins) total += fatbin.size();
+  auto fd = memfd_of(fatbins, total);
+  if (!fd) return refuse(cudaErrorMemoryAllocation, fd.error().text);
+
+  const std::lock_guard lock(mutex_);
+  DeclareModule module;
+  module.module = static_cast<uint32_t>(journal_.modules.size() + 1);
+  module.bytes = total;
+  const int descriptor = fd->get();
+  HEDDLE_ANSWER(tell(module, {&descriptor, 1}));
+  journal_.modules.emplace_back(module, std::move(*fd));
+  return module.module;
+}
+
+Answer<uint64_t> Session::declare_segment(uint32_t virtual_device, uint64_t address, uint64_t bytes, bool answer) {
+  const std::lock_guard lock(mutex_);
+  DeclareSegment segment{last_segment_ + 1, address, bytes, SegmentKind::kDevice, virtual_device, answer, 0};
+  ++last_segment_;
+  if (answer) {
+    auto reply = ask<SegmentAnswer>(segment);
+    if (!reply) return tl::unexpected(std::move(reply).error());
+    if (reply->cuda_error != 0) return refuse(static_cast<cudaError_t>(reply->cuda_error), get_text(reply->text));
+  } else {
+    HEDDLE_ANSWER(tell(segment));
+  }
+  segment.answer = 0;  // said again after a restart, it needs none
+  journal_.segments.emplace(segment.number, segment);
+  return segment.number;
+}
+
+void Session::forget_segment(uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  journal_.segments.erase(number);
+}
+
+Done Session::begin_task(uint64_t serial, const ComputeNeed& need) {
+  const std::lock_guard lock(mutex_);
+  const BeginTask task{serial, need};
+  HEDDLE_ANSWER(tell(task));
+  journal_.tasks[need.virtual_device] = task;
+  return {};
+}
+
+Done Session::grow_task(const ComputeNeed& need) {
+  const std::lock_guard lock(mutex_);
+  HEDDLE_ANSWER(tell(need));
+  journal_.tasks[need.virtual_device].need = need;
+  return {};
+}
+
+void Session::end_task(uint32_t virtual_device) {
+  const std::lock_guard lock(mutex_);
+  journal_.tasks.erase(virtual_device);
+}
+
+Answer<uint64_t> Session::map_host_segment(uint64_t address, uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const DeclareSegment segment{++last_segment_, address, bytes, SegmentKind::kHost, 0, 1, 0};
+  std::vector<Fd> descriptors;
+  auto reply = ask<SegmentAnswer>(segment, &descriptors);
+  if (!reply) return tl::unexpected(std::move(reply).error());
+  if (reply->cuda_error != 0) return refuse(static_cast<cudaError_t>(reply->cuda_error), get_text(reply->text));
+  if (descriptors.size() != 1) return refuse(cudaErrorMemoryAllocation, "heddled sent no memory");
+  const auto size = sealed_size(descriptors.front());
+  if (!size || size->value < bytes) return refuse(cudaErrorMemoryAllocation, "heddled sent too little memory");
+  void* mapped = ::mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                        descriptors.front().get(), 0);
+  if (mapped == MAP_FAILED) return refuse(cudaErrorMemoryAllocation, "cannot map pinned memory");
+  return segment.number;
+}
+
+void Session::unmap_host_segment(uint64_t number, uint64_t address, uint64_t bytes) {
+  ::mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+         -1, 0);
+  const std::lock_guard lock(mutex_);
+  // A session that cannot say so any more has lost its memory anyway.
+  (void)tell(DeclareSegment{number, address, bytes, SegmentKind::kHost, 0, 0, 1});
+}
+
+Answer<MemoryAnswer> Session::memory_info(uint32_t virtual_device) {
+  const std::lock_guard lock(mutex_);
+  return ask<MemoryAnswer>(MemoryInfo{virtual_device, 0});
+}
+
+Done Session::look() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return {};  // whoever holds it talks to heddled, and would notice
+  if (lost_) return refuse(cudaErrorDevicesUnavailable, why_lost_);
+  pollfd event{socket_.get(), POLLIN, 0};
+  if (::poll(&event, 1, 0) <= 0) return {};
+  auto packet = socket_.receive();
+  if (!packet) {
+    if (packet.error().code == ErrorCode::kPeerDied) return reconnect();
+    return lost(packet.error().text);
+  }
+  // Nothing is asked for: only a refusal makes sense.
+  if (*packet && (*packet)->type == MessageType::kRefused) return lost(get_text((*packet)->as<Refused>().text));
+  return {};
+}
+
+}  // namespace heddle::client

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "client/answer.h"
+#include "protocol/ring_memory.h"
+#include "protocol/socket.h"
+
+// The process's connection to heddled: what was declared over it, and how it comes back after heddled was restarted.
+//
+// Thread safety: everything from any thread; one lock, held over a request and its answer. It is the innermost lock:
+// a device's lock may be held when it is taken.
+namespace heddle::client {
+
+struct SessionSettings {
+  std::string socket_path;
+  uint64_t job = 0, job_secret = 0;
+  Duration lost_after{};  // how long heddled may be away
+
+  // HEDDLE_SOCKET, HEDDLE_JOB (id:secret), HEDDLE_LOST_AFTER (30s).
+  static Answer<SessionSettings> from_environment();
+};
+
+class Session {
+ public:
+  // Connects, and reserves the addresses of the window.
+  static Answer<std::unique_ptr<Session>> open(SessionSettings settings);
+
+  const protocol::Welcome& welcome() const { return welcome_; }
+  const protocol::Window& window() const { return window_; }
+
+  // The ring of one virtual device.
+  Answer<protocol::RingMemory> open_device(uint32_t virtual_device);
+  // A program module, as its fat binaries lie in the program. Returns its journal id.
+  Answer<uint32_t> declare_module(std::span<const std::span<const std::byte>> fatbins);
+  // Device memory at `address`. Returns the segment's number. With `answer` it waits for the memory itself.
+  Answer<uint64_t> declare_segment(uint32_t virtual_device, uint64_t address, uint64_t bytes, bool answer);
+  // The segment's kFree is in the ring: a restarted heddled need not hear of it again.
+  void forget_segment(uint64_t number);
+  Done begin_task(uint64_t serial, const protocol::ComputeNeed& need);
+  Done grow_task(const protocol::ComputeNeed& need);
+  void end_task(uint32_t virtual_device);
+  // Pinned host memory, mapped at `address`.
+  Answer<uint64_t> map_host_segment(uint64_t address, uint64_t bytes);
+  void unmap_host_segment(uint64_t number, uint64_t address, uint64_t bytes);
+  Answer<protocol::MemoryAnswer> memory_info(uint32_t virtual_device);
+
+  // To be called now and then while waiting: notices that heddled went away and comes back to its successor. An error
+  // once the session is lost for good.
+  Done look();
+
+ private:
+  explicit Session(SessionSettings settings) : settings_(std::move(settings)) {}
+
+  Answer<protocol::Welcome> greet(protocol::Socket& socket, uint64_t resume_session, uint64_t resume_secret);
+  Done reserve_window();
+  Done reconnect();
+  Status declare_again(protocol::Socket& socket);
+  Done lost(std::string why);
+  template <class Message>
+  Done tell(const Message& message, std::span<const int> descriptors = {});
+  template <class Reply, class Message>
+  Answer<Reply> ask(const Message& message, std::vector<Fd>* descriptors = nullptr);
+  template <class Reply>
+  Result<Reply> await_reply(std::vector<Fd>* descriptors);
+
+  const SessionSettings settings_;
+  protocol::Welcome welcome_;
+  protocol::Window window_;
+  Mapping reserved_;
+
+  std::mutex mutex_;  // guards what follows
+  protocol::Socket socket_;
+  std::atomic<bool> lost_{false};
+  std::string why_lost_;
+  struct Journal {
+    std::vector<std::pair<protocol::DeclareModule, Fd>> modules;
+    std::map<uint64_t, protocol::DeclareSegment> segments;  // live device segments
+    std::map<uint32_t, protocol::BeginTask> tasks;          // by virtual device
+  } journal_;
+  uint64_t last_segment_ = 0;
+};
+
+}  // namespace heddle::client

@@ -1,0 +1,24 @@
+#include <cstdlib>
+
+#include "client/session.h"
+#include "protocol/socket_path.h"
+
+namespace heddle::client {
+Answer<SessionSettings> SessionSettings::from_environment() {
+  SessionSettings settings;
+  settings.socket_path = protocol::control_socket_path();
+  if (const char* job = std::getenv("HEDDLE_JOB"); job && *job) {
+    char* end = nullptr;
+    settings.job = std::strtoull(job, &end, 10);
+    if (*end == ':') settings.job_secret = std::strtoull(end + 1, &end, 10);
+    if (*end != '\0') return refuse(cudaErrorInitializationError, "HEDDLE_JOB is not id:secret; `heddle run` sets it");
+  }
+
+  const char* lost_after = std::getenv("HEDDLE_LOST_AFTER");
+  auto parsed = parse_duration(lost_after && *lost_after ? lost_after : "30s");
+  if (!parsed) return refuse(cudaErrorInitializationError, "HEDDLE_LOST_AFTER: " + parsed.error().text);
+  settings.lost_after = *parsed;
+  return settings;
+}
+
+}  // namespace heddle::client

@@ -1,0 +1,182 @@
+// Streams.
+
+#include "client/stream_ref.h"
+
+namespace heddle::client {
+namespace {
+
+constexpr int kLeastPriority = 0, kGreatestPriority = -5;
+
+template <class Body>
+cudaError_t on_stream(cudaStream_t stream, Body&& body) {
+  return answer([&]() -> Done {
+    auto resolved = resolve_stream(stream);
+    if (!resolved) return tl::unexpected(std::move(resolved).error());
+    return body(*resolved);
+  });
+}
+
+Done create(cudaStream_t* stream, unsigned flags, int priority) {
+  if (!stream || flags > cudaStreamNonBlocking) return refuse(cudaErrorInvalidValue);
+  auto device = runtime().current_device();
+  if (!device) return tl::unexpected(std::move(device).error());
+  HEDDLE_ANSWER((*device)->failure());
+  const int clamped = std::max(kGreatestPriority, std::min(kLeastPriority, priority));
+  auto slot = (*device)->open_stream(flags == cudaStreamNonBlocking, clamped);
+  if (!slot) return tl::unexpected(std::move(slot).error());
+  const VirtualDevice::Lock lock((*device)->mutex);
+  *stream = reinterpret_cast<cudaStream_t>((*device)->streams.handle((*device)->index(), *slot));
+  return {};
+}
+
+// Work that was enqueued still runs; the slot is used again when it is done.
+Done destroy(cudaStream_t stream, const StreamRef& ref) {
+  if (reinterpret_cast<uintptr_t>(stream) <= 2) return refuse(cudaErrorInvalidResourceHandle);
+  const VirtualDevice::Lock lock(ref.device->mutex);
+  ref.device->streams.close(ref.slot);
+  return {};
+}
+
+// The last record whose completion means that the stream is idle. The legacy stream also waits for what the blocking
+// streams were given before: a marker in it stands behind that.
+Answer<uint64_t> last_of(const StreamRef& ref) {
+  const VirtualDevice::Lock lock(ref.device->mutex);
+  StreamState& own = ref.device->streams.at(ref.slot);
+  if (ref.slot != 0) return own.last;
+  bool others_later = false;
+  for (uint32_t i = 1; i < ref.device->streams.size() && !others_later; ++i) {
+    const StreamState& other = ref.device->streams.at(i);
+    others_later = !other.non_blocking && other.last > own.last && !ref.device->stream_reached(i, other.last);
+  }
+  if (!others_later) return own.last;
+  HEDDLE_ANSWER(ref.device->prepare(VirtualDevice::Begin::kNo));
+  return ref.device->append_plain(protocol::RecordType::kMarker, 0);
+}
+
+Done query(const StreamRef& ref) {
+  HEDDLE_ANSWER(ref.device->failure());
+  auto last = last_of(ref);
+  if (!last) return tl::unexpected(std::move(last).error());
+  if (ref.device->stream_reached(ref.slot, *last)) return {};
+  HEDDLE_ANSWER(ref.device->start_pending());  // who asks wants it to happen
+  HEDDLE_ANSWER(ref.device->session().look());
+  return refuse(cudaErrorNotReady);
+}
+
+// The call stands in the stream like any other record.
+Done call_host(const StreamRef& ref, std::function<void(cudaError_t)> run) {
+  VirtualDevice& device = *ref.device;
+  const VirtualDevice::Lock lock(device.mutex);
+  HEDDLE_ANSWER(device.prepare(VirtualDevice::Begin::kYes));
+  auto sequence = device.append_plain(protocol::RecordType::kHostCall, ref.slot);
+  if (!sequence) return tl::unexpected(std::move(sequence).error());
+  device.host_calls.add(device, ref.slot, {*sequence, std::move(run), nullptr});
+  return {};
+}
+
+}  // namespace
+
+HEDDLE_EXPORT cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+  return answer([&] { return create(stream, 0, 0); });
+}
+
+HEDDLE_EXPORT cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  return answer([&] { return create(stream, flags, 0); });
+}
+
+HEDDLE_EXPORT cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
+  return answer([&] { return create(stream, flags, priority); });
+}
+
+HEDDLE_EXPORT cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  if (least) *least = kLeastPriority;
+  if (greatest) *greatest = kGreatestPriority;
+  return cudaSuccess;
+}
+
+HEDDLE_EXPORT cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  return on_stream(stream, [&](const StreamRef& ref) { return destroy(stream, ref); });
+}
+
+HEDDLE_EXPORT cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  return on_stream(stream, query);
+}
+
+HEDDLE_EXPORT cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return on_stream(stream, [](const StreamRef& ref) -> Done {
+    auto last = last_of(ref);
+    if (!last) return tl::unexpected(std::move(last).error());
+    return ref.device->synchronize_stream(ref.slot, *last);
+  });
+}
+
+HEDDLE_EXPORT cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
+  return on_stream(stream, [&](const StreamRef& ref) -> Done {
+    if (!flags) return refuse(cudaErrorInvalidValue);
+    const VirtualDevice::Lock lock(ref.device->mutex);
+    *flags = ref.device->streams.at(ref.slot).non_blocking ? cudaStreamNonBlocking : 0;
+    return {};
+  });
+}
+
+HEDDLE_EXPORT cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
+  return on_stream(stream, [&](const StreamRef& ref) -> Done {
+    if (!priority) return refuse(cudaErrorInvalidValue);
+    const VirtualDevice::Lock lock(ref.device->mutex);
+    *priority = ref.device->streams.at(ref.slot).priority;
+    return {};
+  });
+}
+
+HEDDLE_EXPORT cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id) {
+  return on_stream(stream, [&](const StreamRef& ref) -> Done {
+    if (!id) return refuse(cudaErrorInvalidValue);
+    const VirtualDevice::Lock lock(ref.device->mutex);
+    *id = ref.device->streams.handle(ref.device->index(), ref.slot);
+    return {};
+  });
+}
+
+HEDDLE_EXPORT cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
+  return on_stream(stream, [&](const StreamRef& ref) -> Done {
+    if (!device) return refuse(cudaErrorInvalidValue);
+    *device = static_cast<int>(ref.device->index());
+    return {};
+  });
+}
+
+// Nothing is ever captured: cudaStreamBeginCapture is refused.
+HEDDLE_EXPORT cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  return on_stream(stream, [&](const StreamRef&) -> Done {
+    if (!status) return refuse(cudaErrorInvalidValue);
+    *status = cudaStreamCaptureStatusNone;
+    return {};
+  });
+}
+
+// Managed memory is visible to every stream already.
+HEDDLE_EXPORT cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer, size_t, unsigned) {
+  return on_stream(stream, [&](const StreamRef&) -> Done {
+    const auto buffer = runtime().host_memory().find(reinterpret_cast<uint64_t>(pointer));
+    return buffer && (buffer->flags & HostMemory::kManaged) ? Done{} : refuse(cudaErrorInvalidValue);
+  });
+}
+
+HEDDLE_EXPORT cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+  return on_stream(stream, [&](const StreamRef& ref) -> Done {
+    if (!function) return refuse(cudaErrorInvalidValue);
+    return call_host(ref, [function, data](cudaError_t status) {
+      if (status == cudaSuccess) function(data);  // CUDA does not call it after an error
+    });
+  });
+}
+
+HEDDLE_EXPORT cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* data,
+                                                unsigned flags) {
+  return on_stream(stream, [&](const StreamRef& ref) -> Done {
+    if (!callback || flags != 0) return refuse(cudaErrorInvalidValue);
+    return call_host(ref, [=](cudaError_t status) { callback(stream, status, data); });
+  });
+}
+
+}  // namespace heddle::client

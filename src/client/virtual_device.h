@@ -1,0 +1,171 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <mutex>
+
+#include "client/answer.h"
+#include "client/arena.h"
+#include "client/bulk_area.h"
+#include "client/handle_table.h"
+#include "client/host_calls.h"
+#include "client/lazy_task.h"
+#include "client/session.h"
+#include "protocol/ring_writer.h"
+
+// One device as the program sees it: its ring to a worker, its memory, streams and events.
+//
+// Thread safety: `mutex` guards everything but the waiting. A thread that waits for something to complete does not
+// hold it; one that waits for room in the ring does, since nobody else could append either, and only the worker (which
+// never waits for the program's threads, but for the host-call thread, which takes no lock) makes room.
+namespace heddle::client {
+
+struct StreamState {
+  uint64_t last = 0;  // sequence of its last record
+  bool non_blocking = false;
+  int priority = 0;
+};
+
+struct EventState {
+  uint64_t last = 0;  // sequence of the kEventRecord; 0: never recorded
+  unsigned flags = 0;
+};
+
+class VirtualDevice : private TaskVoice {
+ public:
+  using Lock = std::unique_lock<std::mutex>;
+  enum class Begin { kNo, kYes };
+
+  // `memory` is the ring; [base, base + bytes) is this device's part of the window.
+  VirtualDevice(Session& session, uint32_t index, protocol::RingMemory memory, uint64_t base, uint64_t bytes);
+
+  Session& session() const { return session_; }
+  uint32_t index() const { return index_; }
+  const DeviceModel& model() const { return session_.welcome().devices[index_]; }
+  protocol::RingHeader& header() const { return memory_.header(); }
+
+  std::mutex mutex;
+
+  // --- memory (device_memory.cc) ---
+  Answer<uint64_t> allocate(uint64_t bytes);
+  // Waits for all work first, as cudaFree does. cudaErrorInvalidValue for what is no buffer's start.
+  Done release(uint64_t address);
+  Done release_all();
+  bool owns(uint64_t address) const { return arena_.owns(address); }
+  bool covers(uint64_t address, uint64_t bytes);
+  bool task_begun();
+  std::optional<Buffer> buffer_at(uint64_t address);
+  uint64_t live_bytes();
+
+  // --- records: under the lock ---
+  // Makes the ring ready for a record: failures show, new segments are declared, the task begins where asked.
+  Done prepare(Begin begin);
+  // Room for a record; to be filled and published at once.
+  template <class Record>
+  Answer<Record*> reserve(protocol::RecordType type, uint32_t stream, size_t trailing_bytes = 0) {
+    if (auto* record = writer_.reserve<Record>(type, stream, trailing_bytes)) [[likely]]
+      return record;
+    HEDDLE_ANSWER(wait_for_room([&] { return writer_.reserve<Record>(type, stream, trailing_bytes) != nullptr; }));
+    return writer_.reserve<Record>(type, stream, trailing_bytes);
+  }
+  uint64_t publish(uint32_t stream) {
+    const uint64_t sequence = writer_.publish();
+    streams.at(stream).last = last_work_ = sequence;
+    return sequence;
+  }
+  // A record that is a header with `a` and `b` only.
+  Answer<uint64_t> append_plain(protocol::RecordType type, uint32_t stream, uint64_t a = 0, uint64_t b = 0);
+  LazyTask& task() { return task_; }
+  // The last record of a stream: what a program that waits for the device waits for.
+  uint64_t last_work() const { return last_work_; }
+  // The worker must keep what it holds: module variables were written, or addresses of it are out.
+  void pin_worker() { worker_pinned_ = true; }
+
+  // --- bulk area: takes the lock itself ---
+  // A payload's place; waits for room, and begins the task for that.
+  Answer<uint64_t> reserve_bulk(Lock& lock, uint64_t bytes);
+  void release_bulk(uint64_t position, uint64_t sequence) { bulk_.release(position, sequence); }
+  char* bulk_at(uint64_t position) const { return memory_.bulk().data() + position; }
+  uint64_t bulk_block_bytes() const { return bulk_.block_bytes(); }
+
+  // --- waiting: without the lock ---
+  // Sleeps until `reached()`; an error when the session or the device fails first.
+  template <class Reached>
+  Done wait_until(Reached&& reached) {
+    for (;;) {
+      const uint32_t seen = protocol::read_bell(header().to_client);
+      if (reached()) return {};
+      HEDDLE_ANSWER(failure());
+      protocol::wait_bell(header().to_client, seen, kLookEvery);
+      HEDDLE_ANSWER(session_.look());
+    }
+  }
+  bool stream_reached(uint32_t stream, uint64_t sequence) const {
+    return memory_.streams()[stream].completed.load(std::memory_order_acquire) >= sequence;
+  }
+  bool event_reached(uint32_t event, uint64_t sequence) const {
+    return memory_.events()[event].completed.load(std::memory_order_acquire) >= sequence;
+  }
+  uint64_t event_time(uint32_t event) const { return memory_.events()[event].time_ns.load(std::memory_order_relaxed); }
+  // Begins the task if work waits for it, waits for all work of the stream or device, prints what kernels printed,
+  // and tells what went wrong.
+  Done synchronize_stream(uint32_t stream, uint64_t sequence);
+  Done synchronize();
+  // Lets work run that the program asks about.
+  Done start_pending();
+
+  // What went wrong on the device, sticky: reads two words where nothing did.
+  Done failure() const {
+    if (header().fault.load(std::memory_order_acquire) == 0 &&
+        header().binding.load(std::memory_order_acquire) != static_cast<uint32_t>(protocol::Binding::kFailed))
+        [[likely]]
+      return {};
+    return read_failure();
+  }
+  void drain_prints();
+
+  // --- handles ---
+  protocol::StreamSlot& stream_slot(uint32_t stream) const { return memory_.streams()[stream]; }
+  HandleTable<StreamState> streams{kStreamTag, protocol::kMaxStreams};
+  HandleTable<EventState> events{kEventTag, protocol::kMaxEvents};
+  Answer<uint32_t> open_stream(bool non_blocking, int priority);
+  HostCalls host_calls;
+
+ private:
+  static constexpr Duration kLookEvery = std::chrono::milliseconds(100);
+
+  // TaskVoice
+  Done await_end() override;
+  Answer<uint64_t> declare(const Segment& segment, bool answer) override;
+  Done begin(uint64_t serial, const protocol::ComputeNeed& need) override;
+  Done grow(const protocol::ComputeNeed& need) override { return session_.grow_task(need); }
+  Answer<uint64_t> append(protocol::RecordType type, uint64_t a) override;
+  void retire(Segment* segment, uint64_t sequence) override;
+
+  template <class Room>
+  Done wait_for_room(Room&& room);
+  Done read_failure() const;
+  uint64_t committed() const { return header().committed.load(std::memory_order_acquire); }
+  bool reached_all(uint64_t sequence) const { return header().completed.load(std::memory_order_acquire) >= sequence; }
+
+  Session& session_;
+  const uint32_t index_;
+  protocol::RingMemory memory_;
+  protocol::RingWriter writer_;
+  BulkArea bulk_;
+  Arena arena_;
+  LazyTask task_;
+  uint64_t last_work_ = 0;
+  uint64_t last_end_ = 0;  // sequence of the last kTaskEnd: what came before needs no new task
+  bool worker_pinned_ = false;
+  std::mutex print_mutex_;
+};
+
+// Only the wait for room calls this out of line: it begins the task, without which no room would ever come.
+template <class Room>
+Done VirtualDevice::wait_for_room(Room&& room) {
+  HEDDLE_ANSWER(task_.begin());
+  return wait_until(room);
+}
+
+}  // namespace heddle::client
