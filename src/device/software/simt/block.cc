@@ -1,0 +1,137 @@
+#include "device/software/simt/block.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace heddle::software {
+namespace {
+
+// Instructions of a warp's turn. Programs with races between warps assume that all of them advance together: with turns
+// twenty times as long, some compute something else.
+constexpr uint64_t kTurn = 100;
+constexpr uint32_t kMaxThreads = 1024;
+constexpr uint64_t kLine = 64;
+
+std::byte* aligned(std::byte* at) {
+  return reinterpret_cast<std::byte*>(round_up(reinterpret_cast<uintptr_t>(at), kLine));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Block>> Block::create(const CompiledKernel& kernel, const LaunchShape& launch,
+                                             const MemoryMap& memory, PrintSink print) {
+  uint64_t threads = launch.block.count();
+  if (threads == 0 || threads > kMaxThreads)
+    return fail(ErrorCode::kInvalidArgument, "kernel %s: a block of %u x %u x %u threads, at most %u are possible",
+                kernel.name.c_str(), launch.block.x, launch.block.y, launch.block.z, kMaxThreads);
+  if (launch.parameters.size() < kernel.parameter_bytes)
+    return fail(ErrorCode::kInvalidArgument, "kernel %s takes %u bytes of parameters, %zu were given",
+                kernel.name.c_str(), kernel.parameter_bytes, launch.parameters.size());
+  try {
+    std::unique_ptr<Block> block(new Block);
+    block->prepare(kernel, launch, memory, std::move(print));
+    return block;
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::kOutOfMemory, "kernel %s: no host memory for a block of %llu threads", kernel.name.c_str(),
+                static_cast<unsigned long long>(threads));
+  }
+}
+
+void Block::prepare(const CompiledKernel& kernel, const LaunchShape& launch, const MemoryMap& memory, PrintSink print) {
+  uint32_t threads = static_cast<uint32_t>(launch.block.count());
+  uint32_t warps = (threads + kLanes - 1) / kLanes;
+  state_.kernel = &kernel;
+  state_.memory = &memory;
+  state_.launch = launch;
+  state_.print = std::move(print);
+  state_.operands = kernel.operands.data();
+  state_.parameters = launch.parameters.data();
+  state_.shared_bytes = kernel.dynamic_shared_offset + launch.dynamic_shared;
+  state_.local_bytes = kernel.local_bytes + (kernel.recursive ? launch.stack_bytes : 0);
+  // One line more than needed, so that the threads' memories do not all fall into the same sets of the host's cache.
+  state_.local_stride = state_.local_bytes ? static_cast<uint32_t>(round_up(state_.local_bytes, kLine) + kLine) : 0;
+  uint64_t shared_room = round_up(state_.shared_bytes, kLine);
+  uint64_t local_room = uint64_t{state_.local_stride} * kLanes;
+  memory_ = std::make_unique<std::byte[]>(kLine + shared_room + local_room * warps);
+  state_.shared = aligned(memory_.get());
+  state_.warps.resize(warps);
+  for (uint32_t i = 0; i < warps; ++i) {
+    Warp& warp = state_.warps[i];
+    warp.block = &state_;
+    warp.code = kernel.code.data();
+    warp.index = i;
+    warp.local = state_.shared + shared_room + i * local_room;
+    warp.frame = state_.frames.acquire(kernel.functions[0]);
+    for (uint32_t lane = 0; lane < kLanes; ++lane) {
+      uint32_t thread = i * kLanes + lane;
+      warp.tid[0][lane] = thread % launch.block.x;
+      warp.tid[1][lane] = thread / launch.block.x % launch.block.y;
+      warp.tid[2][lane] = thread / launch.block.x / launch.block.y;
+    }
+  }
+}
+
+void Block::start(Dim3 block_index, uint32_t sm) {
+  state_.index = block_index;
+  state_.sm = sm;
+  state_.fault = {};
+  std::fill(std::begin(state_.barriers), std::end(state_.barriers), Barrier{});
+  std::memset(state_.shared, 0, state_.shared_bytes);
+  for (Warp& warp : state_.warps) start_warp(warp);
+  next_warp_ = 0;
+}
+
+void Block::start_warp(Warp& warp) {
+  auto threads = static_cast<uint32_t>(state_.launch.block.count());
+  uint32_t mine = std::min(threads - warp.index * kLanes, kLanes);
+  while (warp.frame->caller) warp.frame = warp.frame->caller;
+  warp.live = mine == kLanes ? kAllLanes : (1u << mine) - 1;
+  warp.frame->lanes = warp.live;
+  warp.active = 0;
+  warp.pc = 0;
+  warp.limit = 0;
+  warp.parked_count = 1;
+  warp.parked[0] = {warp.frame, state_.kernel->functions[0].entry, warp.live, Wait::kNone, 0, 0};
+  warp.turn = warp.patience = warp.polls = 0;
+  std::fill(std::begin(warp.arrived), std::end(warp.arrived), 0);
+}
+
+Block::Progress Block::progress() const {
+  if (state_.fault.cuda_error) return Progress::kFaulted;
+  bool ended = std::all_of(state_.warps.begin(), state_.warps.end(), [](const Warp& warp) { return warp.live == 0; });
+  return ended ? Progress::kFinished : Progress::kRunning;
+}
+
+Block::Progress Block::run(uint64_t max_warp_instructions) {
+  auto run_warp = state_.kernel->instructions->run_warp();
+  auto count = static_cast<uint32_t>(state_.warps.size());
+  uint32_t idle = 0;  // warps in a row that could not run
+  while (max_warp_instructions > 0 && idle < count && !state_.fault.cuda_error) {
+    Warp& warp = state_.warps[next_warp_];
+    next_warp_ = next_warp_ + 1 == count ? 0 : next_warp_ + 1;
+    uint64_t done = warp.live ? run_warp(warp, std::min(kTurn, max_warp_instructions)) : 0;
+    uint64_t counted = done - std::min(done, warp.refunded);
+    idle = done ? 0 : idle + 1;
+    counters_.warp_instructions += counted;
+    counters_.global_bytes += warp.global_bytes;
+    warp.refunded = warp.global_bytes = 0;
+    max_warp_instructions -= std::min(max_warp_instructions, done);
+    if (warp.parked_count) yield_if_polling(warp);
+  }
+  if (idle == count && progress() == Progress::kRunning) report_deadlock();
+  return progress();
+}
+
+// Threads that wait for each other for ever would hang a device; here they are told what they wait at.
+void Block::report_deadlock() {
+  for (Warp& warp : state_.warps) {
+    if (!warp.parked_count) continue;
+    const Path& path = warp.parked[0];
+    raise(warp, warp.code[path.pc], static_cast<uint32_t>(__builtin_ctz(path.lanes)), kLaunchFailure,
+          "deadlock: every thread of the block waits at a barrier or .sync instruction that others never reach");
+    return;
+  }
+}
+
+}  // namespace heddle::software

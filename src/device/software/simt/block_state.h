@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/software/simt/barrier.h"
+#include "device/software/simt/frame_pool.h"
+#include "device/software/simt/kernel.h"
+#include "device/software/simt/memory_map.h"
+#include "device/software/simt/warp.h"
+
+namespace heddle::software {
+
+struct Dim3 {
+  uint32_t x = 1, y = 1, z = 1;
+  uint64_t count() const { return uint64_t{x} * y * z; }
+};
+
+// Where device printf goes; one call for each printf of each thread.
+using PrintSink = std::function<void(std::string_view)>;
+
+// What all blocks of a launch have in common.
+struct LaunchShape {
+  Dim3 grid, block;
+  uint32_t dynamic_shared = 0;            // bytes
+  std::span<const std::byte> parameters;  // at least CompiledKernel::parameter_bytes; outlives the blocks
+  uint32_t sm_count = 1;
+  uint64_t grid_id = 0;
+  uint32_t stack_bytes = 1024;  // per thread, for recursion only (cudaLimitStackSize)
+};
+
+// Why a block stopped. The text names kernel, PTX line, block and thread, and the address where there is one.
+struct Fault {
+  int cuda_error = 0;  // 700 illegal address, 716 misaligned address, 719 launch failure, 710 assert
+  std::string text;
+};
+
+// Error codes of CUDA that a block can end with.
+inline constexpr int kIllegalAddress = 700, kAssertFailed = 710, kMisalignedAddress = 716, kLaunchFailure = 719;
+
+// What the handlers see of their block.
+struct BlockState {
+  const CompiledKernel* kernel = nullptr;
+  const MemoryMap* memory = nullptr;
+  LaunchShape launch;
+  PrintSink print;
+  Dim3 index;
+  uint32_t sm = 0;
+
+  const uint32_t* operands = nullptr;  // of the kernel
+  const std::byte* parameters = nullptr;
+  std::byte* shared = nullptr;  // 64-byte aligned
+  uint32_t shared_bytes = 0;
+  uint32_t local_bytes = 0;   // of one thread
+  uint32_t local_stride = 0;  // from thread to thread
+  FramePool frames;
+  std::vector<Warp> warps;
+  Barrier barriers[kBarriers];
+  Fault fault;
+};
+
+// Records the first fault of the block and stops the warp. `lane` is one that met it.
+void raise(Warp& warp, const Op& op, uint32_t lane, int cuda_error, std::string_view what);
+
+}  // namespace heddle::software

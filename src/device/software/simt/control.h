@@ -1,0 +1,18 @@
+#pragma once
+
+#include "device/software/simt/warp.h"
+
+// Instructions that change where lanes go on.
+namespace heddle::software {
+
+void branch(Warp& warp, const Op& op);           // to op.target, for the lanes whose guard holds
+void branch_by_index(Warp& warp, const Op& op);  // to entry a of table op.target
+void exit_lanes(Warp& warp, const Op& op);
+void trap(Warp& warp, const Op& op);
+void call(Warp& warp, const Op& op);  // call site op.target
+void return_from_call(Warp& warp, const Op& op);
+void fence(Warp& warp, const Op& op);
+void nanosleep(Warp& warp, const Op& op);
+void no_operation(Warp& warp, const Op& op);
+
+}  // namespace heddle::software

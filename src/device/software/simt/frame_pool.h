@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "device/software/simt/kernel.h"
+#include "device/software/simt/warp.h"
+
+namespace heddle::software {
+
+// The frames of a block's warps. A frame given back is kept for the next call of the same function, its constants in
+// place.
+class FramePool {
+ public:
+  // Throws std::bad_alloc.
+  Frame* acquire(const CompiledFunction& function);
+  void release(Frame* frame);
+
+ private:
+  struct Storage {
+    Frame frame;
+    std::unique_ptr<std::byte[]> memory;
+  };
+  std::vector<std::unique_ptr<Storage>> all_;
+  std::unordered_map<const CompiledFunction*, std::vector<Frame*>> free_;
+};
+
+}  // namespace heddle::software

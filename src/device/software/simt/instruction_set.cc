@@ -1,0 +1,53 @@
+#include "device/software/simt/instruction_set.h"
+
+#include "device/software/simt/instruction_families.h"
+
+#define HEDDLE_LANES lanes_baseline
+#include "device/software/simt/lanes/row_set.h"
+#undef HEDDLE_LANES
+#ifdef HEDDLE_LANES_X86
+#define HEDDLE_LANES lanes_avx2
+#include "device/software/simt/lanes/row_set.h"
+#undef HEDDLE_LANES
+#define HEDDLE_LANES lanes_avx512
+#include "device/software/simt/lanes/row_set.h"
+#undef HEDDLE_LANES
+#endif
+
+namespace heddle::software {
+
+InstructionSet::InstructionSet(std::string_view name, const RowSet& rows)
+    : name_(name), run_warp_(rows.run_warp), guarded_(rows.guarded) {
+  for (const auto& family : rows.families)
+    for (const Row& row : family) rows_.emplace(row.name, &row);
+  for (const Row& row : common::atomic_rows()) rows_.emplace(row.name, &row);
+  for (const Row& row : common::special_rows()) rows_.emplace(row.name, &row);
+}
+
+const Row* InstructionSet::find(std::string_view name) const {
+  auto found = rows_.find(name);
+  return found == rows_.end() ? nullptr : found->second;
+}
+
+std::vector<const InstructionSet*> runnable_instruction_sets() {
+  static const InstructionSet baseline("baseline", lanes_baseline::row_set());
+  std::vector<const InstructionSet*> sets = {&baseline};
+#ifdef HEDDLE_LANES_X86
+  if (__builtin_cpu_supports("x86-64-v3")) {
+    static const InstructionSet avx2("avx2", lanes_avx2::row_set());
+    sets.push_back(&avx2);
+  }
+  if (__builtin_cpu_supports("x86-64-v4")) {
+    static const InstructionSet avx512("avx512", lanes_avx512::row_set());
+    sets.push_back(&avx512);
+  }
+#endif
+  return sets;
+}
+
+const InstructionSet& best_instruction_set() {
+  static const InstructionSet& best = *runnable_instruction_sets().back();
+  return best;
+}
+
+}  // namespace heddle::software

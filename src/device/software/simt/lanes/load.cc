@@ -1,0 +1,107 @@
+// ld: from every state space, 1 to 8 elements. Names are ld.<space>.<type>; ".wide" where a 64-bit register receives a
+// narrower type, extended by its sign or with zeros.
+
+#include "device/software/simt/lanes/access.h"
+#include "device/software/simt/lanes/families.h"
+
+namespace heddle::software::HEDDLE_LANES {
+namespace {
+
+// Register of element i of the vector.
+u32 element(const Warp& warp, const Op& op, u32 i) {
+  return op.count == 1 ? op.d : warp.block->operands[op.extra + i];
+}
+
+template <class T, class R>
+[[gnu::always_inline]] inline R fetch(u64 host) {
+  T value;
+  __builtin_memcpy(&value, reinterpret_cast<const void*>(host), sizeof value);
+  return static_cast<R>(static_cast<std::conditional_t<(T(-1) < T(0)), s64, u64>>(value));
+}
+
+template <class T, class R>
+void load_row(Warp& warp, const Op& op, u64 first) {
+  for (u32 i = 0; i < op.count; ++i) {
+    u32 offset = element(warp, op, i);
+    if (offset == Op::kNone) continue;
+    R* d = static_cast<R*>(__builtin_assume_aligned(warp.registers + offset, 64));
+    const u64 step = op.count * sizeof(T), from = first + i * sizeof(T);
+    if (op.count == 1) {
+      for (u32 lane = 0; lane < kLanes; ++lane) d[lane] = fetch<T, R>(from + lane * sizeof(T));
+    } else {
+      for (u32 lane = 0; lane < kLanes; ++lane) d[lane] = fetch<T, R>(from + lane * step);
+    }
+  }
+}
+
+template <At kSpace, class T, class R>
+void load(Warp& warp, const Op& op) {
+  u64 first;
+  const u64 bytes = op.count * sizeof(T);
+  if (kSpace == At::kGlobal && is_row(warp, op, bytes, first)) return load_row<T, R>(warp, op, first);
+  alignas(64) u64 host[kLanes];
+  if (!locate<kSpace>(warp, op, bytes, false, host)) return;
+  for (u32 i = 0; i < op.count; ++i) {
+    u32 offset = element(warp, op, i);
+    if (offset == Op::kNone) continue;
+    R* d = static_cast<R*>(__builtin_assume_aligned(warp.registers + offset, 64));
+    if (warp.active == kAllLanes) {
+      for (u32 lane = 0; lane < kLanes; ++lane) d[lane] = fetch<T, R>(host[lane] + i * sizeof(T));
+      continue;
+    }
+    for (u32 rest = warp.active; rest; rest &= rest - 1) {
+      auto lane = static_cast<u32>(__builtin_ctz(rest));
+      d[lane] = fetch<T, R>(host[lane] + i * sizeof(T));
+    }
+  }
+}
+
+// A kernel parameter at a fixed place: the same for all lanes, checked when the kernel was compiled.
+template <class T, class R>
+void load_parameter(Warp& warp, const Op& op) {
+  for (u32 i = 0; i < op.count; ++i) {
+    u32 offset = element(warp, op, i);
+    if (offset == Op::kNone) continue;
+    auto from = reinterpret_cast<u64>(warp.block->parameters) + static_cast<u64>(op.imm) + i * sizeof(T);
+    R value = fetch<T, R>(from);
+    write_lanes<R>(warp, offset, [=](u32) { return value; });
+  }
+}
+
+#define TYPE_ROWS(SPACE, AT)                                                                        \
+  {"ld." SPACE ".u8", load<AT, u8, u32>}, {"ld." SPACE ".s8", load<AT, s8, u32>},                   \
+      {"ld." SPACE ".u16", load<AT, u16, u32>}, {"ld." SPACE ".s16", load<AT, s16, u32>},           \
+      {"ld." SPACE ".32", load<AT, u32, u32>}, {"ld." SPACE ".64", load<AT, u64, u64>},             \
+      {"ld." SPACE ".u8.wide", load<AT, u8, u64>}, {"ld." SPACE ".s8.wide", load<AT, s8, u64>},     \
+      {"ld." SPACE ".u16.wide", load<AT, u16, u64>}, {"ld." SPACE ".s16.wide", load<AT, s16, u64>}, \
+      {"ld." SPACE ".u32.wide", load<AT, u32, u64>}, {                                              \
+    "ld." SPACE ".s32.wide", load<AT, s32, u64>                                                     \
+  }
+
+constexpr Row kRows[] = {
+    TYPE_ROWS("global", At::kGlobal),
+    TYPE_ROWS("shared", At::kShared),
+    TYPE_ROWS("local", At::kLocal),
+    TYPE_ROWS("param", At::kParameter),
+    TYPE_ROWS("generic", At::kGeneric),
+    {"ld.fixed.u8", load_parameter<u8, u32>},
+    {"ld.fixed.s8", load_parameter<s8, u32>},
+    {"ld.fixed.u16", load_parameter<u16, u32>},
+    {"ld.fixed.s16", load_parameter<s16, u32>},
+    {"ld.fixed.32", load_parameter<u32, u32>},
+    {"ld.fixed.64", load_parameter<u64, u64>},
+    {"ld.fixed.u8.wide", load_parameter<u8, u64>},
+    {"ld.fixed.s8.wide", load_parameter<s8, u64>},
+    {"ld.fixed.u16.wide", load_parameter<u16, u64>},
+    {"ld.fixed.s16.wide", load_parameter<s16, u64>},
+    {"ld.fixed.u32.wide", load_parameter<u32, u64>},
+    {"ld.fixed.s32.wide", load_parameter<s32, u64>},
+};
+
+}  // namespace
+
+std::span<const Row> load_rows() {
+  return kRows;
+}
+
+}  // namespace heddle::software::HEDDLE_LANES

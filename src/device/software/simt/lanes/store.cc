@@ -1,0 +1,69 @@
+// st: to every writable state space, 1 to 8 elements. Names are st.<space>.<bits>; ".wide" where the low part of a
+// 64-bit register is stored. Where lanes store to the same place, the highest lane's value stays.
+
+#include "device/software/simt/lanes/access.h"
+#include "device/software/simt/lanes/families.h"
+
+namespace heddle::software::HEDDLE_LANES {
+namespace {
+
+u32 element(const Warp& warp, const Op& op, u32 i) {
+  return op.count == 1 ? op.d : warp.block->operands[op.extra + i];
+}
+
+template <class T, class R>
+[[gnu::always_inline]] inline void put(u64 host, R value) {
+  T narrow = static_cast<T>(value);
+  __builtin_memcpy(reinterpret_cast<void*>(host), &narrow, sizeof narrow);
+}
+
+template <class T, class R>
+void store_row(Warp& warp, const Op& op, u64 first) {
+  for (u32 i = 0; i < op.count; ++i) {
+    const R* d = static_cast<const R*>(__builtin_assume_aligned(warp.registers + element(warp, op, i), 64));
+    const u64 step = op.count * sizeof(T), to = first + i * sizeof(T);
+    if (op.count == 1) {
+      for (u32 lane = 0; lane < kLanes; ++lane) put<T, R>(to + lane * sizeof(T), d[lane]);
+    } else {
+      for (u32 lane = 0; lane < kLanes; ++lane) put<T, R>(to + lane * step, d[lane]);
+    }
+  }
+}
+
+template <At kSpace, class T, class R>
+void store(Warp& warp, const Op& op) {
+  u64 first;
+  const u64 bytes = op.count * sizeof(T);
+  if (kSpace == At::kGlobal && is_row(warp, op, bytes, first)) return store_row<T, R>(warp, op, first);
+  alignas(64) u64 host[kLanes];
+  if (!locate<kSpace>(warp, op, bytes, true, host)) return;
+  for (u32 i = 0; i < op.count; ++i) {
+    const R* d = static_cast<const R*>(__builtin_assume_aligned(warp.registers + element(warp, op, i), 64));
+    for (u32 rest = warp.active; rest; rest &= rest - 1) {
+      auto lane = static_cast<u32>(__builtin_ctz(rest));
+      put<T, R>(host[lane] + i * sizeof(T), d[lane]);
+    }
+  }
+}
+
+#define BITS_ROWS(SPACE, AT)                                                                        \
+  {"st." SPACE ".8", store<AT, u8, u32>}, {"st." SPACE ".16", store<AT, u16, u32>},                 \
+      {"st." SPACE ".32", store<AT, u32, u32>}, {"st." SPACE ".64", store<AT, u64, u64>},           \
+      {"st." SPACE ".8.wide", store<AT, u8, u64>}, {"st." SPACE ".16.wide", store<AT, u16, u64>}, { \
+    "st." SPACE ".32.wide", store<AT, u32, u64>                                                     \
+  }
+
+constexpr Row kRows[] = {
+    BITS_ROWS("global", At::kGlobal),
+    BITS_ROWS("shared", At::kShared),
+    BITS_ROWS("local", At::kLocal),
+    BITS_ROWS("generic", At::kGeneric),
+};
+
+}  // namespace
+
+std::span<const Row> store_rows() {
+  return kRows;
+}
+
+}  // namespace heddle::software::HEDDLE_LANES
