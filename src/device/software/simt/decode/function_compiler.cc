@@ -140,7 +140,8 @@ uint32_t FunctionCompiler::constant(uint64_t bits, Width width) {
   place->second = reserve(width);
   std::byte* at = image_.data() + (place->second - register_end_);
   size_t size = width == Width::k64 ? 8 : 4;
-  for (uint32_t lane = 0; lane < kLanes; ++lane) std::memcpy(at + lane * size, &bits, size);
+  uint32_t copies = width == Width::kPredicate ? 1 : kLanes;
+  for (uint32_t i = 0; i < copies; ++i) std::memcpy(at + i * size, &bits, size);
   return place->second;
 }
 
@@ -185,9 +186,8 @@ uint32_t FunctionCompiler::literal_value(const ptx::Literal& literal, Width widt
     return constant(std::bit_cast<uint32_t>(static_cast<float>(std::bit_cast<double>(literal.bits))), width);
   if (width == Width::k64 && literal.kind == LiteralKind::kFloat32)
     return constant(std::bit_cast<uint64_t>(double{std::bit_cast<float>(static_cast<uint32_t>(literal.bits))}), width);
-  if (width != Width::kPredicate) return constant(literal.bits, width);
-  refuse("a literal predicate");
-  return 0;
+  if (width == Width::kPredicate) return constant(literal.bits ? kAllLanes : 0, width);
+  return constant(literal.bits, width);
 }
 
 uint32_t FunctionCompiler::special_value(const std::string& name, Width width) {
