@@ -1,0 +1,154 @@
+#include "device/software/context.h"
+
+#include <algorithm>
+
+#include "device/software/launch_check.h"
+
+namespace heddle::software {
+namespace {
+
+bool is_power_of_two_up_to_4(uint32_t bytes) {
+  return bytes == 1 || bytes == 2 || bytes == 4;
+}
+
+Status check_model(const DeviceModel& model) {
+  if (model.sms == 0 || model.warp_size != kLanes || model.max_threads_per_sm < model.max_threads_per_block)
+    return fail(ErrorCode::kInvalidArgument,
+                "device model '%.63s': %u SMs, warps of %u, %u threads per SM: cannot be simulated", model.name,
+                model.sms, model.warp_size, model.max_threads_per_sm);
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SoftwareContext>> SoftwareContext::open(const device::ContextOptions& options, const Fd& board) {
+  HEDDLE_TRY(check_model(options.model));
+  auto memory = DeviceMemory::create(options.window_base, options.window_bytes);
+  if (!memory) return tl::unexpected(memory.error());
+  std::unique_ptr<SoftwareContext> context(new SoftwareContext(options, std::move(*memory)));
+  HEDDLE_TRY(context->start_engine(board));
+  return context;
+}
+
+SoftwareContext::SoftwareContext(const device::ContextOptions& options, DeviceMemory memory)
+    : options_(options), memory_(std::move(memory)) {}
+
+Status SoftwareContext::start_engine(const Fd& board) {
+  auto pacer = Pacer::open(options_.model, board);
+  if (!pacer) return tl::unexpected(pacer.error());
+  Engine::Setting setting{options_.model, std::max(options_.host_threads, 1u)};
+  auto engine = Engine::start(setting, memory_, completions_, std::move(*pacer));
+  if (!engine) return tl::unexpected(engine.error());
+  engine_ = std::move(*engine);
+  return {};
+}
+
+Status SoftwareContext::map(uint64_t address, Bytes size, const Fd& memory, bool) {
+  return memory_.map(address, size, memory);
+}
+
+Status SoftwareContext::unmap(uint64_t address, Bytes size) {
+  return memory_.unmap(address, size);
+}
+
+Result<device::Module*> SoftwareContext::load(std::span<const std::byte> fatbin) {
+  auto program = Program::load(fatbin, capability(), memory_);
+  if (!program) return tl::unexpected(program.error());
+  programs_.push_back(std::move(*program));
+  return programs_.back().get();
+}
+
+Result<device::Kernel*> SoftwareContext::kernel(device::Module& module, std::string_view name) {
+  auto found = static_cast<Program&>(module).kernel(name);
+  if (!found) return tl::unexpected(found.error());
+  return *found;
+}
+
+Result<device::Variable> SoftwareContext::variable(device::Module& module, std::string_view name) {
+  return static_cast<Program&>(module).variable(name);
+}
+
+Status SoftwareContext::create_stream(device::StreamIndex index, bool non_blocking, int priority) {
+  return engine_->create_stream(index, non_blocking, priority);
+}
+
+Status SoftwareContext::destroy_stream(device::StreamIndex index) {
+  return engine_->destroy_stream(index);
+}
+
+template <class Work>
+Status SoftwareContext::submit(device::StreamIndex stream, device::Tag tag, Work work) {
+  auto operation = std::make_unique<Operation>();
+  operation->tag = tag;
+  operation->work = std::move(work);
+  return engine_->submit(stream, std::move(operation));
+}
+
+Status SoftwareContext::launch(device::StreamIndex stream, device::Kernel& kernel, const device::LaunchConfig& config,
+                               device::Tag tag) {
+  const auto& known = static_cast<const ProgramKernel&>(kernel);
+  auto share = check_launch(known, config, options_.model);
+  if (!share) return tl::unexpected(share.error());
+  uint64_t capacity = uint64_t{fitting(whole_sm(options_.model), *share)} * options_.model.sms;
+  if (config.cooperative && config.grid.count() > capacity)
+    return fail(ErrorCode::kLimitExceeded, "cooperative launch of '%s': %llu blocks, the device holds %llu at once",
+                known.code->name.c_str(), static_cast<unsigned long long>(config.grid.count()),
+                static_cast<unsigned long long>(capacity));
+  auto grid = std::make_shared<Grid>(known, config, *share,
+                                     Grid::Setting{&memory_, options_.print, options_.model.sms, next_grid_++});
+  grid->capacity = capacity;
+  grid->cooperative = config.cooperative;
+  return submit(stream, tag, LaunchWork{std::move(grid)});
+}
+
+Status SoftwareContext::copy(device::StreamIndex stream, device::CopyDirection direction,
+                             const device::CopyShape& shape, device::Tag tag) {
+  return submit(stream, tag, CopyWork{direction, shape});
+}
+
+Status SoftwareContext::fill(device::StreamIndex stream, const device::FillShape& shape, device::Tag tag) {
+  if (!is_power_of_two_up_to_4(shape.element_bytes))
+    return fail(ErrorCode::kInvalidArgument, "fill with elements of %u bytes: 1, 2 and 4 are possible",
+                shape.element_bytes);
+  return submit(stream, tag, FillWork{shape});
+}
+
+Status SoftwareContext::mark(device::StreamIndex stream, device::Tag tag) {
+  return submit(stream, tag, MarkWork{});
+}
+
+Status SoftwareContext::wait(device::StreamIndex stream, device::Tag awaited, device::Tag tag) {
+  return submit(stream, tag, WaitWork{awaited});
+}
+
+Status SoftwareContext::hold(device::StreamIndex stream, device::Tag tag) {
+  return submit(stream, tag, HoldWork{});
+}
+
+Status SoftwareContext::release(device::Tag tag) {
+  return engine_->release(tag);
+}
+
+size_t SoftwareContext::completions(std::span<device::Completion> out, Duration timeout) {
+  return completions_.take(out, timeout);
+}
+
+void SoftwareContext::wake() {
+  completions_.wake();
+}
+
+}  // namespace heddle::software
+
+namespace heddle::device {
+
+Bytes software_board_bytes(const DeviceModel& model) {
+  return software::Board::bytes(model);
+}
+
+Result<std::unique_ptr<Context>> open_software_context(const ContextOptions& options, const Fd& board) {
+  auto context = software::SoftwareContext::open(options, board);
+  if (!context) return tl::unexpected(context.error());
+  return std::move(*context);
+}
+
+}  // namespace heddle::device

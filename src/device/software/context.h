@@ -1,0 +1,54 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "device/device.h"
+#include "device/software/engine.h"
+
+namespace heddle::software {
+
+// The software device's side of device::Context: checks what is handed over, and gives it to the engine.
+class SoftwareContext : public device::Context {
+ public:
+  static Result<std::unique_ptr<SoftwareContext>> open(const device::ContextOptions& options, const Fd& board);
+
+  Status map(uint64_t address, Bytes size, const Fd& memory, bool host) override;
+  Status unmap(uint64_t address, Bytes size) override;
+
+  Result<device::Module*> load(std::span<const std::byte> fatbin) override;
+  Result<device::Kernel*> kernel(device::Module& module, std::string_view name) override;
+  Result<device::Variable> variable(device::Module& module, std::string_view name) override;
+
+  Status create_stream(device::StreamIndex index, bool non_blocking, int priority) override;
+  Status destroy_stream(device::StreamIndex index) override;
+
+  Status launch(device::StreamIndex stream, device::Kernel& kernel, const device::LaunchConfig& config,
+                device::Tag tag) override;
+  Status copy(device::StreamIndex stream, device::CopyDirection direction, const device::CopyShape& shape,
+              device::Tag tag) override;
+  Status fill(device::StreamIndex stream, const device::FillShape& shape, device::Tag tag) override;
+  Status mark(device::StreamIndex stream, device::Tag tag) override;
+  Status wait(device::StreamIndex stream, device::Tag awaited, device::Tag tag) override;
+  Status hold(device::StreamIndex stream, device::Tag tag) override;
+  Status release(device::Tag tag) override;
+
+  size_t completions(std::span<device::Completion> out, Duration timeout) override;
+  void wake() override;
+
+ private:
+  SoftwareContext(const device::ContextOptions& options, DeviceMemory memory);
+  Status start_engine(const Fd& board);
+  template <class Work>
+  Status submit(device::StreamIndex stream, device::Tag tag, Work work);
+  uint32_t capability() const { return options_.model.capability_major * 10 + options_.model.capability_minor; }
+
+  const device::ContextOptions options_;
+  DeviceMemory memory_;
+  CompletionQueue completions_;
+  std::vector<std::unique_ptr<Program>> programs_;
+  uint64_t next_grid_ = 1;
+  std::unique_ptr<Engine> engine_;  // last: its threads use what stands above
+};
+
+}  // namespace heddle::software

@@ -1,0 +1,119 @@
+#include "device/software/memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+
+namespace heddle::software {
+namespace {
+
+// Addresses set aside for module variables; only what modules use costs memory.
+constexpr uint64_t kVariableWindow = 16 * kGiB;
+constexpr uint64_t kGranule = MemoryMap::kGranule;
+
+void* pointer(uint64_t address) {
+  return reinterpret_cast<void*>(static_cast<uintptr_t>(address));
+}
+
+// `bytes` and `window` are at least 1; a range that runs past the end of all addresses ends there.
+bool overlaps(uint64_t address, uint64_t bytes, uint64_t base, uint64_t window) {
+  uint64_t last = std::max(address, address + (bytes - 1));
+  return address <= base + (window - 1) && last >= base;
+}
+
+}  // namespace
+
+DeviceMemory::DeviceMemory(uint64_t base, uint64_t bytes, Mapping variables, MemoryMap map)
+    : base_(base), bytes_(bytes), variables_(std::move(variables)), map_(std::move(map)) {
+  variables_base_ = round_up(reinterpret_cast<uintptr_t>(variables_.data()), kGranule);
+}
+
+Result<DeviceMemory> DeviceMemory::create(uint64_t window_base, uint64_t window_bytes) {
+  size_t reserved = kVariableWindow + kGranule;
+  void* variables = mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (variables == MAP_FAILED) return fail_errno(-1, "reserving %zu bytes of addresses for module variables", reserved);
+  Mapping owned(variables, reserved);
+  uint64_t aligned = round_up(reinterpret_cast<uintptr_t>(variables), kGranule);
+  auto map = MemoryMap::create({{window_base, window_bytes}, {aligned, kVariableWindow}});
+  if (!map) return tl::unexpected(map.error());
+  return DeviceMemory(window_base, window_bytes, std::move(owned), std::move(*map));
+}
+
+// What is still mapped in the window is taken out: the window outlives this object, the segments behind it must not.
+DeviceMemory::~DeviceMemory() {
+  if (!variables_) return;  // moved from
+  for (uint64_t at = 0; at < bytes_; at += kGranule) {
+    if (map_.contains(base_ + at, kGranule)) (void)unmap(base_ + at, Bytes{kGranule});
+  }
+}
+
+Status DeviceMemory::check_range(uint64_t address, uint64_t bytes) const {
+  uint64_t offset = address - base_;
+  if (bytes > 0 && address % kGranule == 0 && bytes % kGranule == 0 && offset < bytes_ && bytes <= bytes_ - offset)
+    return {};
+  return fail(ErrorCode::kInvalidArgument,
+              "mapping of %llu bytes at 0x%llx: must be in steps of 2 MiB and in the window of %llu bytes at 0x%llx",
+              static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(address),
+              static_cast<unsigned long long>(bytes_), static_cast<unsigned long long>(base_));
+}
+
+bool DeviceMemory::any_mapped(uint64_t address, uint64_t bytes) const {
+  for (uint64_t at = 0; at < bytes; at += kGranule) {
+    if (map_.contains(address + at, kGranule)) return true;
+  }
+  return false;
+}
+
+Status DeviceMemory::map(uint64_t address, Bytes size, const Fd& memory) {
+  HEDDLE_TRY(check_range(address, size.value));
+  if (any_mapped(address, size.value))
+    return fail(ErrorCode::kInvalidArgument, "there is memory at 0x%llx already",
+                static_cast<unsigned long long>(address));
+  auto behind = sealed_size(memory);
+  if (!behind) return tl::unexpected(behind.error());
+  if (*behind < size)
+    return fail(ErrorCode::kInvalidArgument, "mapping of %llu bytes at 0x%llx: the memory has %llu",
+                static_cast<unsigned long long>(size.value), static_cast<unsigned long long>(address),
+                static_cast<unsigned long long>(behind->value));
+  void* mapped = mmap(pointer(address), size.value, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory.get(), 0);
+  if (mapped == MAP_FAILED)
+    return fail_errno(-1, "mapping %llu bytes at 0x%llx", static_cast<unsigned long long>(size.value),
+                      static_cast<unsigned long long>(address));
+  return map_.add(address, size.value);
+}
+
+Status DeviceMemory::unmap(uint64_t address, Bytes size) {
+  HEDDLE_TRY(check_range(address, size.value));
+  if (!map_.contains(address, size.value))
+    return fail(ErrorCode::kInvalidArgument, "not all of the %llu bytes at 0x%llx is mapped",
+                static_cast<unsigned long long>(size.value), static_cast<unsigned long long>(address));
+  HEDDLE_TRY(map_.remove(address, size.value));
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  if (mmap(pointer(address), size.value, PROT_NONE, flags, -1, 0) == MAP_FAILED)
+    return fail_errno(-1, "unmapping %llu bytes at 0x%llx", static_cast<unsigned long long>(size.value),
+                      static_cast<unsigned long long>(address));
+  return {};
+}
+
+Result<uint64_t> DeviceMemory::add_variables(uint64_t bytes) {
+  if (bytes > kVariableWindow - kGranule || round_up(bytes, kGranule) > kVariableWindow - variables_used_)
+    return fail(ErrorCode::kOutOfMemory, "%llu bytes of module variables: %llu of %llu are in use",
+                static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(variables_used_),
+                static_cast<unsigned long long>(kVariableWindow));
+  uint64_t room = round_up(bytes, kGranule);
+  uint64_t address = variables_base_ + variables_used_;
+  if (room > 0 && mprotect(pointer(address), room, PROT_READ | PROT_WRITE) != 0)
+    return fail(ErrorCode::kOutOfMemory, "%llu bytes of module variables: the host has no memory for them",
+                static_cast<unsigned long long>(bytes));
+  HEDDLE_TRY(map_.add(address, room));
+  variables_used_ += room;
+  return address;
+}
+
+bool DeviceMemory::accessible(uint64_t address, uint64_t bytes) const {
+  bool of_device =
+      overlaps(address, bytes, base_, bytes_) || overlaps(address, bytes, variables_base_, kVariableWindow);
+  return !of_device || map_.contains(address, bytes);
+}
+
+}  // namespace heddle::software

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "core/fd.h"
+#include "device/software/simt/memory_map.h"
+
+namespace heddle::software {
+
+// The memory that one context's kernels and copies can reach: buffers, which others own and which are mapped here at
+// the addresses that the session has for them, and the variables of its modules, which live in this process only.
+//
+// Thread safety: accessible() from any thread; the rest from one thread at a time.
+class DeviceMemory {
+ public:
+  // The window has been reserved by the caller and outlives this object; nothing is mapped in it.
+  static Result<DeviceMemory> create(uint64_t window_base, uint64_t window_bytes);
+  DeviceMemory(DeviceMemory&&) = default;
+  ~DeviceMemory();
+
+  // As device::Context::map() and unmap(). kInvalidArgument for what is not aligned, outside the window, larger than
+  // the memory behind it, or mapped already (unmap: not mapped).
+  Status map(uint64_t address, Bytes size, const Fd& memory);
+  Status unmap(uint64_t address, Bytes size);
+
+  // Zeroed memory for the variables of a module, aligned to 2 MiB, until this object ends. kOutOfMemory.
+  Result<uint64_t> add_variables(uint64_t bytes);
+
+  // Whether a copy may touch [address, address + bytes): addresses of the device must be mapped, others are the
+  // host's and pass.
+  bool accessible(uint64_t address, uint64_t bytes) const;
+  const MemoryMap& map() const { return map_; }
+
+ private:
+  DeviceMemory(uint64_t base, uint64_t bytes, Mapping variables, MemoryMap map);
+  Status check_range(uint64_t address, uint64_t bytes) const;
+  bool any_mapped(uint64_t address, uint64_t bytes) const;
+
+  uint64_t base_ = 0, bytes_ = 0;
+  Mapping variables_;            // reserved addresses for module variables
+  uint64_t variables_base_ = 0;  // the aligned part of it
+  uint64_t variables_used_ = 0;
+  MemoryMap map_;
+};
+
+}  // namespace heddle::software

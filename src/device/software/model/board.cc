@@ -1,0 +1,263 @@
+#include "device/software/model/board.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <ctime>
+#include <mutex>
+
+#include "core/clock.h"
+
+namespace heddle::software {
+namespace {
+
+// The lock is held for microseconds. A process that was stopped inside of it holds everybody up until then.
+constexpr int kLockPatienceSeconds = 20;
+
+timespec to_timespec(TimePoint at) {
+  int64_t ns = std::max<int64_t>(at.time_since_epoch().count(), 0);
+  return {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+}
+
+void make_robust(pthread_mutex_t& mutex) {
+  pthread_mutexattr_t attributes;
+  pthread_mutexattr_init(&attributes);
+  pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+  pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+  pthread_mutex_init(&mutex, &attributes);
+  pthread_mutexattr_destroy(&attributes);
+}
+
+// Excludes other processes (by a record lock, which the kernel drops when its holder dies) and other threads of this
+// one, while a fresh board is made.
+class MakingLock {
+ public:
+  explicit MakingLock(int fd) : threads_(mutex()), fd_(fd) {
+    while ((held_ = set(F_WRLCK, F_SETLKW)) == false && errno == EINTR) {
+    }
+  }
+  ~MakingLock() {
+    if (held_) set(F_UNLCK, F_SETLK);
+  }
+  explicit operator bool() const { return held_; }
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex instance;
+    return instance;
+  }
+  bool set(short type, int command) {
+    struct flock range {};
+    range.l_type = type;
+    range.l_whence = SEEK_SET;
+    range.l_len = 1;
+    return fcntl(fd_, command, &range) == 0;
+  }
+
+  std::lock_guard<std::mutex> threads_;
+  int fd_;
+  bool held_ = false;
+};
+
+constexpr size_t offset_of_clients() {
+  return round_up(sizeof(BoardHeader), 64);
+}
+constexpr size_t offset_of_sms() {
+  return round_up(offset_of_clients() + kMostClients * sizeof(ClientRecord), 64);
+}
+size_t offset_of_slots(const DeviceModel& model) {
+  return round_up(offset_of_sms() + model.sms * sizeof(SmRecord), 64);
+}
+
+template <class T>
+std::span<T> records(const Mapping& mapping, size_t offset, size_t count) {
+  return {reinterpret_cast<T*>(static_cast<std::byte*>(mapping.data()) + offset), count};
+}
+
+}  // namespace
+
+Bytes Board::bytes(const DeviceModel& model) {
+  size_t slots = size_t{model.sms} * model.max_blocks_per_sm * sizeof(SlotRecord);
+  return Bytes{round_up(offset_of_slots(model) + slots, 4 * kKiB)};
+}
+
+Board::Board(const DeviceModel& model, Mapping mapping)
+    : mapping_(std::move(mapping)),
+      whole_sm_(software::whole_sm(model)),
+      sms_(model.sms),
+      slots_per_sm_(model.max_blocks_per_sm),
+      clients_(records<ClientRecord>(mapping_, offset_of_clients(), kMostClients)),
+      sm_records_(records<SmRecord>(mapping_, offset_of_sms(), sms_)),
+      slots_(records<SlotRecord>(mapping_, offset_of_slots(model), size_t{sms_} * slots_per_sm_)) {}
+
+Result<Board> Board::open(const DeviceModel& model, const Fd& memory) {
+  auto size = sealed_size(memory);
+  if (!size) return tl::unexpected(size.error());
+  if (*size < bytes(model))
+    return fail(ErrorCode::kInvalidArgument, "the board of device '%.63s' has %llu bytes, it needs %llu", model.name,
+                static_cast<unsigned long long>(size->value), static_cast<unsigned long long>(bytes(model).value));
+  auto mapping = map_shared(memory, bytes(model));
+  if (!mapping) return tl::unexpected(mapping.error());
+  Board board(model, std::move(*mapping));
+  HEDDLE_TRY(board.prepare(memory));
+  return board;
+}
+
+Status Board::prepare(const Fd& memory) {
+  MakingLock making(memory.get());
+  if (!making) return fail_errno(-1, "locking the board of the device");
+  BoardHeader& board = header();
+  if (board.state == 0) make_fresh();
+  if (board.version != kBoardVersion || board.sms != sms_ || board.slots_per_sm != slots_per_sm_)
+    return fail(ErrorCode::kInvalidArgument,
+                "the board is of version %u for %u SMs of %u blocks; this device needs version %u for %u of %u",
+                board.version, board.sms, board.slots_per_sm, kBoardVersion, sms_, slots_per_sm_);
+  return {};
+}
+
+// Killed half-way, the next process begins again: `state` comes last, and nobody uses the board before.
+void Board::make_fresh() {
+  BoardHeader& board = header();
+  make_robust(board.lock);
+  for (ClientRecord& client : clients_) make_robust(client.life);
+  board.version = kBoardVersion;
+  board.sms = sms_;
+  board.slots_per_sm = slots_per_sm_;
+  __atomic_store_n(&board.state, 1, __ATOMIC_RELEASE);
+}
+
+Status Board::attach() {
+  auto locked = lock();
+  if (!locked) return tl::unexpected(locked.error());
+  TimePoint now = MonotonicClock().now();
+  locked->sweep(now);
+  for (uint32_t i = 0; i < kMostClients; ++i) {
+    if (clients_[i].attached) continue;
+    int taken = pthread_mutex_trylock(&clients_[i].life);
+    if (taken == EOWNERDEAD) taken = pthread_mutex_consistent(&clients_[i].life);
+    if (taken != 0) continue;
+    clients_[i].attached = 1;
+    self_ = i;
+    locked->reclaim(i, now);  // of a client that died before it could say that it was there
+    return {};
+  }
+  return fail(ErrorCode::kLimitExceeded, "the device has %u contexts already", kMostClients);
+}
+
+void Board::detach() {
+  if (self_ == kMostClients) return;
+  auto locked = lock();
+  if (!locked) return;  // whoever gets the lock will find this client gone
+  locked->reclaim(self_, MonotonicClock().now());
+  clients_[self_].attached = 0;
+  pthread_mutex_unlock(&clients_[self_].life);
+  self_ = kMostClients;
+}
+
+Result<BoardLock> Board::lock() {
+  timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_sec += kLockPatienceSeconds;
+  int error = pthread_mutex_clocklock(&header().lock, CLOCK_MONOTONIC, &until);
+  if (error == EOWNERDEAD) {
+    repair();
+    error = pthread_mutex_consistent(&header().lock);
+  }
+  if (error == ETIMEDOUT)
+    return fail(ErrorCode::kTimeout, "the board of the device has been locked for %d s by another process",
+                kLockPatienceSeconds);
+  if (error != 0) return fail_errno(error, "locking the board of the device");
+  return BoardLock(*this);
+}
+
+// Sums and hints, from the slots and the waiting lists.
+void Board::repair() {
+  for (uint32_t sm = 0; sm < sms_; ++sm) {
+    SmShare used;
+    for (const SlotRecord& slot : slots_.subspan(size_t{sm} * slots_per_sm_, slots_per_sm_)) {
+      if (slot.holder != 0) used = together(used, slot.held);
+    }
+    sm_records_[sm].used = sm_records_[sm].used_before = used;
+  }
+  for (ClientRecord& client : clients_) client.uncollected = 1;
+}
+
+uint32_t Board::bell() const {
+  return __atomic_load_n(&clients_[self_].doorbell, __ATOMIC_ACQUIRE);
+}
+
+void Board::ring(uint32_t client) {
+  if (client >= kMostClients) return;
+  uint32_t* bell = &clients_[client].doorbell;
+  __atomic_add_fetch(bell, 1, __ATOMIC_RELEASE);
+  syscall(SYS_futex, bell, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void Board::sleep(uint32_t seen, TimePoint until) {
+  timespec deadline = to_timespec(until);
+  syscall(SYS_futex, &clients_[self_].doorbell, FUTEX_WAIT_BITSET, seen, &deadline, nullptr, FUTEX_BITSET_MATCH_ANY);
+}
+
+BoardLock::BoardLock(BoardLock&& other) noexcept
+    : board_(std::exchange(other.board_, nullptr)), to_ring_(other.to_ring_) {}
+
+BoardLock::~BoardLock() {
+  if (!board_) return;
+  pthread_mutex_unlock(&board_->header().lock);
+  for (uint32_t client = 0; client < kMostClients && to_ring_.any(); ++client) {
+    if (to_ring_.test(client)) board_->ring(client);
+    to_ring_.reset(client);
+  }
+}
+
+std::span<SlotRecord> BoardLock::slots_of(uint32_t sm) {
+  return board_->slots_.subspan(size_t{sm} * board_->slots_per_sm_, board_->slots_per_sm_);
+}
+
+bool BoardLock::sweep(TimePoint now) {
+  bool found = false;
+  for (uint32_t i = 0; i < kMostClients; ++i) {
+    ClientRecord& client = clients()[i];
+    if (i == self() || !client.attached) continue;
+    int taken = pthread_mutex_trylock(&client.life);
+    if (taken != EOWNERDEAD && taken != 0) continue;  // it lives
+    reclaim(i, now);
+    client.attached = 0;
+    if (taken == EOWNERDEAD) pthread_mutex_consistent(&client.life);
+    pthread_mutex_unlock(&client.life);
+    found = true;
+  }
+  return found;
+}
+
+void BoardLock::reclaim(uint32_t client, TimePoint now) {
+  ClientRecord& record = clients()[client];
+  for (WaitRecord& wait : record.waits) wait = WaitRecord{};
+  record.uncollected = 0;
+  record.turn_ticket = 0;
+  record.owned_ns = 0;
+  for (uint32_t slot = 0; slot < slots().size(); ++slot) {
+    if (slots()[slot].holder == client + 1) free_slot(slot, now);
+  }
+  if (header().turn_holder == client + 1) header().turn_holder = 0;
+}
+
+void BoardLock::free_slot(uint32_t slot, TimePoint when) {
+  SlotRecord& record = slots()[slot];
+  SmRecord& sm = sms()[slot / board_->slots_per_sm_];
+  int64_t when_ns = when.time_since_epoch().count();
+  if (when_ns > sm.released_ns) {
+    sm.released_ns = when_ns;
+    sm.used_before = sm.used;
+  }
+  SmShare held = record.held;
+  record.holder = 0;
+  sm.used = without(sm.used, held);
+}
+
+}  // namespace heddle::software

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "device/device.h"
+#include "device/software/memory.h"
+#include "device/software/ptx/ast.h"
+#include "device/software/simt/kernel.h"
+#include "image/module_info.h"
+
+namespace heddle::software {
+
+// A kernel that has been compiled for the interpreter.
+struct ProgramKernel : device::Kernel {
+  std::unique_ptr<const CompiledKernel> code;
+  // 32-bit registers per thread: as machine code in the same fat binary says, else the estimate that comes with `code`,
+  // rounded up to 8 as the hardware deals them out.
+  uint32_t registers = 0;
+};
+
+// A module: the PTX of one fat binary, its variables in device memory, its kernels compiled at first use.
+// Used by one thread at a time.
+class Program : public device::Module {
+ public:
+  // Chooses the PTX that a device of that compute capability (90 for 9.0) would run, and places the variables.
+  static Result<std::unique_ptr<Program>> load(std::span<const std::byte> fatbin, uint32_t capability,
+                                               DeviceMemory& memory);
+
+  // kNotFound, or kNotSupported with kernel, PTX line and instruction.
+  Result<ProgramKernel*> kernel(std::string_view name);
+  Result<device::Variable> variable(std::string_view name) const;
+
+ private:
+  Program() = default;
+  Status place_variables(DeviceMemory& memory);
+  void write_initial_values();
+  std::optional<uint64_t> address_of(std::string_view name) const;
+  uint32_t registers_of(const CompiledKernel& code) const;
+
+  ptx::Module ptx_;
+  image::ModuleInfo described_;  // empty where the images could not be described
+  std::unordered_map<std::string, device::Variable> variables_;
+  std::unordered_map<std::string, Error> refused_variables_;  // whose initial value heddle cannot make
+  std::unordered_map<std::string, std::unique_ptr<ProgramKernel>> kernels_;
+};
+
+}  // namespace heddle::software

@@ -1,0 +1,99 @@
+#include "device/software/transfer.h"
+
+#include <cstring>
+
+namespace heddle::software {
+namespace {
+
+using device::CopyEnd;
+using device::CopyShape;
+using device::FillShape;
+
+std::byte* pointer(uint64_t address) {
+  return reinterpret_cast<std::byte*>(static_cast<uintptr_t>(address));
+}
+
+uint64_t row_address(const CopyEnd& end, uint64_t row, uint64_t slice) {
+  return end.address + row * end.pitch + slice * end.slice;
+}
+
+// Rows that follow each other without gaps are one long row: `rows_whole` where pitch equals width, and so on.
+struct Rows {
+  uint64_t width, height, depth;
+};
+
+bool contiguous_rows(const CopyEnd& end, const Rows& rows) {
+  return rows.height == 1 || end.pitch == rows.width;
+}
+
+bool contiguous_slices(const CopyEnd& end, const Rows& rows) {
+  return rows.depth == 1 || end.slice == rows.width * rows.height;
+}
+
+template <class... Ends>
+Rows merge(Rows rows, const Ends&... ends) {
+  if (!(contiguous_rows(ends, rows) && ...)) return rows;
+  if (!(contiguous_slices(ends, rows) && ...)) return {rows.width * rows.height, 1, rows.depth};
+  return {rows.width * rows.height * rows.depth, 1, 1};
+}
+
+template <class Row>
+void for_each_row(const Rows& rows, Row row) {
+  for (uint64_t slice = 0; slice < rows.depth; ++slice) {
+    for (uint64_t line = 0; line < rows.height; ++line) row(line, slice);
+  }
+}
+
+std::optional<std::string> check_rows(const char* what, const CopyEnd& end, const Rows& rows,
+                                      const AddressCheck& accessible) {
+  std::optional<std::string> problem;
+  for_each_row(rows, [&](uint64_t line, uint64_t slice) {
+    uint64_t address = row_address(end, line, slice);
+    if (problem || accessible(address, rows.width)) return;
+    problem = stringf("%s of %llu bytes at 0x%llx: not all of it is mapped", what,
+                      static_cast<unsigned long long>(rows.width), static_cast<unsigned long long>(address));
+  });
+  return problem;
+}
+
+void fill_row(std::byte* to, uint64_t width, uint32_t value, uint32_t element_bytes) {
+  if (element_bytes == 1) {
+    std::memset(to, static_cast<int>(value & 0xff), width);
+    return;
+  }
+  for (uint64_t at = 0; at + element_bytes <= width; at += element_bytes) std::memcpy(to + at, &value, element_bytes);
+}
+
+}  // namespace
+
+uint64_t payload(const CopyShape& shape) {
+  return shape.width * shape.height * shape.depth;
+}
+
+uint64_t payload(const FillShape& shape) {
+  return shape.width * shape.height * shape.depth;
+}
+
+std::optional<std::string> run_copy(const CopyShape& shape, const AddressCheck& accessible) {
+  if (payload(shape) == 0) return std::nullopt;
+  Rows rows = merge({shape.width, shape.height, shape.depth}, shape.to, shape.from);
+  if (auto problem = check_rows("copy from", shape.from, rows, accessible)) return problem;
+  if (auto problem = check_rows("copy to", shape.to, rows, accessible)) return problem;
+  for_each_row(rows, [&](uint64_t line, uint64_t slice) {
+    std::memmove(pointer(row_address(shape.to, line, slice)), pointer(row_address(shape.from, line, slice)),
+                 rows.width);
+  });
+  return std::nullopt;
+}
+
+std::optional<std::string> run_fill(const FillShape& shape, const AddressCheck& accessible) {
+  if (payload(shape) == 0) return std::nullopt;
+  Rows rows = merge({shape.width, shape.height, shape.depth}, shape.to);
+  if (auto problem = check_rows("fill", shape.to, rows, accessible)) return problem;
+  for_each_row(rows, [&](uint64_t line, uint64_t slice) {
+    fill_row(pointer(row_address(shape.to, line, slice)), rows.width, shape.value, shape.element_bytes);
+  });
+  return std::nullopt;
+}
+
+}  // namespace heddle::software

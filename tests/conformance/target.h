@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "device/device.h"
+
+namespace heddle::conformance {
+
+// A device that the suite runs on, as far as the device interface leaves its making to others.
+class Target {
+ public:
+  virtual ~Target() = default;
+  // A context on the device; several share it. It lives no longer than the target.
+  virtual Result<std::unique_ptr<device::Context>> open(device::PrintSink print) = 0;
+  // The window of addresses that contexts were given, and memory to map there; sizes in steps of 2 MiB.
+  virtual uint64_t window_base() const = 0;
+  virtual uint64_t window_bytes() const = 0;
+  virtual Result<Fd> allocate(Bytes size) = 0;
+  virtual const DeviceModel& model() const = 0;
+};
+
+struct TargetKind {
+  const char* name;
+  std::unique_ptr<Target> (*make)();  // null: the machine has no such device, the tests are skipped
+};
+
+// Every kind of device that this build knows. Another one is added to targets.cc.
+std::vector<TargetKind> targets();
+
+}  // namespace heddle::conformance

@@ -1,0 +1,12 @@
+#include "software_target.h"
+#include "target.h"
+
+namespace heddle::conformance {
+
+std::vector<TargetKind> targets() {
+  return {{"Software", unpaced_software_target},
+          {"SoftwarePaced", paced_software_target},
+          {"SoftwareTimeSliced", time_sliced_software_target}};
+}
+
+}  // namespace heddle::conformance
