@@ -1,0 +1,106 @@
+#include "daemon/clients.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "daemon/cuda_codes.h"
+
+namespace heddle::daemon {
+
+using protocol::MessageType;
+
+// A user's own heddled serves that user; the system's serves everybody.
+Status Clients::admit(const protocol::PeerCredentials& peer) const {
+  if (stopping_) return fail(ErrorCode::kCancelled, "heddled is ending");
+  if (!shared_.places.shared && peer.uid != ::geteuid())
+    return fail(ErrorCode::kPermission, "this heddled serves user %u only, not user %u", ::geteuid(), peer.uid);
+  const auto own = std::count_if(clients_.begin(), clients_.end(),
+                                 [&](const auto& each) { return each.second.peer.uid == peer.uid; });
+  if (static_cast<size_t>(own) >= shared_.config.limits.connections_per_user)
+    return fail(ErrorCode::kLimitExceeded,
+                "user %u has %ld connections, and limits.connections_per_user allows no more", peer.uid,
+                static_cast<long>(own));
+  return {};
+}
+
+void Clients::accept(protocol::Socket socket) {
+  const auto peer = socket.peer();
+  if (!peer) return;
+  const uint64_t key = ++last_;
+  Client client{std::make_unique<Connection>(shared_.loop, std::move(socket)), *peer, {}, {}};
+  const Status admitted = admit(*peer);
+  const Status started =
+      client.connection->start({[this, key](protocol::Packet packet) { received(key, std::move(packet)); },
+                                [this, key](const Error& error) { closed(key, error); }});
+  if (!started) return;
+  clients_.emplace(key, std::move(client));
+  if (!admitted) refuse(key, admitted.error());
+}
+
+void Clients::received(uint64_t key, protocol::Packet packet) {
+  const auto found = clients_.find(key);
+  if (found == clients_.end()) return;
+  Client& client = found->second;
+  if (packet.type == MessageType::kCommand) return command(client, packet.as<protocol::Command>());
+  if (client.session.value != 0) return session_message(client, key, std::move(packet));
+  if (packet.type == MessageType::kHello) return hello(client, key, packet.as<protocol::Hello>());
+  refuse(key,
+         {ErrorCode::kProtocol, stringf("message %u before Hello or a command", static_cast<unsigned>(packet.type))});
+}
+
+void Clients::hello(Client& client, uint64_t key, const protocol::Hello& hello) {
+  const auto session = sessions_.hello(hello, *client.connection, client.peer);
+  if (!session) return refuse(key, session.error());
+  client.session = (*session)->id;
+  client.connection->send(sessions_.welcome(**session));
+}
+
+void Clients::command(Client& client, const protocol::Command& command) {
+  const auto reply = commands_.answer(command, client.peer, *client.connection, client.jobs);
+  if (!reply.memory) return client.connection->send(reply.message);
+  client.connection->send(reply.message, reply.memory);
+}
+
+void Clients::session_message(Client& client, uint64_t key, protocol::Packet packet) {
+  Session* session = shared_.registry.find_session(client.session);
+  if (!session || session->ending || session->connection != client.connection.get())
+    return refuse(key, {ErrorCode::kNotFound, "the session is over"});
+  if (const Status done = requests_.handle(*session, std::move(packet)); !done) {
+    tasks_.fail_session(*session, kCudaNotPermitted, "the program broke heddle's protocol: " + done.error().text);
+    refuse(key, done.error());
+  }
+}
+
+void Clients::refuse(uint64_t key, const Error& error) {
+  const auto found = clients_.find(key);
+  if (found == clients_.end()) return;
+  Client& client = found->second;
+  shared_.log->warn("process {} of user {} is refused: {}", client.peer.pid, client.peer.uid, error.text);
+  protocol::Refused refused{cuda_code(error.code)};
+  protocol::set_text(refused.text, error.text);
+  client.connection->send(refused);
+  forget(key);
+}
+
+void Clients::closed(uint64_t key, const Error& error) {
+  const auto found = clients_.find(key);
+  if (found == clients_.end()) return;
+  // The peer's end is ordinary; garbage is not.
+  if (error.code == ErrorCode::kPeerDied) return forget(key);
+  if (Session* session = shared_.registry.find_session(found->second.session))
+    tasks_.fail_session(*session, kCudaNotPermitted, "the program broke heddle's protocol: " + error.text);
+  refuse(key, error);
+}
+
+void Clients::forget(uint64_t key) {
+  Client& client = clients_.at(key);
+  Session* session = shared_.registry.find_session(client.session);
+  if (session && session->connection == client.connection.get()) sessions_.disconnected(*session);
+  client.session = {};
+  client.connection->pause();
+  for (const JobId job : std::exchange(client.jobs, {})) sessions_.abandon(job);
+  shared_.loop.defer([this, key] { clients_.erase(key); });
+}
+
+}  // namespace heddle::daemon

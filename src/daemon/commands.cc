@@ -1,0 +1,322 @@
+#include "daemon/commands.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "policy/placement/table.h"
+
+namespace heddle::daemon {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr size_t kLongestName = 63;
+
+// Texts come from tenants: what is no UTF-8 is replaced, never thrown at.
+std::string dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Result<uint64_t> number_in(const Json& request, const char* key) {
+  const auto found = request.find(key);
+  if (found == request.end() || !found->is_number_unsigned())
+    return fail(ErrorCode::kInvalidArgument, "\"%s\" must be a number", key);
+  return found->get<uint64_t>();
+}
+
+int64_t nanoseconds(Duration duration) {
+  return duration.count();
+}
+
+const char* state_name(Task::State state) {
+  switch (state) {
+    case Task::State::kWaiting:
+      return "waiting";
+    case Task::State::kGranted:
+      return "starting";
+    case Task::State::kRunning:
+      return "running";
+  }
+  return "";
+}
+
+Commands::Answer packed(const std::string& text) {
+  Commands::Answer answer;
+  answer.message.length = static_cast<uint32_t>(text.size());
+  if (text.size() < sizeof answer.message.text) {
+    protocol::set_text(answer.message.text, text);
+    return answer;
+  }
+  auto memory = create_memfd("heddle-reply", Bytes{text.size()});
+  auto mapping = memory ? map_shared(*memory, Bytes{text.size()}) : tl::unexpected(memory.error());
+  if (!mapping) return packed(dump({{"error", mapping.error().text}}));
+  std::memcpy(mapping->data(), text.data(), text.size());
+  answer.memory = std::move(*memory);
+  return answer;
+}
+
+}  // namespace
+
+Commands::Commands(Shared& shared, Sessions& sessions, Tasks& tasks, Workers& workers, Control control)
+    : shared_(shared),
+      sessions_(sessions),
+      tasks_(tasks),
+      workers_(workers),
+      control_(std::move(control)),
+      started_(shared.now()) {}
+
+Commands::Answer Commands::answer(const protocol::Command& command, const protocol::PeerCredentials& peer,
+                                  Connection& connection, std::set<JobId>& jobs) {
+  if (command.version != protocol::kProtocolVersion)
+    return packed(dump({{"error", stringf("heddled speaks protocol version %u, the command version %u",
+                                          protocol::kProtocolVersion, command.version)}}));
+  const size_t length = std::min<size_t>(command.length, sizeof command.text);
+  const Json request = Json::parse(command.text, command.text + length, nullptr, false);
+  if (!request.is_object()) return packed(dump({{"error", "a command is a JSON object"}}));
+  Asker asker{peer, connection, jobs};
+  const auto result = dispatch(request, asker);
+  return packed(dump(result ? *result : Json{{"error", result.error().text}}));
+}
+
+Result<Json> Commands::dispatch(const Json& request, Asker& asker) {
+  using Handler = Result<Json> (Commands::*)(const Json&, Asker&);
+  static constexpr std::pair<std::string_view, Handler> kHandlers[] = {
+      {"status", &Commands::status},        {"devices", &Commands::devices},   {"ps", &Commands::ps},
+      {"policies", &Commands::policies},    {"job_open", &Commands::job_open}, {"job", &Commands::job},
+      {"cancel", &Commands::cancel},        {"trace", &Commands::trace},       {"shutdown", &Commands::shut_down},
+      {"set_policy", &Commands::set_policy}};
+  const auto named = request.find("command");
+  if (named == request.end() || !named->is_string())
+    return fail(ErrorCode::kInvalidArgument, "\"command\" must be a text");
+  const auto name = named->get<std::string>();
+  if (name == "ping") return Json{{"pong", true}};
+  for (const auto& [known, handler] : kHandlers) {
+    if (known == name) return (this->*handler)(request, asker);
+  }
+  return fail(ErrorCode::kNotFound, "there is no command '%s'", name.c_str());
+}
+
+Result<Json> Commands::status(const Json&, Asker&) {
+  return Json{{"version", HEDDLE_VERSION},
+              {"protocol", protocol::kProtocolVersion},
+              {"pid", ::getpid()},
+              {"uptime_ns", nanoseconds(shared_.now() - started_)},
+              {"policy", shared_.config.policy},
+              {"socket", shared_.places.control},
+              {"worker_socket", shared_.places.worker},
+              {"restarts", control_.restarts()},
+              {"vault_replacements", shared_.vault.replacements()},
+              {"devices", shared_.registry.devices.size()},
+              {"jobs", shared_.registry.jobs.size()},
+              {"sessions", shared_.registry.sessions.size()},
+              {"workers", shared_.registry.workers.size()}};
+}
+
+Result<Json> Commands::devices(const Json&, Asker&) {
+  Json list = Json::array();
+  const auto views = tasks_.scheduler().devices();
+  for (const auto& view : views) {
+    const DeviceState& device = shared_.registry.devices[view.id.value];
+    const DeviceModel& model = device.config.model;
+    std::string state = "ok";
+    if (device.failed_starts != 0)
+      state = stringf("workers do not start (%u times): %s", device.failed_starts, device.last_failure.c_str());
+    list.push_back({{"device", view.id.value},
+                    {"name", model.name},
+                    {"model", model.model},
+                    {"kind", model.kind == DeviceKind::kSoftware ? "software" : "cuda"},
+                    {"sharing", model.sharing == Sharing::kConcurrent ? "concurrent" : "time-sliced"},
+                    {"shared_faults", device.config.shared_faults},
+                    {"sms", model.sms},
+                    {"memory", view.capacity.value},
+                    {"used", view.promised.value},
+                    {"contexts", view.contexts.value},
+                    {"free", view.free.value},
+                    {"warps", view.warps},
+                    {"max_warps", view.max_warps},
+                    {"tasks", view.tasks},
+                    {"workers", workers_.count(view.id, Worker::State::kBound)},
+                    {"warm_workers", workers_.count(view.id, Worker::State::kWarm)},
+                    {"slowdown", model.slowdown},
+                    {"copy_slowdown", model.copy_slowdown},
+                    {"state", state}});
+  }
+  return Json{{"devices", list}};
+}
+
+Json Commands::describe(const Session& session, const VirtualDevice& device) const {
+  const Task& task = *device.task;
+  Json json{{"task", task.id.value},           {"virtual_device", device.index}, {"serial", task.serial},
+            {"state", state_name(task.state)}, {"memory", device.live.value},    {"reason", task.reason}};
+  const TimePoint until = task.state == Task::State::kWaiting ? shared_.now() : task.granted;
+  json["waited_ns"] = nanoseconds(until - task.arrived);
+  if (task.state != Task::State::kWaiting) json["device"] = task.device.value;
+  if (task.state == Task::State::kGranted && task.serial != 0)
+    json["reason"] = stringf("a worker of device %lu is starting", static_cast<unsigned long>(task.device.value));
+  if (device.worker) json["worker_pid"] = device.worker->pid;
+  for (const auto& wait : tasks_.scheduler().waiting()) {
+    if (wait.session != session.id || wait.task != task.id) continue;
+    if (task.state == Task::State::kWaiting) {
+      json["reason"] = wait.why;
+    } else {
+      json["state"] = "waiting for memory";
+      json["waited_ns"] = nanoseconds(shared_.now() - wait.since);
+      json["reason"] = stringf("%s more: %s", to_string(wait.memory).c_str(), wait.why.c_str());
+    }
+    json["position"] = wait.position;
+  }
+  return json;
+}
+
+Json Commands::describe(const Session& session) const {
+  Json tasks = Json::array();
+  for (const VirtualDevice& device : session.devices) {
+    if (device.task) tasks.push_back(describe(session, device));
+  }
+  Json json{{"session", session.id.value},
+            {"job", session.job.value},
+            {"pid", session.pid},
+            {"uid", session.uid},
+            {"program", session.program},
+            {"budget", session.budget.value},
+            {"pinned", session.host_bytes.value},
+            {"connected", session.connection != nullptr},
+            {"tasks", tasks}};
+  if (session.failed) json["failure"] = session.failure;
+  return json;
+}
+
+Result<Json> Commands::ps(const Json&, Asker& asker) {
+  Json sessions = Json::array(), jobs = Json::array();
+  uint64_t hidden = 0;
+  for (const auto& [id, session] : shared_.registry.sessions) {
+    if (asker.may_see(session.uid)) {
+      sessions.push_back(describe(session));
+    } else {
+      ++hidden;
+    }
+  }
+  for (const auto& [id, job] : shared_.registry.jobs) {
+    if (asker.may_see(job.uid))
+      jobs.push_back({{"job", id.value},
+                      {"name", job.name},
+                      {"uid", job.uid},
+                      {"memory", job.budget.value},
+                      {"sessions", job.sessions.size()},
+                      {"cancelled", job.cancelled}});
+  }
+  return Json{{"sessions", sessions}, {"jobs", jobs}, {"hidden_sessions", hidden}};
+}
+
+Result<Json> Commands::policies(const Json&, Asker&) {
+  Json list = Json::array();
+  for (const auto& entry : policy::placement_table()) {
+    std::string name(entry.name);
+    if (!entry.argument.empty()) name += ":" + std::string(entry.argument);
+    list.push_back({{"name", name}, {"description", std::string(entry.description)}});
+  }
+  return Json{{"current", shared_.config.policy}, {"policies", list}};
+}
+
+Result<Json> Commands::job_open(const Json& request, Asker& asker) {
+  const auto name = request.find("name");
+  if (name != request.end() && !name->is_string()) return fail(ErrorCode::kInvalidArgument, "\"name\" must be a text");
+  Bytes memory;
+  if (request.contains("memory")) {
+    const auto bytes = number_in(request, "memory");
+    if (!bytes) return tl::unexpected(bytes.error());
+    memory = Bytes{*bytes};
+  }
+  const std::string text = name == request.end() ? "" : name->get<std::string>().substr(0, kLongestName);
+  auto job = sessions_.open_job(text, memory, asker.peer, &asker.connection);
+  if (!job) return tl::unexpected(job.error());
+  asker.jobs.insert((*job)->id);
+  return Json{{"job", (*job)->id.value}, {"secret", (*job)->secret}};
+}
+
+// Another user's job is answered like one that does not exist.
+Result<Job*> Commands::find_job(const Json& request, const Asker& asker) {
+  const auto id = number_in(request, "job");
+  if (!id) return tl::unexpected(id.error());
+  Job* job = shared_.registry.find_job(JobId{*id});
+  if (!job || !asker.may_see(job->uid))
+    return fail(ErrorCode::kNotFound, "there is no job %lu", static_cast<unsigned long>(*id));
+  return job;
+}
+
+Result<Json> Commands::job(const Json& request, Asker& asker) {
+  const auto job = find_job(request, asker);
+  if (!job) return tl::unexpected(job.error());
+  Json json{{"job", (*job)->id.value}, {"name", (*job)->name}, {"cancelled", (*job)->cancelled}, {"waiting_ns", 0}};
+  Json sessions = Json::array();
+  for (const SessionId id : (*job)->sessions) {
+    const Session* session = shared_.registry.find_session(id);
+    if (!session) continue;
+    sessions.push_back(describe(*session));
+    for (const Json& task : sessions.back()["tasks"]) {
+      if (task["state"] == "running" || task["waited_ns"] <= json["waiting_ns"]) continue;
+      json["waiting_ns"] = task["waited_ns"];
+      json["waiting_for"] = task["reason"];
+    }
+  }
+  json["sessions"] = sessions;
+  return json;
+}
+
+Result<Json> Commands::cancel(const Json& request, Asker& asker) {
+  const auto job = find_job(request, asker);
+  if (!job) return tl::unexpected(job.error());
+  sessions_.cancel(**job);
+  return Json{{"cancelled", (*job)->id.value}};
+}
+
+Result<Json> Commands::trace(const Json& request, Asker& asker) {
+  const Trace& trace = shared_.trace;
+  Json events = Json::array();
+  Json answer{{"first", trace.first()}, {"next", trace.next()}};
+  if (request.contains("since") && !request["since"].is_null()) {
+    const auto since = number_in(request, "since");
+    if (!since) return tl::unexpected(since.error());
+    for (const TraceEvent& event : trace.events()) {
+      if (event.number < *since || !asker.may_see(event.uid)) continue;
+      events.push_back({{"number", event.number},
+                        {"time_ns", event.time.time_since_epoch().count()},
+                        {"kind", event.kind},
+                        {"job", event.job.value},
+                        {"session", event.session.value},
+                        {"task", event.task.value},
+                        {"device", event.device},
+                        {"memory", event.memory.value},
+                        {"reason", event.reason},
+                        {"launches", event.usage.launches},
+                        {"kernel_ns", event.usage.kernel_ns},
+                        {"copies", event.usage.copies},
+                        {"copied_bytes", event.usage.copied_bytes},
+                        {"copy_ns", event.usage.copy_ns},
+                        {"overrun_ns", event.usage.overrun_ns}});
+    }
+  }
+  answer["events"] = events;
+  return answer;
+}
+
+Result<Json> Commands::shut_down(const Json&, Asker& asker) {
+  if (!asker.may_see(::geteuid()))
+    return fail(ErrorCode::kPermission, "only user %u or root may end this heddled", ::geteuid());
+  shared_.loop.defer(control_.shut_down);
+  return Json{{"ending", true}};
+}
+
+Result<Json> Commands::set_policy(const Json& request, Asker& asker) {
+  if (!asker.may_see(::geteuid()))
+    return fail(ErrorCode::kPermission, "only user %u or root may change the policy", ::geteuid());
+  const auto name = request.find("policy");
+  if (name == request.end() || !name->is_string())
+    return fail(ErrorCode::kInvalidArgument, "\"policy\" must be a text");
+  HEDDLE_TRY(control_.set_policy(name->get<std::string>()));
+  return Json{{"policy", shared_.config.policy}};
+}
+
+}  // namespace heddle::daemon

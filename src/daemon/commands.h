@@ -1,0 +1,64 @@
+#pragma once
+
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <set>
+
+#include "daemon/sessions.h"
+
+namespace heddle::daemon {
+
+// The `heddle` command's requests: JSON in, JSON out, {"error": text} where something is wrong. Its words stand in
+// README.md.
+class Commands {
+ public:
+  struct Control {
+    std::function<void()> shut_down;
+    std::function<Status(const std::string& policy)> set_policy;
+    std::function<uint32_t()> restarts;  // of heddled, within the life of its vault's deposits
+  };
+  struct Answer {
+    protocol::Reply message;
+    Fd memory;  // where the text is longer than a packet
+  };
+
+  Commands(Shared& shared, Sessions& sessions, Tasks& tasks, Workers& workers, Control control);
+
+  // `jobs`: those that this connection keeps alive.
+  Answer answer(const protocol::Command& command, const protocol::PeerCredentials& peer, Connection& connection,
+                std::set<JobId>& jobs);
+
+ private:
+  struct Asker {
+    const protocol::PeerCredentials& peer;
+    Connection& connection;
+    std::set<JobId>& jobs;
+    bool may_see(uid_t owner) const { return peer.uid == 0 || peer.uid == owner; }
+  };
+  using Json = nlohmann::json;
+
+  Result<Json> dispatch(const Json& request, Asker& asker);
+  Result<Json> status(const Json& request, Asker& asker);
+  Result<Json> devices(const Json& request, Asker& asker);
+  Result<Json> ps(const Json& request, Asker& asker);
+  Result<Json> policies(const Json& request, Asker& asker);
+  Result<Json> job_open(const Json& request, Asker& asker);
+  Result<Json> job(const Json& request, Asker& asker);
+  Result<Json> cancel(const Json& request, Asker& asker);
+  Result<Json> trace(const Json& request, Asker& asker);
+  Result<Json> shut_down(const Json& request, Asker& asker);
+  Result<Json> set_policy(const Json& request, Asker& asker);
+
+  Result<Job*> find_job(const Json& request, const Asker& asker);
+  Json describe(const Session& session) const;
+  Json describe(const Session& session, const VirtualDevice& device) const;
+
+  Shared& shared_;
+  Sessions& sessions_;
+  Tasks& tasks_;
+  Workers& workers_;
+  Control control_;
+  TimePoint started_;
+};
+
+}  // namespace heddle::daemon

@@ -1,0 +1,195 @@
+#include "daemon/config.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+
+#include "daemon/device_config.h"
+#include "daemon/toml_table.h"
+#include "policy/placement/table.h"
+
+namespace heddle::daemon {
+namespace {
+
+constexpr uint64_t kStep = 2 * kMiB;  // of segments, and so of windows and device memory
+constexpr size_t kLargestPool = 1024;
+constexpr size_t kDefaultDevices = 2;
+
+Bytes machine_memory() {
+  return Bytes{static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGE_SIZE))};
+}
+
+// From the roomiest to the one that ThreadSanitizer leaves free.
+std::vector<protocol::Window> default_windows() {
+  constexpr uint64_t kTiB = 1024 * kGiB;
+  return {{0x10000000000, 2 * kTiB, 64 * kGiB},
+          {0x200000000000, 2 * kTiB, 64 * kGiB},
+          {0x7e8000000000, 512 * kGiB, 32 * kGiB}};
+}
+
+// `devices` devices alike, P100 but for their memory: half of the machine's, among them.
+std::vector<DeviceConfig> default_devices() {
+  DeviceModel model = *device_preset("P100");
+  const uint64_t share = machine_memory().value / 2 / kDefaultDevices;
+  model.memory_bytes = std::clamp(share / kStep * kStep, kStep, model.memory_bytes);
+  model.slowdown = model.copy_slowdown = 0;
+  return std::vector<DeviceConfig>(kDefaultDevices, {model, false, 0});
+}
+
+// What depends on the machine and on the pool as a whole.
+void complete(Config& config) {
+  if (config.devices.empty()) config.devices = default_devices();
+  if (config.windows.empty()) config.windows = default_windows();
+  if (config.limits.host_total.value == 0) config.limits.host_total = Bytes{machine_memory().value / 2};
+  for (size_t i = 0; i < config.devices.size(); ++i) {
+    DeviceConfig& device = config.devices[i];
+    if (device.host_threads == 0) device.host_threads = default_host_threads(config.devices.size());
+    device.model.pci_bus = static_cast<uint32_t>(i + 1);
+  }
+}
+
+void read_ring_sizes(TomlTable& reader, protocol::RingSizes& ring) {
+  reader.read("ring_records", ring.records);
+  reader.read("ring_bulk", ring.bulk);
+  const auto fits = [](Bytes size) {
+    return (size.value & (size.value - 1)) == 0 && size.value >= 128 * kKiB && size.value <= 4 * kGiB;
+  };
+  if (!fits(ring.records)) reader.wrong("ring_records", "a power of two from 128K to 4G is wanted");
+  if (!fits(ring.bulk)) reader.wrong("ring_bulk", "a power of two from 128K to 4G is wanted");
+}
+
+Status read_daemon(const toml::table& table, const std::string& file, Config& config) {
+  TomlTable reader(table, file, "daemon");
+  reader.read("policy", config.policy);
+  reader.read("age_limit", config.age_limit);
+  reader.read("log_level", config.log_level);
+  reader.read("log_file", config.log_file);
+  reader.read("worker_user", config.worker_user);
+  reader.read("warm_workers", config.warm_workers, 0, 64);
+  reader.read("trace_events", config.trace_events, 16, 1u << 24);
+  reader.read("worker_start_timeout", config.worker_start_timeout);
+  reader.read("worker_exit_grace", config.worker_exit_grace);
+  reader.read("reconnect_grace", config.reconnect_grace);
+  reader.read("worker_reconnect_for", config.worker_reconnect_for);
+  read_ring_sizes(reader, config.ring);
+  if (const auto placement = policy::make_placement(config.policy); !placement)
+    reader.wrong("policy", placement.error().text);
+  return reader.finish();
+}
+
+Status read_limits(const toml::table& table, const std::string& file, Limits& limits) {
+  TomlTable reader(table, file, "limits");
+  reader.read("sessions", limits.sessions, 1);
+  reader.read("sessions_per_user", limits.sessions_per_user, 1);
+  reader.read("connections_per_user", limits.connections_per_user, 1);
+  reader.read("jobs_per_user", limits.jobs_per_user, 1);
+  reader.read("segments_per_session", limits.segments_per_session, 1);
+  reader.read("modules_per_session", limits.modules_per_session, 1);
+  reader.read("module", limits.module);
+  reader.read("modules_of_session", limits.modules_of_session);
+  reader.read("host_of_session", limits.host_of_session);
+  reader.read("host_total", limits.host_total);
+  return reader.finish();
+}
+
+Status read_window(const toml::table& table, const std::string& file, Config& config) {
+  TomlTable reader(table, file, "window");
+  protocol::Window window;
+  Bytes device, host;
+  reader.read_address("base", window.base);
+  reader.read("device", device);
+  reader.read("host", host);
+  window.device_bytes = device.value;
+  window.host_bytes = host.value;
+  constexpr uint64_t kEnd = 1ull << 47;  // of a process's addresses
+  if (window.base == 0 || window.base % kStep != 0) reader.wrong("base", "a multiple of 2 MiB is wanted");
+  if (device.value == 0 || device.value % kStep != 0) reader.wrong("device", "a multiple of 2 MiB is wanted");
+  if (host.value % kStep != 0) reader.wrong("host", "a multiple of 2 MiB is wanted");
+  if (window.base >= kEnd || device.value >= kEnd || host.value >= kEnd ||
+      window.base + device.value + host.value > kEnd)
+    reader.wrong("base", "the window ends behind a process's addresses, which have 47 bits");
+  if (config.windows.size() == protocol::kMaxWindows)
+    reader.wrong("base", stringf("at most %u windows", protocol::kMaxWindows));
+  HEDDLE_TRY(reader.finish());
+  config.windows.push_back(window);
+  return {};
+}
+
+Status read_device(const toml::table& table, const std::string& file, Config& config) {
+  auto devices = parse_devices(table, file);
+  if (!devices) return tl::unexpected(std::move(devices).error());
+  if (config.devices.size() + devices->size() > kLargestPool)
+    return fail(ErrorCode::kLimitExceeded, "%s:%u: device.count: a pool has at most %zu devices", file.c_str(),
+                table.source().begin.line, kLargestPool);
+  config.devices.insert(config.devices.end(), devices->begin(), devices->end());
+  return {};
+}
+
+using ReadTable = Status (*)(const toml::table&, const std::string&, Config&);
+
+// `[name]` once, or `[[name]]` any number of times.
+Status read_section(const toml::node& node, const std::string& name, bool many, ReadTable read, const std::string& file,
+                    Config& config) {
+  if (!many && node.is_table()) return read(*node.as_table(), file, config);
+  if (many && node.is_array_of_tables()) {
+    for (const toml::node& each : *node.as_array()) HEDDLE_TRY(read(*each.as_table(), file, config));
+    return {};
+  }
+  return fail(ErrorCode::kInvalidArgument, "%s:%u: write it as %s", file.c_str(), node.source().begin.line,
+              many ? ("[[" + name + "]]").c_str() : ("[" + name + "]").c_str());
+}
+
+Status read_root(const toml::table& root, const std::string& file, Config& config) {
+  const auto limits = [](const toml::table& table, const std::string& name, Config& to) {
+    return read_limits(table, name, to.limits);
+  };
+  for (const auto& [key, node] : root) {
+    const std::string name(key.str());
+    if (name == "daemon") {
+      HEDDLE_TRY(read_section(node, name, false, read_daemon, file, config));
+    } else if (name == "limits") {
+      HEDDLE_TRY(read_section(node, name, false, limits, file, config));
+    } else if (name == "window") {
+      HEDDLE_TRY(read_section(node, name, true, read_window, file, config));
+    } else if (name == "device") {
+      HEDDLE_TRY(read_section(node, name, true, read_device, file, config));
+    } else {
+      return fail(ErrorCode::kInvalidArgument, "%s:%u: no such key: %s", file.c_str(), node.source().begin.line,
+                  name.c_str());
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Config default_config() {
+  Config config;
+  complete(config);
+  return config;
+}
+
+Result<Config> parse_config(std::string_view text, const std::string& name) {
+  Config config;
+  try {
+    const toml::table root = toml::parse(text, name);
+    HEDDLE_TRY(read_root(root, name, config));
+  } catch (const toml::parse_error& error) {
+    return fail(ErrorCode::kInvalidArgument, "%s:%u: %s", name.c_str(), error.source().begin.line,
+                std::string(error.description()).c_str());
+  }
+  complete(config);
+  return config;
+}
+
+Result<Config> load_config(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return fail_errno(-1, "cannot read configuration '%s'", path.c_str());
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  return parse_config(text, path);
+}
+
+}  // namespace heddle::daemon

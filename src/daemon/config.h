@@ -1,0 +1,59 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/device_model.h"
+#include "core/units.h"
+#include "protocol/messages.h"
+#include "protocol/ring_memory.h"
+
+namespace heddle::daemon {
+
+// One device of the pool.
+struct DeviceConfig {
+  DeviceModel model;
+  bool shared_faults = false;  // a fault or a killed worker fails every worker of the device, as under MPS
+  uint32_t host_threads = 1;   // of one worker, that compute blocks
+};
+
+// What one peer may take of heddled itself. All protect the others, not the device.
+struct Limits {
+  uint32_t sessions = 512;
+  uint32_t sessions_per_user = 256;
+  uint32_t connections_per_user = 1024;
+  uint32_t jobs_per_user = 1024;
+  uint32_t segments_per_session = 4096;
+  uint32_t modules_per_session = 512;
+  Bytes module{256 * kMiB};            // one fat binary
+  Bytes modules_of_session{1 * kGiB};  // all of a session's
+  Bytes host_of_session{4 * kGiB};     // pinned memory
+  Bytes host_total{0};                 // of all sessions; 0: half of the machine's memory
+};
+
+struct Config {
+  std::string policy = "mgb-warps";
+  Duration age_limit = std::chrono::seconds(2);
+  std::string log_level = "info";
+  std::string log_file;       // empty: standard error
+  std::string worker_user;    // empty: heddled's own
+  uint32_t warm_workers = 1;  // for each device
+  uint32_t trace_events = 65536;
+  Duration worker_start_timeout = std::chrono::seconds(60);
+  Duration worker_exit_grace = std::chrono::seconds(2);  // from Quit to SIGKILL
+  Duration reconnect_grace = std::chrono::seconds(5);    // for workers, after a restart of heddled
+  Duration worker_reconnect_for = std::chrono::seconds(10);
+  protocol::RingSizes ring;
+  std::vector<protocol::Window> windows;
+  Limits limits;
+  std::vector<DeviceConfig> devices;
+};
+
+// Without a file: two software devices that share half of this machine's memory, unpaced.
+Config default_config();
+// `name` stands for the file in errors, which give line and key. Unknown keys are errors.
+Result<Config> parse_config(std::string_view text, const std::string& name);
+Result<Config> load_config(const std::string& path);
+
+}  // namespace heddle::daemon

@@ -1,0 +1,243 @@
+#include "daemon/daemon.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "daemon/cuda_codes.h"
+#include "daemon/spawn.h"
+#include "policy/placement/table.h"
+
+namespace heddle::daemon {
+namespace {
+
+// A software device's board is laid out by its first worker; only the pages that it touches cost memory.
+constexpr Bytes kBoardBytes{16 * kMiB};
+constexpr Duration kAcceptPause = std::chrono::milliseconds(100);  // when there is no descriptor left
+constexpr Duration kEndLook = std::chrono::milliseconds(10);
+constexpr Duration kEndPatience = std::chrono::seconds(3);  // beyond the workers' own
+
+policy::DeviceSpec spec_of(size_t index, const DeviceModel& model) {
+  policy::DeviceSpec spec;
+  spec.id = DeviceId{index};
+  spec.name = model.name;
+  spec.model = model.model;
+  spec.memory = Bytes{model.memory_bytes};
+  spec.context_memory = Bytes{model.context_bytes};
+  spec.sms = model.sms;
+  spec.max_warps_per_sm = model.max_warps_per_sm();
+  spec.max_blocks_per_sm = model.max_blocks_per_sm;
+  spec.registers_per_sm = model.registers_per_sm;
+  spec.shared_per_sm = Bytes{model.shared_bytes_per_sm};
+  spec.warp_size = model.warp_size;
+  return spec;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Daemon>> Daemon::create(Options options, protocol::Socket vault, const Clock& clock) {
+  auto loop = EventLoop::create(clock);
+  if (!loop) return tl::unexpected(std::move(loop).error());
+  std::unique_ptr<Daemon> daemon(new Daemon(std::move(options), std::move(*loop), clock));
+  HEDDLE_TRY(daemon->start(std::move(vault)));
+  return daemon;
+}
+
+Daemon::Daemon(Options options, std::unique_ptr<EventLoop> loop, const Clock& clock)
+    : options_(std::move(options)),
+      loop_(std::move(loop)),
+      log_(logger("heddled")),
+      trace_(options_.config.trace_events),
+      vault_(*loop_, options_.start_vault, log_),
+      ids_(vault_),
+      shared_{options_.config, options_.places, clock, *loop_, vault_, ids_, registry_, trace_, log_},
+      segments_(shared_),
+      workers_storage_(shared_, {options_.worker_program, options_.worker_output}) {}
+
+Daemon::~Daemon() = default;
+
+Status Daemon::start(protocol::Socket vault) {
+  for (const DeviceConfig& device : shared_.config.devices) {
+    registry_.devices.emplace_back();
+    registry_.devices.back().config = device;
+  }
+  auto items = vault_.open(std::move(vault));
+  if (!items) return tl::unexpected(std::move(items).error());
+  Restored restored = restore(shared_, std::move(*items));
+  if (!restored.policy.empty()) shared_.config.policy = restored.policy;
+  starts_ = restored.starts + 1;
+  deposit_life();
+  HEDDLE_TRY(make_boards());
+
+  bool binds = false;
+  auto scheduler = make_scheduler(shared_.config.policy, binds);
+  if (!scheduler) return tl::unexpected(std::move(scheduler).error());
+  tasks_ = std::make_unique<Tasks>(shared_, *workers_, segments_, std::move(*scheduler),
+                                   [this](SessionId id) { sessions_->released(id); });
+  tasks_->set_binds_at_malloc(binds);
+  workers_->connect(*tasks_);
+  sessions_ = std::make_unique<Sessions>(shared_, *tasks_, segments_);
+  requests_ = std::make_unique<Requests>(shared_, *tasks_, segments_);
+  tasks_->on_segment_removed = [this](Session& session) { requests_->segment_removed(session); };
+  commands_ = std::make_unique<Commands>(
+      shared_, *sessions_, *tasks_, *workers_,
+      Commands::Control{[this] { shut_down(); }, [this](const std::string& policy) { return set_policy(policy); },
+                        [this] { return static_cast<uint32_t>(starts_ - 1); }});
+  clients_ = std::make_unique<Clients>(shared_, *sessions_, *requests_, *commands_, *tasks_);
+
+  control_ = std::move(restored.control);
+  worker_ = std::move(restored.worker);
+  if (!control_ || !worker_) return fail(ErrorCode::kProtocol, "the vault gave no listening sockets");
+  adopt(std::move(restored));
+  HEDDLE_TRY(listen(control_, control_watch_, &Daemon::accept_client));
+  HEDDLE_TRY(listen(worker_, worker_watch_, &Daemon::accept_worker));
+  for (size_t i = 0; i < registry_.devices.size(); ++i) workers_->refill(DeviceId{i});
+  log_->info("heddled {} listens at {}: {} devices, policy {}, {} sessions from before", HEDDLE_VERSION,
+             shared_.places.control, registry_.devices.size(), shared_.config.policy, registry_.sessions.size());
+  return {};
+}
+
+void Daemon::deposit_life() {
+  LifeNote note{};
+  note.starts = starts_;
+  protocol::set_text(note.policy, shared_.config.policy);
+  vault_.deposit(NoteKind::kLife, 0, write_note(note), -1);
+}
+
+Status Daemon::make_boards() {
+  for (size_t i = 0; i < registry_.devices.size(); ++i) {
+    DeviceState& device = registry_.devices[i];
+    if (device.board || device.config.model.kind != DeviceKind::kSoftware) continue;
+    auto board = create_memfd("heddle-board", kBoardBytes);
+    if (!board) return tl::unexpected(std::move(board).error());
+    device.board = std::move(*board);
+    BoardNote note{};
+    note.bytes = kBoardBytes.value;
+    protocol::set_text(note.model, device.config.model.model);
+    vault_.deposit(NoteKind::kBoard, i, write_note(note), device.board.get());
+  }
+  return {};
+}
+
+// Sessions first, then the workers that serve them, then the ledger; who has ended meanwhile is found by his pidfd.
+void Daemon::adopt(Restored restored) {
+  for (Worker& worker : restored.workers) {
+    const WorkerId id = worker.id;
+    workers_->adopt(std::move(worker));
+    Worker& placed = registry_.workers.at(id);
+    Session* session = registry_.find_session(placed.session);
+    if (placed.state != Worker::State::kBound) continue;
+    if (!session || placed.virtual_device >= session->devices.size()) {
+      workers_->kill(placed);
+      continue;
+    }
+    VirtualDevice& device = session->devices[placed.virtual_device];
+    if (!device.task || device.worker || device.task->state != Task::State::kGranted ||
+        device.task->serial != placed.serial) {
+      workers_->kill(placed);
+      continue;
+    }
+    device.worker = &placed;
+    device.task->state = Task::State::kRunning;
+  }
+  tasks_->readopt();
+  for (auto& [id, session] : registry_.sessions) sessions_->watch(session);
+  for (const SessionId id : restored.broken) {
+    if (Session* session = registry_.find_session(id)) tasks_->end(*session);
+  }
+  // Whoever opened a job has lost its connection; what has no session by then is nobody's.
+  job_grace_ = loop_->after(shared_.config.reconnect_grace, [this] {
+    std::vector<JobId> jobs;
+    for (const auto& [id, job] : registry_.jobs) {
+      if (!job.opener) jobs.push_back(id);
+    }
+    for (const JobId id : jobs) sessions_->abandon(id);
+  });
+}
+
+Status Daemon::listen(Fd& listener, EventLoop::Watch& watch, void (Daemon::*accept)(protocol::Socket)) {
+  const int flags = ::fcntl(listener.get(), F_GETFL);
+  if (flags < 0 || ::fcntl(listener.get(), F_SETFL, flags | O_NONBLOCK) != 0)
+    return fail_errno(-1, "cannot make a listening socket non-blocking");
+  auto watching = loop_->watch(listener.get(), EPOLLIN,
+                               [this, &listener, &watch, accept](uint32_t) { accept_all(listener, watch, accept); });
+  if (!watching) return tl::unexpected(std::move(watching).error());
+  watch = std::move(*watching);
+  return {};
+}
+
+void Daemon::accept_all(const Fd& listener, EventLoop::Watch& watch, void (Daemon::*accept)(protocol::Socket)) {
+  for (;;) {
+    Fd socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (socket) {
+      (this->*accept)(protocol::Socket(std::move(socket)));
+    } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+      log_->error("no descriptor is left for another connection: waiting");
+      watch.set_events(0);
+      accept_pause_ = loop_->after(kAcceptPause, [this] {
+        control_watch_.set_events(EPOLLIN);
+        worker_watch_.set_events(EPOLLIN);
+      });
+      return;
+    } else if (errno != EINTR && errno != ECONNABORTED) {
+      return;
+    }
+  }
+}
+
+Result<Tasks::Scheduler> Daemon::make_scheduler(const std::string& policy, bool& binds_at_malloc) const {
+  auto placement = policy::make_placement(policy);
+  if (!placement) return tl::unexpected(std::move(placement).error());
+  binds_at_malloc = (*placement)->memory_oblivious();
+  std::vector<policy::DeviceSpec> specs;
+  for (size_t i = 0; i < registry_.devices.size(); ++i) specs.push_back(spec_of(i, registry_.devices[i].config.model));
+  return std::make_unique<policy::Scheduler>(std::move(*placement), std::move(specs),
+                                             policy::Options{shared_.config.age_limit});
+}
+
+Status Daemon::set_policy(const std::string& policy) {
+  if (!registry_.sessions.empty())
+    return fail(ErrorCode::kLimitExceeded, "the policy changes only while nothing runs: %zu sessions are open",
+                registry_.sessions.size());
+  bool binds = false;
+  auto scheduler = make_scheduler(policy, binds);
+  if (!scheduler) return tl::unexpected(std::move(scheduler).error());
+  tasks_->replace_scheduler(std::move(*scheduler));
+  tasks_->set_binds_at_malloc(binds);
+  shared_.config.policy = policy;
+  deposit_life();
+  log_->info("policy {}", policy);
+  return {};
+}
+
+void Daemon::shut_down() {
+  if (ending_) return;
+  ending_ = true;
+  log_->info("heddled is ending: {} sessions, {} workers", registry_.sessions.size(), registry_.workers.size());
+  clients_->stop();
+  workers_->stop();
+  control_watch_.reset();
+  worker_watch_.reset();
+  ::unlink(shared_.places.control.c_str());
+  ::unlink(shared_.places.worker.c_str());
+  for (auto& [id, session] : registry_.sessions)
+    tasks_->fail_session(session, kCudaDevicesUnavailable, "heddled was shut down");
+  for (auto& [id, worker] : registry_.workers) workers_->retire(worker);
+  end_by_ = shared_.now() + shared_.config.worker_exit_grace + kEndPatience;
+  end_when_empty();
+}
+
+void Daemon::end_when_empty() {
+  if (!registry_.workers.empty() && shared_.now() < end_by_) {
+    end_timer_ = loop_->after(kEndLook, [this] { end_when_empty(); });
+    return;
+  }
+  vault_.shut_down();
+  log_->info("heddled has ended");
+  loop_->stop();
+}
+
+}  // namespace heddle::daemon

@@ -1,0 +1,71 @@
+#pragma once
+
+#include "daemon/clients.h"
+#include "daemon/restore.h"
+
+namespace heddle::daemon {
+
+// heddled as a whole: builds the parts, connects them, and runs them on one loop.
+class Daemon {
+ public:
+  struct Options {
+    Config config;
+    Places places;
+    std::string worker_program;  // heddle-worker's path
+    int worker_output = -1;      // where workers' standard error goes; -1: ours
+    VaultLink::StartVault start_vault;
+  };
+
+  // Takes everything back from the vault at `vault` and is ready to run.
+  static Result<std::unique_ptr<Daemon>> create(Options options, protocol::Socket vault, const Clock& clock);
+  ~Daemon();
+
+  // Until shut_down() has done its work.
+  Status run() { return loop_->run(); }
+  EventLoop& loop() { return *loop_; }
+  // Refuses what is new, ends sessions and workers, and then the vault and the loop.
+  void shut_down();
+  // Books and registry, for tests.
+  const Registry& registry() const { return registry_; }
+  const policy::Scheduler& scheduler() const { return tasks_->scheduler(); }
+
+ private:
+  Daemon(Options options, std::unique_ptr<EventLoop> loop, const Clock& clock);
+  Status start(protocol::Socket vault);
+  Status make_boards();
+  void adopt(Restored restored);
+  Status listen(Fd& listener, EventLoop::Watch& watch, void (Daemon::*accept)(protocol::Socket));
+  void accept_all(const Fd& listener, EventLoop::Watch& watch, void (Daemon::*accept)(protocol::Socket));
+  void accept_client(protocol::Socket socket) { clients_->accept(std::move(socket)); }
+  void accept_worker(protocol::Socket socket) { workers_->accept(std::move(socket)); }
+  Result<Tasks::Scheduler> make_scheduler(const std::string& policy, bool& binds_at_malloc) const;
+  Status set_policy(const std::string& policy);
+  void deposit_life();
+  void watch_signals();
+  void end_when_empty();
+
+  Options options_;
+  std::unique_ptr<EventLoop> loop_;
+  std::shared_ptr<spdlog::logger> log_;
+  Registry registry_;
+  Trace trace_;
+  VaultLink vault_;
+  IdSource ids_;
+  Shared shared_;
+  SegmentStore segments_;
+  Workers workers_storage_;
+  Workers* workers_ = &workers_storage_;
+  std::unique_ptr<Tasks> tasks_;
+  std::unique_ptr<Sessions> sessions_;
+  std::unique_ptr<Requests> requests_;
+  std::unique_ptr<Commands> commands_;
+  std::unique_ptr<Clients> clients_;
+  Fd control_, worker_;
+  EventLoop::Watch control_watch_, worker_watch_;
+  EventLoop::Timer accept_pause_, job_grace_, end_timer_;
+  uint64_t starts_ = 0;
+  bool ending_ = false;
+  TimePoint end_by_{};
+};
+
+}  // namespace heddle::daemon

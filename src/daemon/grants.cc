@@ -1,0 +1,321 @@
+// The part of Tasks that carries decisions out: memory for what was granted, workers for who has a device, and what
+// workers report.
+
+#include "daemon/cuda_codes.h"
+#include "daemon/ring_words.h"
+#include "daemon/tasks.h"
+
+namespace heddle::daemon {
+namespace {
+
+// From a worker's return after a restart until it is told what it may be missing. Right behind its return it says again
+// what it has freed; only a segment that is still there may be sent to it.
+constexpr Duration kReturnSettles = std::chrono::milliseconds(100);
+
+}  // namespace
+
+std::pair<Session*, VirtualDevice*> Tasks::owner_of(TaskId task) {
+  const auto found = owners_.find(task);
+  if (found == owners_.end()) return {};
+  Session* session = shared_.registry.find_session(found->second.first);
+  if (!session) return {};
+  return {session, &session->devices[found->second.second]};
+}
+
+// Decisions are taken once for all that happened in a round of the loop.
+void Tasks::settle() {
+  if (settling_) return;
+  settling_ = true;
+  shared_.loop.defer([this] {
+    settling_ = false;
+    decide();
+  });
+}
+
+void Tasks::decide() {
+  const TimePoint now = shared_.now();
+  for (const Decision& decision : scheduler_->decisions(now)) {
+    switch (decision.kind) {
+      case Decision::Kind::kGrant:
+        granted(decision);
+        break;
+      case Decision::Kind::kExtend:
+        extended(decision);
+        break;
+      case Decision::Kind::kRefuse:
+        refused(decision);
+        break;
+      case Decision::Kind::kBind:
+        break;  // places are taken with tasks; nothing asks for one alone
+    }
+  }
+  deadline_.reset();
+  if (const auto next = scheduler_->next_deadline()) deadline_ = shared_.loop.at(*next, [this] { decide(); });
+}
+
+void Tasks::granted(const Decision& decision) {
+  const auto [session, device] = owner_of(decision.task);
+  if (!session || !device->task) return;
+  Task& task = *device->task;
+  task.state = Task::State::kGranted;
+  task.device = decision.device;
+  task.reason = decision.reason;
+  task.granted = shared_.now();
+  if (scheduler_->binds()) device->bound = decision.device;
+  shared_.log->info("task {} of session {} gets device {} after {}: {}", task.id.value, session->id.value,
+                    decision.device.value, to_string(decision.waited), decision.reason);
+  trace("task_granted", *session, task, decision.memory, decision.reason);
+  deposit_task(*session, *device);
+  deposit_ring(*session, *device);
+  // Extensions that were asked for meanwhile are decided on their own.
+  std::set<uint64_t> open(task.asked.begin(), task.asked.end());
+  for (Segment* segment : SegmentStore::of_device(*session, device->index)) {
+    if (segment->state != Segment::State::kAsked || open.contains(segment->number)) continue;
+    segment->state = Segment::State::kHeld;
+    segments_.deposit(*session, *segment);
+    if (std::exchange(segment->answer, false) && session->connection)
+      session->connection->send(protocol::SegmentAnswer{segment->number});
+  }
+  if (task.serial != 0) want_worker(*session, *device);
+}
+
+void Tasks::extended(const Decision& decision) {
+  const auto [session, device] = owner_of(decision.task);
+  if (!session || !device->task || device->task->asked.empty()) return;
+  const uint64_t number = device->task->asked.front();
+  device->task->asked.pop_front();
+  const auto found = session->segments.find(number);
+  if (found == session->segments.end()) return;
+  Segment& segment = found->second;
+  segment.state = Segment::State::kHeld;
+  trace("extended", *session, *device->task, decision.memory, decision.reason);
+  segments_.deposit(*session, segment);
+  if (std::exchange(segment.answer, false) && session->connection)
+    session->connection->send(protocol::SegmentAnswer{number});
+  if (!device->worker) return;
+  if (const Status backed = segments_.back(*session, segment); !backed)
+    return fail_session(*session, kCudaMemoryAllocation, backed.error().text);
+  send_segment(*device, segment, false);
+}
+
+void Tasks::refused(const Decision& decision) {
+  const auto [session, device] = owner_of(decision.task);
+  if (!session || !device->task) return;
+  trace("task_refused", *session, *device->task, decision.memory, decision.reason);
+  shared_.log->info("task {} of session {} is refused {} after {}: {}", decision.task.value, session->id.value,
+                    to_string(decision.memory), to_string(decision.waited), decision.reason);
+  Segment* asked = nullptr;  // whose answer the program waits for
+  if (decision.request == policy::RequestKind::kExtension) {
+    if (device->task->asked.empty()) return;
+    asked = &session->segments.at(device->task->asked.front());
+    device->task->asked.pop_front();
+    device->live -= asked->bytes;
+  } else {
+    for (Segment* segment : SegmentStore::of_device(*session, device->index)) {
+      if (segment->answer && device->task->serial == 0) asked = segment;
+    }
+    owners_.erase(decision.task);
+    shared_.vault.withdraw(NoteKind::kTask, decision.task.value);
+    device->task.reset();
+    device->live = {};
+  }
+  const uint32_t code = cuda_code(decision.error);
+  if (!asked || !asked->answer || !session->connection) return fail_session(*session, code, decision.reason);
+  protocol::SegmentAnswer answer{asked->number, code};
+  protocol::set_text(answer.text, decision.reason);
+  session->connection->send(answer);
+  remove_segment(*session, *asked);
+}
+
+void Tasks::remove_segment(Session& session, Segment& segment) {
+  segments_.remove(session, segment.number);
+  on_segment_removed(session);
+}
+
+void Tasks::want_worker(Session& session, VirtualDevice& device) {
+  const DeviceId on = device.task->device;
+  shared_.registry.devices[on.value].wanting.push_back({session.id, device.index});
+  bind_waiting(on);
+  workers_.refill(on);
+}
+
+void Tasks::bind_waiting(DeviceId on) {
+  auto& wanting = shared_.registry.devices[on.value].wanting;
+  while (!wanting.empty()) {
+    Session* session = shared_.registry.find_session(wanting.front().first);
+    VirtualDevice* device = session ? &session->devices[wanting.front().second] : nullptr;
+    const bool wants = device && !session->failed && !session->ending && device->task && !device->worker &&
+                       device->task->state == Task::State::kGranted && device->task->device == on;
+    if (wants) {
+      Worker* worker = workers_.take_warm(on);
+      if (!worker) return;
+      bind(*session, *device, *worker);
+    }
+    wanting.pop_front();
+  }
+}
+
+void Tasks::bind(Session& session, VirtualDevice& device, Worker& worker) {
+  Task& task = *device.task;
+  task.state = Task::State::kRunning;
+  device.worker = &worker;
+  ++device.generation;
+  const Status backed = back_all(session, device);
+  deposit_ring(session, device);
+  workers_.bound(worker, session.id, device.index, task.serial);
+  if (!backed) return fail_session(session, kCudaMemoryAllocation, backed.error().text);
+  shared_.log->debug("worker {} serves session {}, task {}", worker.id.value, session.id.value, task.id.value);
+  send_binding(session, device);
+  send_everything(session, device);
+  say_bound(device, task.device, task.serial);
+}
+
+Status Tasks::back_all(Session& session, const VirtualDevice& device) {
+  for (Segment* segment : SegmentStore::of_device(session, device.index)) {
+    if (segment->state == Segment::State::kHeld) HEDDLE_TRY(segments_.back(session, *segment));
+  }
+  return {};
+}
+
+void Tasks::send_binding(const Session& session, VirtualDevice& device) {
+  protocol::BindSession binding;
+  binding.session = session.id.value;
+  binding.ring_bytes = device.ring->size().value;
+  binding.task_serial = device.task->serial;
+  binding.window = *session.window;
+  binding.virtual_device = device.index;
+  device.worker->connection->send(binding, device.ring_memory);
+}
+
+void Tasks::send_everything(Session& session, VirtualDevice& device) {
+  for (const Module& module : session.modules) device.worker->connection->send(module.message, module.memory);
+  for (const Segment* segment : SegmentStore::on_host(session)) send_segment(device, *segment, false);
+  for (const Segment* segment : SegmentStore::of_device(session, device.index)) {
+    if (segment->memory) send_segment(device, *segment, false);
+  }
+}
+
+void Tasks::send_segment(VirtualDevice& device, const Segment& segment, bool release) {
+  const protocol::MapSegment message{segment.number, segment.address, segment.bytes.value, segment.kind, release};
+  if (release) {
+    device.worker->connection->send(message);
+  } else {
+    device.worker->connection->send(message, segment.memory);
+  }
+}
+
+void Tasks::map_host(Session& session, const Segment& segment, bool release) {
+  for (VirtualDevice& device : session.devices) {
+    if (device.worker && device.worker->connection) send_segment(device, segment, release);
+  }
+}
+
+void Tasks::send_module(Session& session, const Module& module) {
+  for (VirtualDevice& device : session.devices) {
+    if (device.worker && device.worker->connection) device.worker->connection->send(module.message, module.memory);
+  }
+}
+
+void Tasks::worker_warm(Worker& worker) {
+  bind_waiting(worker.device);
+}
+
+void Tasks::worker_returned(Worker& worker, const protocol::WorkerReady& ready) {
+  const auto [session, device] = shared_.registry.served_by(worker);
+  if (!session || !device->task) return workers_.kill(worker);
+  if (ready.session == 0) {
+    send_binding(*session, *device);  // heddled died before it could say whom to serve
+  } else if (ready.session != session->id.value || ready.task_serial != device->task->serial ||
+             ready.virtual_device != device->index) {
+    return fail_session(*session, kCudaUnknown, "a worker came back that serves another task");
+  }
+  worker.patience = shared_.loop.after(kReturnSettles, [this, id = worker.id] { complete_return(id); });
+}
+
+void Tasks::complete_return(WorkerId id) {
+  Worker& worker = shared_.registry.workers.at(id);
+  const auto [session, device] = shared_.registry.served_by(worker);
+  if (!session || !device->task || !worker.connection || session->failed || session->ending) return;
+  if (const Status backed = back_all(*session, *device); !backed)
+    return fail_session(*session, kCudaMemoryAllocation, backed.error().text);
+  send_everything(*session, *device);
+  say_bound(*device, device->task->device, device->task->serial);
+}
+
+void Tasks::segment_freed(Worker& worker, uint64_t number) {
+  const auto [session, device] = shared_.registry.served_by(worker);
+  if (!session || !device->task || session->failed || session->ending) return;
+  const auto found = session->segments.find(number);
+  // One that is not there was freed before, and is said again after a restart.
+  if (found == session->segments.end() || found->second.kind != protocol::SegmentKind::kDevice ||
+      found->second.virtual_device != device->index || found->second.state != Segment::State::kHeld)
+    return;
+  const Bytes bytes = found->second.bytes;
+  device->live -= bytes;
+  scheduler_->memory_freed(device->task->id, bytes, shared_.now());
+  segments_.remove(*session, number);
+  ask_for_held_back(*session, *device);
+  on_segment_removed(*session);
+  settle();
+}
+
+void Tasks::task_ended(Worker& worker, uint64_t serial) {
+  const auto [session, device] = shared_.registry.served_by(worker);
+  if (!session || !device->task || device->task->serial != serial || session->failed || session->ending) return;
+  trace("task_ended", *session, *device->task, device->live, "");
+  scheduler_->task_ended(device->task->id, shared_.now());
+  shared_.vault.withdraw(NoteKind::kTask, device->task->id.value);
+  owners_.erase(device->task->id);
+  device->task.reset();
+  device->last_serial = serial;
+  device->worker = nullptr;
+  deposit_ring(*session, *device);
+  workers_.retire(worker);
+  if (device->next.empty()) say_unbound(*device);
+  carry_over(*session, *device);
+  on_segment_removed(*session);
+  settle();
+}
+
+void Tasks::worker_fault(Worker& worker, const protocol::WorkerFault& fault) {
+  const auto [session, device] = shared_.registry.served_by(worker);
+  if (!session) return;
+  const std::string text = protocol::get_text(fault.text);
+  shared_.log->warn("session {} (process {}, {}) faulted on device {} with CUDA error {}: {}", session->id.value,
+                    session->pid, session->program, worker.device.value, fault.cuda_error, text);
+  if (device->task) trace("fault", *session, *device->task, device->live, text);
+  share_fault(worker, text);
+}
+
+// Under MPS one client's fault ends every client of the device (HARDWARE.md, revocation and faults).
+void Tasks::share_fault(const Worker& origin, const std::string& why) {
+  if (!shared_.registry.devices[origin.device.value].config.shared_faults) return;
+  protocol::DeviceFault message{kCudaIllegalAddress};
+  protocol::set_text(message.text, "another program's fault on the same device: " + why);
+  for (auto& [id, worker] : shared_.registry.workers) {
+    if (id != origin.id && worker.device == origin.device && worker.state == Worker::State::kBound && worker.connection)
+      worker.connection->send(message);
+  }
+}
+
+void Tasks::usage(Worker& worker, const protocol::Usage& usage) {
+  const auto [session, device] = shared_.registry.served_by(worker);
+  if (session && device->task) device->task->usage = usage;
+}
+
+void Tasks::worker_gone(Worker& worker, const std::string& how) {
+  const auto [session, device] = shared_.registry.served_by(worker);
+  if (!worker.killed && worker.state == Worker::State::kBound) share_fault(worker, "a worker ended with " + how);
+  if (!session) return;
+  device->worker = nullptr;
+  if (!session->failed && !session->ending)
+    fail_session(
+        *session, kCudaLaunchFailure,
+        stringf("worker %lu, process %d, on device %lu ended unexpectedly (%s); the program's device memory is lost",
+                static_cast<unsigned long>(worker.id.value), worker.pid,
+                static_cast<unsigned long>(worker.device.value), how.c_str()));
+  forget(*session, *device);
+  finish_if_released(*session);
+}
+
+}  // namespace heddle::daemon

@@ -1,0 +1,93 @@
+#pragma once
+
+// What heddled writes on its deposits: enough to know everything again after a restart. Plain data; the vault sees only
+// bytes. A note of another size than ours comes from another version of heddled and is not read.
+
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "core/result.h"
+#include "protocol/messages.h"
+
+namespace heddle::daemon {
+
+enum class NoteKind : uint64_t {
+  kListener = 1,  // key 1: control, 2: worker. Descriptor: the listening socket; the note is its path. By the vault.
+  kIds,           // key 0: ids below `next` may be in use. No descriptor.
+  kLife,          // key 0: what heddled is told of its former lives. No descriptor.
+  kBoard,         // key: device. Descriptor: the software device's shared board.
+  kJob,           // key: job. No descriptor.
+  kSession,       // key: session. Descriptor: its process.
+  kRing,          // key: an id of its own. Descriptor: the ring.
+  kModule,        // likewise. Descriptor: the fat binary.
+  kTask,          // key: task. No descriptor.
+  kSegment,       // key: segment. Descriptor: the memory, once there is some.
+  kWorker,        // key: worker. Descriptor: its process.
+};
+
+struct IdsNote {
+  uint64_t next;
+};
+struct LifeNote {
+  uint64_t starts;  // of heddled, this one included
+  char policy[64];  // as it was set last
+};
+struct BoardNote {
+  uint64_t bytes;
+  char model[32];
+};
+struct JobNote {
+  uint64_t secret, budget_bytes;
+  uint32_t uid, reserved;
+  char name[64];
+};
+struct SessionNote {
+  uint64_t job, secret, budget_bytes, highest_segment;
+  uint32_t uid, pid;
+  uint32_t device_count, reserved;
+  protocol::Window window;  // base 0: not chosen yet
+  char program[64];
+  char model[32];
+};
+struct RingNote {
+  uint64_t session, last_serial, generation;
+  uint32_t virtual_device;
+  int32_t bound_device;  // under a policy that binds; -1: none
+};
+struct ModuleNote {
+  uint64_t session, bytes;
+  uint32_t module, reserved;
+};
+struct TaskNote {
+  uint64_t session, serial, arrived_ns;
+  protocol::ComputeNeed need;  // names the virtual device
+  uint32_t granted, device;
+};
+struct SegmentNote {
+  uint64_t session, number, address, bytes;
+  protocol::SegmentKind kind;
+  uint32_t virtual_device, backed, held;
+};
+struct WorkerNote {
+  uint64_t secret, session, serial;  // session 0: warm
+  uint32_t device, pid, virtual_device, reserved;
+};
+
+template <class Note>
+std::string write_note(const Note& note) {
+  static_assert(std::is_trivially_copyable_v<Note> && sizeof(Note) <= protocol::kMaxNoteBytes);
+  return std::string(reinterpret_cast<const char*>(&note), sizeof note);
+}
+
+template <class Note>
+Result<Note> read_note(std::string_view text) {
+  if (text.size() != sizeof(Note))
+    return fail(ErrorCode::kCorrupt, "a note of %zu bytes where %zu are due", text.size(), sizeof(Note));
+  Note note;
+  std::memcpy(&note, text.data(), sizeof note);
+  return note;
+}
+
+}  // namespace heddle::daemon

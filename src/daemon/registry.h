@@ -1,0 +1,165 @@
+#pragma once
+
+// What heddled knows: jobs, sessions and what they own, workers, devices. Plain objects with owners; who may change
+// them when is the business of tasks.h, sessions.h and workers.h.
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/ids.h"
+#include "daemon/config.h"
+#include "daemon/connection.h"
+#include "daemon/event_loop.h"
+#include "policy/task.h"
+#include "protocol/ring_memory.h"
+
+namespace heddle::daemon {
+
+struct Segment {
+  enum class State {
+    kNamed,  // declared; belongs to the task that begins next, or waits until it may be asked for
+    kAsked,  // an extension that the scheduler decides
+    kHeld,   // in the ledger; has memory once a worker needs it
+  };
+  SegmentId id;
+  uint64_t number = 0, address = 0;
+  Bytes bytes;
+  protocol::SegmentKind kind = protocol::SegmentKind::kDevice;
+  uint32_t virtual_device = 0;
+  State state = State::kNamed;
+  bool answer = false;  // the client waits for a SegmentAnswer
+  Fd memory;
+};
+
+struct Module {
+  uint64_t key = 0;  // of its deposit
+  protocol::Module message;
+  Fd memory;
+};
+
+// One task of a virtual device, from BeginTask (or, where memory is bound at cudaMalloc, from the first buffer) on.
+struct Task {
+  enum class State { kWaiting, kGranted, kRunning };  // granted: it has a device and no worker yet
+  TaskId id;
+  uint64_t serial = 0;  // 0: memory was asked for, the task has not begun
+  State state = State::kWaiting;
+  policy::ComputeNeed need;
+  protocol::ComputeNeed declared;
+  DeviceId device;
+  TimePoint arrived{}, granted{};
+  std::string reason;              // of the grant
+  std::deque<uint64_t> asked;      // segments that the scheduler decides, in order
+  std::deque<uint64_t> held_back;  // segments over the budget until frees arrive, in order
+  protocol::Usage usage;
+};
+
+struct Worker;
+
+struct VirtualDevice {
+  uint32_t index = 0;
+  uint64_t ring_key = 0;
+  Fd ring_memory;
+  std::optional<protocol::RingMemory> ring;  // nothing until OpenDevice
+  uint64_t generation = 0;
+  uint64_t last_serial = 0;       // of the task that ended last
+  std::optional<DeviceId> bound;  // under a policy that binds
+  Bytes live;                     // of the segments that are asked for or held
+  std::unique_ptr<Task> task;
+  std::deque<protocol::BeginTask> next;  // tasks that were begun while their forerunner is still ending
+  Worker* worker = nullptr;
+};
+
+struct Session {
+  SessionId id;
+  JobId job;
+  uint64_t secret = 0;
+  uid_t uid = 0;
+  pid_t pid = 0;
+  std::string program, model;
+  Bytes budget;
+  std::optional<protocol::Window> window;
+  Fd process;
+  EventLoop::Watch process_watch;
+  Connection* connection = nullptr;  // borrowed from its client; none while the program is not connected
+  bool resumed = false;              // what it says may be a repetition
+  bool failed = false, ending = false;
+  std::string failure;
+  uint64_t highest_segment = 0;
+  std::map<uint64_t, Segment> segments;     // by number
+  std::map<uint64_t, uint64_t> by_address;  // address -> number
+  std::vector<Module> modules;              // by id - 1
+  Bytes module_bytes, host_bytes;
+  std::vector<VirtualDevice> devices;
+  std::optional<protocol::DeclareSegment> deferred;  // waits for the segment that it overlaps to be given back
+};
+
+struct Job {
+  JobId id;
+  uint64_t secret = 0;
+  uid_t uid = 0;
+  std::string name;
+  Bytes budget;  // 0: no limit of its own
+  bool cancelled = false;
+  std::set<SessionId> sessions;
+  Connection* opener = nullptr;  // borrowed
+};
+
+struct Worker {
+  enum class State { kStarting, kWarm, kBound, kLeaving };
+  WorkerId id;
+  uint64_t secret = 0;
+  DeviceId device;
+  State state = State::kStarting;
+  pid_t pid = 0;
+  Fd process;
+  EventLoop::Watch process_watch;
+  EventLoop::Timer patience;  // for its start, its return after a restart, its exit
+  std::unique_ptr<Connection> connection;
+  SessionId session;  // while bound
+  uint32_t virtual_device = 0;
+  uint64_t serial = 0;
+  bool killed = false;  // by heddled
+};
+
+// What heddled knows of a device beyond the ledger.
+struct DeviceState {
+  DeviceConfig config;
+  Fd board;
+  uint32_t failed_starts = 0;  // in a row
+  std::string last_failure;
+  TimePoint next_start{};
+  EventLoop::Timer start_timer;
+  std::deque<std::pair<SessionId, uint32_t>> wanting;  // virtual devices with a grant and without a worker
+};
+
+struct Registry {
+  std::map<JobId, Job> jobs;
+  std::map<SessionId, Session> sessions;
+  std::map<WorkerId, Worker> workers;
+  std::vector<DeviceState> devices;
+  Bytes host_bytes;  // pinned, of all sessions
+
+  Session* find_session(SessionId id) {
+    const auto found = sessions.find(id);
+    return found == sessions.end() ? nullptr : &found->second;
+  }
+  Job* find_job(JobId id) {
+    const auto found = jobs.find(id);
+    return found == jobs.end() ? nullptr : &found->second;
+  }
+  // The virtual device that the worker serves; none where it serves none.
+  std::pair<Session*, VirtualDevice*> served_by(const Worker& worker) {
+    Session* session = worker.state == Worker::State::kBound ? find_session(worker.session) : nullptr;
+    if (!session || worker.virtual_device >= session->devices.size()) return {};
+    VirtualDevice& device = session->devices[worker.virtual_device];
+    if (device.worker != &worker) return {};
+    return {session, &device};
+  }
+};
+
+}  // namespace heddle::daemon

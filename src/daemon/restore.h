@@ -1,0 +1,20 @@
+#pragma once
+
+#include "daemon/shared.h"
+
+namespace heddle::daemon {
+
+// What the vault gave back beside the registry's entries.
+struct Restored {
+  Fd control, worker;             // listening sockets
+  uint64_t starts = 0;            // of heddled before this one
+  std::string policy;             // empty: never set
+  std::vector<Worker> workers;    // not yet on the loop
+  std::vector<SessionId> broken;  // sessions that cannot go on
+};
+
+// Rebuilds the registry from deposits. Notes that make no sense, or belong to nobody, are withdrawn with a line in the
+// log: what is lost then is one session's.
+Restored restore(Shared& shared, std::vector<RestoredItem> items);
+
+}  // namespace heddle::daemon

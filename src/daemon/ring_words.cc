@@ -1,0 +1,44 @@
+#include "daemon/ring_words.h"
+
+#include "protocol/socket.h"
+
+namespace heddle::daemon {
+namespace {
+
+using protocol::Binding;
+using protocol::RingHeader;
+
+void set_binding(RingHeader& header, Binding binding) {
+  header.binding.store(static_cast<uint32_t>(binding), std::memory_order_release);
+  protocol::ring_bell(header.to_client);
+}
+
+}  // namespace
+
+void say_waiting(VirtualDevice& device) {
+  if (device.ring) set_binding(device.ring->header(), Binding::kWaiting);
+}
+
+void say_unbound(VirtualDevice& device) {
+  if (device.ring) set_binding(device.ring->header(), Binding::kUnbound);
+}
+
+void say_bound(VirtualDevice& device, DeviceId on, uint64_t serial) {
+  if (!device.ring) return;
+  RingHeader& header = device.ring->header();
+  header.device.store(static_cast<uint32_t>(on.value), std::memory_order_relaxed);
+  header.generation.store(device.generation, std::memory_order_relaxed);
+  header.task_serial.store(serial, std::memory_order_release);
+  set_binding(header, Binding::kBound);
+  protocol::ring_bell(header.to_worker);
+}
+
+void say_failed(VirtualDevice& device, uint32_t cuda_error, const std::string& text) {
+  if (!device.ring) return;
+  RingHeader& header = device.ring->header();
+  protocol::set_text(header.error_text, text);
+  header.error.store(cuda_error, std::memory_order_release);
+  set_binding(header, Binding::kFailed);
+}
+
+}  // namespace heddle::daemon

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "daemon/registry.h"
+
+namespace heddle::daemon {
+
+// heddled's side of a ring's header. Texts come before codes, codes before the binding, the binding before the bell, so
+// that whoever sees the later sees the earlier. A virtual device without a ring has nobody to tell.
+void say_waiting(VirtualDevice& device);
+void say_unbound(VirtualDevice& device);
+void say_bound(VirtualDevice& device, DeviceId on, uint64_t serial);
+void say_failed(VirtualDevice& device, uint32_t cuda_error, const std::string& text);
+
+}  // namespace heddle::daemon

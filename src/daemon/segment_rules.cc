@@ -1,0 +1,81 @@
+#include "daemon/segment_rules.h"
+
+namespace heddle::daemon {
+namespace {
+
+using protocol::DeclareSegment;
+using protocol::SegmentKind;
+
+constexpr uint64_t kStep = 2 * kMiB;
+
+unsigned long number(uint64_t value) {
+  return static_cast<unsigned long>(value);
+}
+
+Status check_range(const Session& session, const DeclareSegment& declared) {
+  const protocol::Window& window = *session.window;
+  if (declared.bytes == 0 || declared.bytes % kStep != 0 || declared.address % kStep != 0)
+    return fail(ErrorCode::kProtocol, "segment %lu at %#lx with %lu bytes: both must be multiples of 2 MiB",
+                number(declared.number), number(declared.address), number(declared.bytes));
+  const bool host = declared.kind == SegmentKind::kHost;
+  const uint64_t part = window.base + (host ? window.device_bytes : 0);
+  const uint64_t part_bytes = host ? window.host_bytes : window.device_bytes;
+  if (declared.address < part || declared.bytes > part_bytes || declared.address - part > part_bytes - declared.bytes)
+    return fail(ErrorCode::kProtocol, "segment %lu at %#lx with %lu bytes is outside the session's window",
+                number(declared.number), number(declared.address), number(declared.bytes));
+  return {};
+}
+
+const Segment* overlapped(const Session& session, const DeclareSegment& declared) {
+  auto behind = session.by_address.lower_bound(declared.address);
+  if (behind != session.by_address.end() && behind->first < declared.address + declared.bytes)
+    return &session.segments.at(behind->second);
+  if (behind == session.by_address.begin()) return nullptr;
+  const Segment& before = session.segments.at(std::prev(behind)->second);
+  return before.address + before.bytes.value > declared.address ? &before : nullptr;
+}
+
+// Only a segment that a worker serves can be on its way back.
+bool may_be_on_its_way_back(const Session& session, const Segment& segment) {
+  return segment.kind == SegmentKind::kDevice && segment.state == Segment::State::kHeld &&
+         session.devices[segment.virtual_device].worker != nullptr;
+}
+
+bool is_same(const Segment& segment, const DeclareSegment& declared) {
+  return segment.address == declared.address && segment.bytes.value == declared.bytes &&
+         segment.kind == declared.kind && segment.virtual_device == declared.virtual_device;
+}
+
+Result<SegmentVerdict> check_old_number(const Session& session, const DeclareSegment& declared) {
+  const auto found = session.segments.find(declared.number);
+  if (session.resumed && (found == session.segments.end() || is_same(found->second, declared)))
+    return SegmentVerdict::kKnown;
+  return fail(ErrorCode::kProtocol, "segment number %lu is not new: the highest was %lu", number(declared.number),
+              number(session.highest_segment));
+}
+
+}  // namespace
+
+Result<SegmentVerdict> check_segment(const Session& session, const DeclareSegment& declared, const Limits& limits) {
+  if (!session.window || declared.virtual_device >= session.devices.size() ||
+      !session.devices[declared.virtual_device].ring)
+    return fail(ErrorCode::kProtocol, "segment %lu is for virtual device %u, which is not open",
+                number(declared.number), declared.virtual_device);
+  if (declared.kind != SegmentKind::kDevice && declared.kind != SegmentKind::kHost)
+    return fail(ErrorCode::kProtocol, "segment %lu is of no known kind (%u)", number(declared.number),
+                static_cast<unsigned>(declared.kind));
+  if (declared.number <= session.highest_segment) return check_old_number(session, declared);
+  HEDDLE_TRY(check_range(session, declared));
+  if (const Segment* other = overlapped(session, declared)) {
+    if (may_be_on_its_way_back(session, *other)) return SegmentVerdict::kOverlaps;
+    return fail(ErrorCode::kProtocol, "segment %lu at %#lx with %lu bytes overlaps segment %lu",
+                number(declared.number), number(declared.address), number(declared.bytes), number(other->number));
+  }
+  if (session.segments.size() >= limits.segments_per_session)
+    return fail(ErrorCode::kLimitExceeded,
+                "the session has %zu pieces of memory, and limits.segments_per_session allows no more",
+                session.segments.size());
+  return SegmentVerdict::kNew;
+}
+
+}  // namespace heddle::daemon

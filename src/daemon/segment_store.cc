@@ -1,0 +1,100 @@
+#include "daemon/segment_store.h"
+
+namespace heddle::daemon {
+
+Segment& SegmentStore::add(Session& session, const protocol::DeclareSegment& declared) {
+  Segment segment;
+  segment.id = SegmentId{shared_.ids.next()};
+  segment.number = declared.number;
+  segment.address = declared.address;
+  segment.bytes = Bytes{declared.bytes};
+  segment.kind = declared.kind;
+  segment.virtual_device = declared.virtual_device;
+  segment.answer = declared.answer != 0;
+  session.highest_segment = std::max(session.highest_segment, declared.number);
+  session.by_address[declared.address] = declared.number;
+  Segment& placed = session.segments.emplace(declared.number, std::move(segment)).first->second;
+  if (placed.kind == protocol::SegmentKind::kHost) {
+    session.host_bytes += placed.bytes;
+    shared_.registry.host_bytes += placed.bytes;
+  }
+  deposit(session, placed);
+  return placed;
+}
+
+Status SegmentStore::back(Session& session, Segment& segment) {
+  if (segment.memory) return {};
+  auto memory = create_memfd("heddle-segment", segment.bytes);
+  if (!memory) return tl::unexpected(std::move(memory).error());
+  segment.memory = std::move(*memory);
+  deposit(session, segment);
+  return {};
+}
+
+void SegmentStore::unback(Session& session, Segment& segment) {
+  if (!segment.memory) return;
+  const Fd memory = std::move(segment.memory);
+  deposit(session, segment);  // before the descriptor closes: the vault's list borrows it
+}
+
+void SegmentStore::remove(Session& session, uint64_t number) {
+  const auto found = session.segments.find(number);
+  if (found == session.segments.end()) return;
+  Segment& segment = found->second;
+  if (segment.kind == protocol::SegmentKind::kHost) {
+    session.host_bytes -= segment.bytes;
+    shared_.registry.host_bytes -= segment.bytes;
+  }
+  shared_.vault.withdraw(NoteKind::kSegment, segment.id.value);
+  session.by_address.erase(segment.address);
+  session.segments.erase(found);
+  // Its number must not look new after a restart.
+  if (number == session.highest_segment && !session.ending) deposit_session(session);
+}
+
+void SegmentStore::deposit(const Session& session, const Segment& segment) {
+  SegmentNote note{};
+  note.session = session.id.value;
+  note.number = segment.number;
+  note.address = segment.address;
+  note.bytes = segment.bytes.value;
+  note.kind = segment.kind;
+  note.virtual_device = segment.virtual_device;
+  note.backed = segment.memory ? 1 : 0;
+  note.held = segment.state == Segment::State::kHeld ? 1 : 0;
+  shared_.vault.deposit(NoteKind::kSegment, segment.id.value, write_note(note), segment.memory.get());
+}
+
+void SegmentStore::deposit_session(const Session& session) {
+  SessionNote note{};
+  note.job = session.job.value;
+  note.secret = session.secret;
+  note.budget_bytes = session.budget.value;
+  note.highest_segment = session.highest_segment;
+  note.uid = session.uid;
+  note.pid = static_cast<uint32_t>(session.pid);
+  note.device_count = static_cast<uint32_t>(session.devices.size());
+  if (session.window) note.window = *session.window;
+  protocol::set_text(note.program, session.program);
+  protocol::set_text(note.model, session.model);
+  shared_.vault.deposit(NoteKind::kSession, session.id.value, write_note(note), session.process.get());
+}
+
+std::vector<Segment*> SegmentStore::of_device(Session& session, uint32_t virtual_device) {
+  std::vector<Segment*> segments;
+  for (auto& [number, segment] : session.segments) {
+    if (segment.kind == protocol::SegmentKind::kDevice && segment.virtual_device == virtual_device)
+      segments.push_back(&segment);
+  }
+  return segments;
+}
+
+std::vector<Segment*> SegmentStore::on_host(Session& session) {
+  std::vector<Segment*> segments;
+  for (auto& [number, segment] : session.segments) {
+    if (segment.kind == protocol::SegmentKind::kHost) segments.push_back(&segment);
+  }
+  return segments;
+}
+
+}  // namespace heddle::daemon

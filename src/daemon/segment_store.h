@@ -1,0 +1,31 @@
+#pragma once
+
+#include "daemon/shared.h"
+
+namespace heddle::daemon {
+
+// The sessions' segments and their memory: the registry's entry, the deposit and the descriptor change together here.
+class SegmentStore {
+ public:
+  explicit SegmentStore(Shared& shared) : shared_(shared) {}
+
+  // A declared segment, checked already (segment_rules.h).
+  Segment& add(Session& session, const protocol::DeclareSegment& declared);
+  // Gives it memory, where it has none.
+  Status back(Session& session, Segment& segment);
+  // Takes its memory away; the segment stays, as it was when it was declared.
+  void unback(Session& session, Segment& segment);
+  void remove(Session& session, uint64_t number);
+  // The session's own note, which keeps its highest segment number.
+  void deposit_session(const Session& session);
+  void deposit(const Session& session, const Segment& segment);
+
+  // Device segments of one virtual device, and pinned host segments, in order of their numbers.
+  static std::vector<Segment*> of_device(Session& session, uint32_t virtual_device);
+  static std::vector<Segment*> on_host(Session& session);
+
+ private:
+  Shared& shared_;
+};
+
+}  // namespace heddle::daemon

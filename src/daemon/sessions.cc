@@ -1,0 +1,218 @@
+#include "daemon/sessions.h"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+
+#include "daemon/cuda_codes.h"
+#include "daemon/spawn.h"
+
+namespace heddle::daemon {
+namespace {
+
+using protocol::Hello;
+using protocol::PeerCredentials;
+
+// The largest that one virtual device of the model can hold beside a worker's context.
+Bytes largest_of(const std::vector<DeviceState>& devices, const std::string& model) {
+  uint64_t most = 0;
+  for (const DeviceState& device : devices) {
+    if (device.config.model.model == model)
+      most = std::max(most, device.config.model.memory_bytes - device.config.model.context_bytes);
+  }
+  return Bytes{most};
+}
+
+}  // namespace
+
+Result<Session*> Sessions::hello(const Hello& hello, Connection& connection, const PeerCredentials& peer) {
+  if (hello.magic != protocol::kRingMagic || hello.version != protocol::kProtocolVersion)
+    return fail(
+        ErrorCode::kProtocol,
+        "this heddled speaks protocol version %u, the program's runtime version %u: install both from one release",
+        protocol::kProtocolVersion, hello.version);
+  if (hello.resume_session != 0) return resume(hello, connection, peer);
+  end_forerunner(peer.pid);
+  HEDDLE_TRY(check_limits(peer.uid));
+  auto process = connection.socket().peer_pidfd();
+  if (!process) return tl::unexpected(std::move(process).error());
+  if (has_ended(*process)) return fail(ErrorCode::kPeerDied, "process %d has ended", peer.pid);
+  auto job = job_of(hello, peer);
+  if (!job) return tl::unexpected(std::move(job).error());
+
+  Session session;
+  session.id = SessionId{shared_.ids.next()};
+  session.job = (*job)->id;
+  session.secret = random_secret();
+  session.uid = peer.uid;
+  session.pid = peer.pid;
+  session.program = protocol::get_text(hello.program);
+  session.process = std::move(*process);
+  session.model = shared_.registry.devices.front().config.model.model;
+  session.connection = &connection;
+  session.budget = largest_of(shared_.registry.devices, session.model);
+  if ((*job)->budget.value != 0) session.budget = std::min(session.budget, (*job)->budget);
+  const auto same_model = [&](const DeviceState& device) { return device.config.model.model == session.model; };
+  const auto count = std::count_if(shared_.registry.devices.begin(), shared_.registry.devices.end(), same_model);
+  session.devices.resize(std::min<size_t>(static_cast<size_t>(count), protocol::kMaxDevices));
+  for (size_t i = 0; i < session.devices.size(); ++i) session.devices[i].index = static_cast<uint32_t>(i);
+
+  const SessionId id = session.id;
+  Session& placed = shared_.registry.sessions.emplace(id, std::move(session)).first->second;
+  (*job)->sessions.insert(id);
+  segments_.deposit_session(placed);
+  watch(placed);
+  tasks_.session_opened(placed);
+  shared_.log->info("session {} of job {}: process {}, user {}, {}", id.value, placed.job.value, placed.pid, placed.uid,
+                    placed.program);
+  return &placed;
+}
+
+Result<Session*> Sessions::resume(const Hello& hello, Connection& connection, const PeerCredentials& peer) {
+  Session* session = shared_.registry.find_session(SessionId{hello.resume_session});
+  if (!session || session->secret != hello.resume_secret || session->uid != peer.uid || session->pid != peer.pid ||
+      session->ending)
+    return fail(ErrorCode::kNotFound, "there is no session %lu to resume for process %d",
+                static_cast<unsigned long>(hello.resume_session), peer.pid);
+  if (session->connection) return fail(ErrorCode::kProtocol, "the session is connected already");
+  session->connection = &connection;
+  session->resumed = true;
+  shared_.log->info("session {} is connected again", session->id.value);
+  return session;
+}
+
+// A program that executed another leaves its session behind: same process, connection closed.
+void Sessions::end_forerunner(pid_t pid) {
+  for (auto& [id, session] : shared_.registry.sessions) {
+    const bool left = !session.connection || session.connection->hung_up();
+    if (session.pid != pid || session.ending || !left) continue;
+    shared_.log->info("session {}: process {} has become another program", id.value, pid);
+    return tasks_.end(session);
+  }
+}
+
+Status Sessions::check_limits(uid_t uid) const {
+  const auto& sessions = shared_.registry.sessions;
+  const auto own =
+      std::count_if(sessions.begin(), sessions.end(), [&](const auto& each) { return each.second.uid == uid; });
+  if (sessions.size() >= shared_.config.limits.sessions)
+    return fail(ErrorCode::kLimitExceeded, "%zu sessions are open, and limits.sessions allows no more",
+                sessions.size());
+  if (static_cast<size_t>(own) >= shared_.config.limits.sessions_per_user)
+    return fail(ErrorCode::kLimitExceeded, "user %u has %ld sessions, and limits.sessions_per_user allows no more", uid,
+                static_cast<long>(own));
+  return {};
+}
+
+Result<Job*> Sessions::job_of(const Hello& hello, const PeerCredentials& peer) {
+  if (hello.job == 0) return open_job(protocol::get_text(hello.program), Bytes{}, peer, nullptr);
+  Job* job = shared_.registry.find_job(JobId{hello.job});
+  // The same words for a wrong secret and another user's job: nobody learns which jobs there are.
+  if (!job || job->secret != hello.job_secret || job->uid != peer.uid)
+    return fail(ErrorCode::kPermission, "there is no job %lu that user %u may join: HEDDLE_JOB is wrong or out of date",
+                static_cast<unsigned long>(hello.job), peer.uid);
+  if (job->cancelled)
+    return fail(ErrorCode::kCancelled, "job %lu was cancelled", static_cast<unsigned long>(hello.job));
+  return job;
+}
+
+protocol::Welcome Sessions::welcome(const Session& session) const {
+  protocol::Welcome welcome;
+  welcome.binds_at_malloc = tasks_.binds_at_malloc();
+  welcome.session = session.id.value;
+  welcome.secret = session.secret;
+  welcome.budget_bytes = session.budget.value;
+  welcome.window_count = static_cast<uint32_t>(shared_.config.windows.size());
+  std::copy(shared_.config.windows.begin(), shared_.config.windows.end(), welcome.windows);
+  for (const DeviceState& device : shared_.registry.devices) {
+    if (welcome.device_count == session.devices.size()) break;
+    if (device.config.model.model == session.model) welcome.devices[welcome.device_count++] = device.config.model;
+  }
+  return welcome;
+}
+
+void Sessions::watch(Session& session) {
+  const SessionId id = session.id;
+  auto watch = shared_.loop.watch(session.process.get(), EPOLLIN, [this, id](uint32_t) {
+    Session* ended = shared_.registry.find_session(id);
+    if (!ended) return;
+    ended->process_watch.reset();
+    shared_.log->info("session {}: process {} has ended", id.value, ended->pid);
+    tasks_.end(*ended);
+  });
+  if (watch) session.process_watch = std::move(*watch);
+}
+
+void Sessions::released(SessionId id) {
+  Session* session = shared_.registry.find_session(id);
+  if (!session) return;
+  while (!session->segments.empty()) segments_.remove(*session, session->segments.begin()->first);
+  for (const Module& module : session->modules) shared_.vault.withdraw(NoteKind::kModule, module.key);
+  for (const VirtualDevice& device : session->devices) {
+    if (device.ring) shared_.vault.withdraw(NoteKind::kRing, device.ring_key);
+  }
+  shared_.vault.withdraw(NoteKind::kSession, id.value);
+  const JobId job = session->job;
+  if (Job* owner = shared_.registry.find_job(job)) owner->sessions.erase(id);
+  shared_.log->info("session {} is over", id.value);
+  shared_.registry.sessions.erase(id);
+  drop_if_empty(job);
+}
+
+Result<Job*> Sessions::open_job(const std::string& name, Bytes budget, const PeerCredentials& peer,
+                                Connection* opener) {
+  const auto& jobs = shared_.registry.jobs;
+  const auto own =
+      std::count_if(jobs.begin(), jobs.end(), [&](const auto& each) { return each.second.uid == peer.uid; });
+  if (static_cast<size_t>(own) >= shared_.config.limits.jobs_per_user)
+    return fail(ErrorCode::kLimitExceeded, "user %u has %ld jobs, and limits.jobs_per_user allows no more", peer.uid,
+                static_cast<long>(own));
+  Job job;
+  job.id = JobId{shared_.ids.next()};
+  job.secret = random_secret();
+  job.uid = peer.uid;
+  job.name = name;
+  job.budget = budget;
+  job.opener = opener;
+  Job& placed = shared_.registry.jobs.emplace(job.id, std::move(job)).first->second;
+  deposit_job(placed);
+  return &placed;
+}
+
+void Sessions::deposit_job(const Job& job) {
+  JobNote note{};
+  note.secret = job.secret;
+  note.budget_bytes = job.budget.value;
+  note.uid = job.uid;
+  protocol::set_text(note.name, job.name);
+  shared_.vault.deposit(NoteKind::kJob, job.id.value, write_note(note), -1);
+}
+
+void Sessions::abandon(JobId id) {
+  if (Job* job = shared_.registry.find_job(id)) job->opener = nullptr;
+  drop_if_empty(id);
+}
+
+void Sessions::drop_if_empty(JobId id) {
+  const Job* job = shared_.registry.find_job(id);
+  if (!job || job->opener || !job->sessions.empty()) return;
+  shared_.vault.withdraw(NoteKind::kJob, id.value);
+  shared_.registry.jobs.erase(id);
+}
+
+void Sessions::cancel(Job& job) {
+  job.cancelled = true;
+  shared_.log->info("job {} ({}) is cancelled", job.id.value, job.name);
+  for (const SessionId id : job.sessions) {
+    Session* session = shared_.registry.find_session(id);
+    if (session) tasks_.fail_session(*session, kCudaDevicesUnavailable, "the job was cancelled");
+  }
+  if (!job.opener) return;
+  protocol::Command event;
+  const std::string text = "{\"event\":\"cancelled\"}";
+  event.length = static_cast<uint32_t>(text.size());
+  protocol::set_text(event.text, text);
+  job.opener->send(event);
+}
+
+}  // namespace heddle::daemon

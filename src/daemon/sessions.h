@@ -1,0 +1,49 @@
+#pragma once
+
+#include "daemon/tasks.h"
+
+namespace heddle::daemon {
+
+// The life of jobs and sessions: who may open one, what it sees, when it ends.
+//
+// A session ends with its process, not with its connection; a job with its last session and the connection that opened
+// it.
+class Sessions {
+ public:
+  Sessions(Shared& shared, Tasks& tasks, SegmentStore& segments)
+      : shared_(shared), tasks_(tasks), segments_(segments) {}
+
+  // A client says hello on `connection`. The session is new, or the one that it resumes; errors are for the client.
+  Result<Session*> hello(const protocol::Hello& hello, Connection& connection, const protocol::PeerCredentials& peer);
+  protocol::Welcome welcome(const Session& session) const;
+  // The client's connection is gone; the session stays.
+  void disconnected(Session& session) {
+    session.connection = nullptr;
+    session.deferred.reset();  // said again by a client that resumes
+  }
+  // Everything it had has returned: it leaves the registry.
+  void released(SessionId id);
+
+  Result<Job*> open_job(const std::string& name, Bytes budget, const protocol::PeerCredentials& peer,
+                        Connection* opener);
+  // The opener's connection is gone, or never came back after a restart.
+  void abandon(JobId id);
+  void cancel(Job& job);
+
+  // After a restart: watches the process again.
+  void watch(Session& session);
+  void deposit_job(const Job& job);
+
+ private:
+  Result<Session*> resume(const protocol::Hello& hello, Connection& connection, const protocol::PeerCredentials& peer);
+  Result<Job*> job_of(const protocol::Hello& hello, const protocol::PeerCredentials& peer);
+  Status check_limits(uid_t uid) const;
+  void end_forerunner(pid_t pid);
+  void drop_if_empty(JobId id);
+
+  Shared& shared_;
+  Tasks& tasks_;
+  SegmentStore& segments_;
+};
+
+}  // namespace heddle::daemon

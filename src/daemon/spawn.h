@@ -1,0 +1,40 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "core/fd.h"
+
+namespace heddle::daemon {
+
+struct SpawnOptions {
+  std::string program;                 // a path
+  std::vector<std::string> arguments;  // without the program's own name
+  std::vector<int> descriptors;        // the child gets them as 3, 4, ... and no others but 0, 1, 2
+  int output = -1;                     // the child's 1 and 2; -1: ours
+  bool apart = false;                  // own process group, stdin empty, an environment of only what is harmless
+};
+
+struct Child {
+  pid_t pid = -1;
+  Fd pidfd;
+};
+
+// Starts a child with no signal blocked or ignored. The caller reaps it.
+Result<Child> spawn(const SpawnOptions& options);
+
+// How a child of ours ended: "exit status 1", "signal 9 (Killed)"; reaps it. Empty where it is no child of ours or has
+// not ended.
+std::string reap(const Fd& pidfd);
+
+// Whether the process behind a pidfd has ended.
+bool has_ended(const Fd& pidfd);
+// Nothing where it has ended already.
+void kill_process(const Fd& pidfd, int signal);
+
+// Raises the soft limit of open descriptors to the hard one.
+void raise_descriptor_limit();
+
+}  // namespace heddle::daemon

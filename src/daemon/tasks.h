@@ -1,0 +1,107 @@
+#pragma once
+
+#include "daemon/segment_store.h"
+#include "daemon/shared.h"
+#include "daemon/workers.h"
+#include "policy/scheduler.h"
+
+namespace heddle::daemon {
+
+// The life of tasks: what clients and workers say becomes events of the scheduler, and what it decides becomes memory,
+// workers and words in the ring.
+//
+//   begin() -> waiting -> granted (has a device; a worker is on its way) -> running -> ended
+//
+// What a task holds returns to the scheduler when its worker said that it has ended, or is really gone.
+class Tasks : public WorkerEvents {
+ public:
+  using Scheduler = std::unique_ptr<policy::Scheduler>;
+
+  // Told when a session that was ending holds nothing any more.
+  using SessionReleased = std::function<void(SessionId)>;
+
+  Tasks(Shared& shared, Workers& workers, SegmentStore& segments, Scheduler scheduler, SessionReleased released);
+
+  const policy::Scheduler& scheduler() const { return *scheduler_; }
+  // Only while there is no session.
+  void replace_scheduler(Scheduler scheduler) { scheduler_ = std::move(scheduler); }
+  bool binds_at_malloc() const { return binds_at_malloc_; }
+  void set_binds_at_malloc(bool binds) { binds_at_malloc_ = binds; }
+
+  void session_opened(const Session& session);
+  // The virtual device has its ring now.
+  void ring_opened(const Session& session, const VirtualDevice& device) { deposit_ring(session, device); }
+  // A device segment that was checked already.
+  void declare(Session& session, const protocol::DeclareSegment& declared);
+  // A pinned host segment that has memory already, for the workers that run; one that the program gave back.
+  void map_host(Session& session, const Segment& segment, bool release);
+  void send_module(Session& session, const Module& module);
+  Status begin(Session& session, const protocol::BeginTask& begun);
+  void compute_grew(Session& session, const protocol::ComputeNeed& need);
+
+  // The session's device work is over, for its program to see; it stays until its process ends.
+  void fail_session(Session& session, uint32_t cuda_error, const std::string& text);
+  // Takes back everything the session has; `released` follows, at once or when its workers are gone.
+  void end(Session& session);
+
+  // After a restart, once everything is in the registry: puts back what runs and asks again for what waited.
+  void readopt();
+
+  void worker_warm(Worker& worker) override;
+  void worker_returned(Worker& worker, const protocol::WorkerReady& ready) override;
+  void segment_freed(Worker& worker, uint64_t number) override;
+  void task_ended(Worker& worker, uint64_t serial) override;
+  void worker_fault(Worker& worker, const protocol::WorkerFault& fault) override;
+  void usage(Worker& worker, const protocol::Usage& usage) override;
+  void worker_gone(Worker& worker, const std::string& how) override;
+
+  // Called when a segment went, for clients whose declarations wait for that.
+  std::function<void(Session&)> on_segment_removed = [](Session&) {};
+
+ private:
+  using Decision = policy::Decision;
+
+  // Requests (tasks.cc).
+  void start(Session& session, VirtualDevice& device, std::unique_ptr<Task> task, Bytes memory);
+  void start_next(Session& session, VirtualDevice& device);
+  void ask_for_held_back(Session& session, VirtualDevice& device);
+  void forget(Session& session, VirtualDevice& device);
+  void release(Session& session, VirtualDevice& device);
+  void drop_segments(Session& session, VirtualDevice& device);
+  void remove_segment(Session& session, Segment& segment);
+  void deposit_task(const Session& session, const VirtualDevice& device);
+  void deposit_ring(const Session& session, const VirtualDevice& device);
+  void finish_if_released(Session& session);
+  void trace(const char* kind, const Session& session, const Task& task, Bytes memory, const std::string& reason);
+  void carry_over(Session& session, VirtualDevice& device);
+  void readopt(Session& session, VirtualDevice& device);
+
+  // Decisions (grants.cc).
+  void settle();
+  void decide();
+  void granted(const Decision& decision);
+  void extended(const Decision& decision);
+  void refused(const Decision& decision);
+  void want_worker(Session& session, VirtualDevice& device);
+  void bind_waiting(DeviceId device);
+  void bind(Session& session, VirtualDevice& device, Worker& worker);
+  Status back_all(Session& session, const VirtualDevice& device);
+  void send_binding(const Session& session, VirtualDevice& device);
+  void complete_return(WorkerId id);
+  void send_everything(Session& session, VirtualDevice& device);
+  void send_segment(VirtualDevice& device, const Segment& segment, bool release);
+  void share_fault(const Worker& origin, const std::string& why);
+  std::pair<Session*, VirtualDevice*> owner_of(TaskId task);
+
+  Shared& shared_;
+  Workers& workers_;
+  SegmentStore& segments_;
+  Scheduler scheduler_;
+  SessionReleased released_;
+  bool binds_at_malloc_ = false;
+  std::map<TaskId, std::pair<SessionId, uint32_t>> owners_;
+  bool settling_ = false;
+  EventLoop::Timer deadline_;
+};
+
+}  // namespace heddle::daemon

@@ -1,0 +1,178 @@
+// A worker without a device, for heddled's tests: it keeps the worker's side of the protocol and of the ring, and does
+// nothing else. kFill writes one byte at its address, so that tests see whose memory is mapped where.
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "protocol/ring_reader.h"
+#include "protocol/socket.h"
+
+namespace {
+
+using namespace heddle;
+using namespace heddle::protocol;
+
+class FakeWorker {
+ public:
+  FakeWorker(Socket socket, std::string daemon) : socket_(std::move(socket)), daemon_(std::move(daemon)) {}
+
+  int run() {
+    while (!quit_) {
+      pollfd ready{socket_.get(), POLLIN, 0};
+      ::poll(&ready, 1, 5);
+      if (ready.revents != 0) take();
+      if (ring_) work();
+    }
+    return 0;
+  }
+
+ private:
+  void take() {
+    auto packet = socket_.receive();
+    if (!packet) return reconnect();
+    switch ((*packet)->type) {
+      case MessageType::kStartWorker:
+        start_ = (*packet)->as<StartWorker>();
+        (void)socket_.send(ready());
+        return;
+      case MessageType::kBindSession:
+        binding_ = (*packet)->as<BindSession>();
+        ring_ = std::move(*RingMemory::attach((*packet)->descriptors.front()));
+        reader_ = std::make_unique<RingReader>(*RingReader::attach(*ring_));
+        return;
+      case MessageType::kMapSegment:
+        return map(**packet);
+      case MessageType::kDeviceFault:
+        ring_->header().fault.store((*packet)->as<DeviceFault>().cuda_error);
+        return ring_bell(ring_->header().to_client);
+      case MessageType::kQuit:
+        quit_ = true;
+        return;
+      default:
+        return;
+    }
+  }
+
+  WorkerReady ready() const {
+    WorkerReady ready;
+    ready.device = start_.device;
+    ready.worker = start_.worker;
+    ready.secret = start_.secret;
+    ready.window = start_.windows[0];
+    ready.session = binding_.session;
+    ready.task_serial = binding_.task_serial;
+    ready.virtual_device = binding_.virtual_device;
+    return ready;
+  }
+
+  void map(const Packet& packet) {
+    const auto segment = packet.as<MapSegment>();
+    if (segment.release) {
+      mapped_.erase(segment.number);
+    } else if (!mapped_.contains(segment.number)) {
+      auto mapping = map_shared(packet.descriptors.front(), Bytes{segment.bytes});
+      if (mapping) mapped_.emplace(segment.number, Mapped{segment.address, std::move(*mapping)});
+    }
+  }
+
+  void reconnect() {
+    for (int tries = 0; tries < 200; ++tries) {
+      auto socket = connect_to(daemon_);
+      if (socket && socket->send(ready())) {
+        socket_ = std::move(*socket);
+        for (const uint64_t number : freed_) (void)socket_.send(SegmentFreed{number});
+        if (ended_) (void)socket_.send(TaskEnded{binding_.task_serial});
+        return;
+      }
+      ::usleep(20'000);
+    }
+    quit_ = true;
+  }
+
+  // Records until one has to wait.
+  void work() {
+    while (!ended_) {
+      if (!pending_) {
+        const auto next = reader_->next(record_);
+        if (!next) std::exit(3);
+        if (!*next) return;
+      }
+      pending_ = !serve(record_.header);
+      if (pending_) return;
+      RingHeader& header = ring_->header();
+      header.issued.store(record_.header.sequence);
+      header.completed.store(record_.header.sequence);
+      header.committed.store(record_.header.sequence);
+      header.record_head.store(record_.end);
+      ring_bell(header.to_client);
+    }
+  }
+
+  bool serve(const RecordHeader& header) {
+    if (header.type == RecordType::kNeed) return mapped_.contains(header.a);
+    if (header.type == RecordType::kFree) {
+      if (!mapped_.contains(header.a)) return false;
+      mapped_.erase(header.a);
+      freed_.insert(header.a);
+      (void)socket_.send(SegmentFreed{header.a});
+    }
+    if (header.type == RecordType::kTaskEnd) {
+      ended_ = true;
+      (void)socket_.send(Usage{.launches = 7});
+      (void)socket_.send(TaskEnded{header.a});
+    }
+    if (header.type == RecordType::kFill) return fill(record_.as<FillRecord>());
+    if (header.type == RecordType::kLaunch) std::abort();  // how tests ask for a crash
+    if (header.type == RecordType::kPrefetchModule) {      // and for a device fault
+      WorkerFault fault{700};
+      set_text(fault.text, "asked for");
+      (void)socket_.send(fault);
+    }
+    return true;
+  }
+
+  bool fill(const FillRecord& fill) {
+    for (auto& [number, mapped] : mapped_) {
+      if (fill.to.address - mapped.address < mapped.memory.size())
+        static_cast<char*>(mapped.memory.data())[fill.to.address - mapped.address] = static_cast<char>(fill.value);
+    }
+    return true;
+  }
+
+  struct Mapped {
+    uint64_t address;
+    Mapping memory;
+  };
+
+  Socket socket_;
+  std::string daemon_;
+  StartWorker start_;
+  BindSession binding_;
+  std::optional<RingMemory> ring_;
+  std::unique_ptr<RingReader> reader_;
+  Record record_;
+  std::map<uint64_t, Mapped> mapped_;
+  std::set<uint64_t> freed_;
+  bool pending_ = false, ended_ = false, quit_ = false;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string daemon;
+  for (int i = 1; i + 1 < argc; ++i) {
+    if (std::strcmp(argv[i], "--daemon") == 0) daemon = argv[i + 1];
+  }
+  if (::getenv("HEDDLE_FAKE_WORKER_FAILS")) return 9;
+  return FakeWorker(Socket(Fd(3)), daemon).run();
+}

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "daemon/spawn.h"
+#include "daemon/testing/client.h"
+
+namespace heddle::daemon::testing {
+
+// A whole heddle in a directory of its own: real heddle-vault and heddled, workers without devices.
+class Household {
+ public:
+  using Json = nlohmann::json;
+
+  // `config`: the TOML text.
+  static Result<std::unique_ptr<Household>> start(const std::string& config);
+  ~Household();
+
+  const std::string& socket() const { return socket_; }
+  const std::string& directory() const { return directory_; }
+  Result<TestClient> client(uint64_t job = 0, uint64_t secret = 0) { return TestClient::open(socket_, job, secret); }
+  // One command on a connection of its own; an answer of {"error": ...} is an Error.
+  Result<Json> ask(const Json& command);
+  // On an open connection.
+  static Result<Json> ask(protocol::Socket& socket, const Json& command);
+
+  pid_t vault() const { return vault_.pid; }
+  pid_t heddled();
+  // Processes of this household, heddle-vault's descendants by name.
+  std::vector<pid_t> processes(const std::string& name) const;
+  void kill(pid_t pid);
+
+  // Until `condition(answer of command)`; the last answer where the time is over.
+  Json wait_for(const std::string& command, const std::function<bool(const Json&)>& condition);
+  // Until nothing is promised on any device, no session is left and no process but the warm workers.
+  bool wait_idle();
+  // SIGTERM, and the vault's exit status; -1 when it does not end.
+  int stop();
+
+ private:
+  std::string directory_, socket_;
+  Child vault_;
+};
+
+}  // namespace heddle::daemon::testing

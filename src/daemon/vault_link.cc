@@ -1,0 +1,132 @@
+#include "daemon/vault_link.h"
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+namespace heddle::daemon {
+namespace {
+
+constexpr Duration kPatience = std::chrono::seconds(2);
+constexpr Duration kRestorePatience = std::chrono::seconds(10);
+constexpr Duration kRetry = std::chrono::seconds(1);
+
+Status limit_sends(const protocol::Socket& socket) {
+  const timeval limit{std::chrono::duration_cast<std::chrono::seconds>(kPatience).count(), 0};
+  if (::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0)
+    return fail_errno(-1, "cannot limit how long a send may take");
+  return {};
+}
+
+Result<protocol::Packet> next_packet(protocol::Socket& socket) {
+  pollfd poll_fd{socket.get(), POLLIN, 0};
+  const int ready = ::poll(&poll_fd, 1, static_cast<int>(kRestorePatience / std::chrono::milliseconds(1)));
+  if (ready <= 0)
+    return fail(ErrorCode::kTimeout, "the vault gave nothing back within %s", to_string(kRestorePatience).c_str());
+  auto packet = socket.receive();
+  if (!packet) return tl::unexpected(std::move(packet).error());
+  if (!*packet) return fail(ErrorCode::kTimeout, "the vault gave nothing back");
+  return std::move(**packet);
+}
+
+RestoredItem item_of(protocol::Packet packet) {
+  const auto restored = packet.as<protocol::Restored>();
+  const size_t length = std::min<size_t>(restored.note_bytes, protocol::kMaxNoteBytes);
+  RestoredItem item{static_cast<NoteKind>(restored.kind), restored.key, std::string(restored.note, length), {}};
+  if (!packet.descriptors.empty()) item.descriptor = std::move(packet.descriptors.front());
+  return item;
+}
+
+}  // namespace
+
+Result<std::vector<RestoredItem>> VaultLink::open(protocol::Socket socket) {
+  socket_ = std::move(socket);
+  HEDDLE_TRY(limit_sends(socket_));
+  std::vector<RestoredItem> items;
+  for (;;) {
+    auto packet = next_packet(socket_);
+    if (!packet) return tl::unexpected(std::move(packet).error());
+    if (packet->type == protocol::MessageType::kAllRestored) break;
+    if (packet->type != protocol::MessageType::kRestored)
+      return fail(ErrorCode::kProtocol, "the vault sent message %u", static_cast<unsigned>(packet->type));
+    items.push_back(item_of(std::move(*packet)));
+  }
+  for (const RestoredItem& item : items)
+    mirror_.put(static_cast<uint64_t>(item.kind), item.key, item.note, item.descriptor.get());
+  HEDDLE_TRY(watch_end());
+  return items;
+}
+
+void VaultLink::deposit(NoteKind kind, uint64_t key, const std::string& note, int descriptor) {
+  mirror_.put(static_cast<uint64_t>(kind), key, note, descriptor);
+  if (!socket_) return;
+  if (const auto sent = send_deposit(static_cast<uint64_t>(kind), key, note, descriptor); !sent)
+    lost(sent.error().text);
+}
+
+void VaultLink::withdraw(NoteKind kind, uint64_t key) {
+  mirror_.take_away(static_cast<uint64_t>(kind), key);
+  if (!socket_) return;
+  if (const auto sent = send(protocol::Withdraw{static_cast<uint64_t>(kind), key}, -1); !sent) lost(sent.error().text);
+}
+
+void VaultLink::shut_down() {
+  closing_ = true;
+  watch_.reset();
+  retry_.reset();
+  if (socket_) (void)send(protocol::Shutdown{}, -1);  // a vault that is gone has ended already
+  socket_.close();
+}
+
+template <class Message>
+Status VaultLink::send(const Message& message, int descriptor) {
+  const int lent[] = {descriptor};
+  return socket_.send(message, std::span(lent, descriptor >= 0 ? 1 : 0));
+}
+
+Status VaultLink::send_deposit(uint64_t kind, uint64_t key, const std::string& note, int descriptor) {
+  protocol::Deposit message;
+  message.kind = kind;
+  message.key = key;
+  message.note_bytes = static_cast<uint32_t>(note.size());
+  std::memcpy(message.note, note.data(), note.size());
+  return send(message, descriptor);
+}
+
+Status VaultLink::watch_end() {
+  auto watch = loop_.watch(socket_.get(), EPOLLIN, [this](uint32_t) { lost("it closed its end"); });
+  if (!watch) return tl::unexpected(std::move(watch).error());
+  watch_ = std::move(*watch);
+  return {};
+}
+
+void VaultLink::lost(const std::string& why) {
+  if (closing_ || !socket_) return;
+  log_->warn("the vault is gone ({}): starting another", why);
+  watch_.reset();
+  socket_.close();
+  replace();
+}
+
+void VaultLink::replace() {
+  const auto refill = [this]() -> Status {
+    auto socket = start_();
+    if (!socket) return tl::unexpected(std::move(socket).error());
+    socket_ = std::move(*socket);
+    HEDDLE_TRY(limit_sends(socket_));
+    for (const auto& item : mirror_.items()) HEDDLE_TRY(send_deposit(item.kind, item.key, item.note, item.handle));
+    HEDDLE_TRY(send(protocol::AllRestored{mirror_.items().size()}, -1));
+    return watch_end();
+  };
+  if (const Status filled = refill(); !filled) {
+    log_->error("cannot start a vault: {}; until there is one, a crash of heddled loses every session",
+                filled.error().text);
+    socket_.close();
+    retry_ = loop_.after(kRetry, [this] { replace(); });
+    return;
+  }
+  ++replacements_;
+  log_->info("a new vault holds {} deposits", mirror_.items().size());
+}
+
+}  // namespace heddle::daemon

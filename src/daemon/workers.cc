@@ -1,0 +1,279 @@
+#include "daemon/workers.h"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "daemon/spawn.h"
+
+namespace heddle::daemon {
+namespace {
+
+using protocol::MessageType;
+
+constexpr Duration kFirstBackoff = std::chrono::milliseconds(100);
+constexpr Duration kLongestBackoff = std::chrono::seconds(10);
+constexpr size_t kMostStrangers = 256;  // connections on the worker socket that have not said who they are
+
+Duration backoff(uint32_t failures) {
+  if (failures == 0) return Duration{};
+  return std::min(kLongestBackoff, kFirstBackoff * (1u << std::min(failures - 1, 10u)));
+}
+
+}  // namespace
+
+Worker* Workers::find(WorkerId id) {
+  const auto found = shared_.registry.workers.find(id);
+  return found == shared_.registry.workers.end() ? nullptr : &found->second;
+}
+
+size_t Workers::count(DeviceId device, Worker::State state) const {
+  return static_cast<size_t>(
+      std::count_if(shared_.registry.workers.begin(), shared_.registry.workers.end(),
+                    [&](const auto& each) { return each.second.device == device && each.second.state == state; }));
+}
+
+Worker* Workers::take_warm(DeviceId device) {
+  for (auto& [id, worker] : shared_.registry.workers) {
+    if (worker.device == device && worker.state == Worker::State::kWarm) return &worker;
+  }
+  return nullptr;
+}
+
+void Workers::refill(DeviceId device) {
+  if (stopping_) return;
+  DeviceState& state = device_of(device);
+  const size_t coming = count(device, Worker::State::kStarting) + count(device, Worker::State::kWarm);
+  if (coming >= shared_.config.warm_workers + state.wanting.size()) return;
+  if (shared_.now() < state.next_start) return start_later(device);
+  if (const Status started = start(device); !started) {
+    start_failed(state, started.error().text);
+    return start_later(device);
+  }
+  // Whoever waits gets a worker now; the warm ones come one after the other, behind the work that is going on.
+  if (count(device, Worker::State::kStarting) < state.wanting.size()) refill(device);
+}
+
+void Workers::start_later(DeviceId device) {
+  DeviceState& state = device_of(device);
+  if (state.start_timer) return;
+  state.start_timer = shared_.loop.at(state.next_start, [this, device] {
+    device_of(device).start_timer.reset();
+    refill(device);
+  });
+}
+
+Status Workers::start(DeviceId device) {
+  auto ends = protocol::socket_pair();
+  if (!ends) return tl::unexpected(std::move(ends).error());
+  SpawnOptions options;
+  options.program = launch_.program;
+  options.arguments = {
+      "--socket",        "3",
+      "--daemon",        shared_.places.worker,
+      "--log-level",     shared_.config.log_level,
+      "--reconnect-for", stringf("%ldns", static_cast<long>(shared_.config.worker_reconnect_for.count()))};
+  if (!shared_.config.worker_user.empty())
+    options.arguments.insert(options.arguments.end(), {"--user", shared_.config.worker_user});
+  options.descriptors = {ends->second.get()};
+  options.output = launch_.output;
+  options.apart = true;
+  auto child = spawn(options);
+  if (!child) return tl::unexpected(std::move(child).error());
+
+  Worker worker;
+  worker.id = WorkerId{shared_.ids.next()};
+  worker.secret = random_secret();
+  worker.device = device;
+  worker.pid = child->pid;
+  worker.process = std::move(child->pidfd);
+  Worker& placed = shared_.registry.workers.emplace(worker.id, std::move(worker)).first->second;
+  deposit(placed);
+  auto watch = shared_.loop.watch(placed.process.get(), EPOLLIN, [this, id = placed.id](uint32_t) { ended(id); });
+  if (watch) placed.process_watch = std::move(*watch);
+  listen(placed, std::move(ends->first));
+  placed.patience = shared_.loop.after(shared_.config.worker_start_timeout, [this, id = placed.id] {
+    shared_.log->error("worker {} is not ready after {}: killing it", id.value,
+                       to_string(shared_.config.worker_start_timeout));
+    kill(*find(id));
+  });
+  send_start(placed);
+  shared_.log->debug("worker {} started for device {}: process {}", placed.id.value, device.value, placed.pid);
+  return {};
+}
+
+void Workers::send_start(Worker& worker) {
+  const DeviceState& device = device_of(worker.device);
+  protocol::StartWorker message;
+  message.device = static_cast<uint32_t>(worker.device.value);
+  message.worker = worker.id.value;
+  message.secret = worker.secret;
+  message.model = device.config.model;
+  message.host_threads = device.config.host_threads;
+  message.window_count = static_cast<uint32_t>(shared_.config.windows.size());
+  std::copy(shared_.config.windows.begin(), shared_.config.windows.end(), message.windows);
+  worker.connection->send(message, device.board);
+}
+
+void Workers::listen(Worker& worker, protocol::Socket socket) {
+  worker.connection = std::make_unique<Connection>(shared_.loop, std::move(socket));
+  const WorkerId id = worker.id;
+  const Status started =
+      worker.connection->start({[this, id](protocol::Packet packet) { received(id, std::move(packet)); },
+                                // A worker without a connection is of no use, unless it is ending anyway.
+                                [this, id](const Error& error) {
+                                  Worker* lost = find(id);
+                                  if (!lost) return;
+                                  if (lost->state != Worker::State::kLeaving && !has_ended(lost->process))
+                                    shared_.log->warn("worker {}: {}", id.value, error.text);
+                                  // Mostly it is dying by itself: then this changes nothing, and its end is not counted
+                                  // as our doing.
+                                  kill_process(lost->process, SIGKILL);
+                                }});
+  if (!started) kill(worker);
+}
+
+void Workers::received(WorkerId id, protocol::Packet packet) {
+  Worker* worker = find(id);
+  if (!worker || worker->state == Worker::State::kLeaving) return;
+  switch (packet.type) {
+    case MessageType::kWorkerReady:
+      return ready(*worker, packet.as<protocol::WorkerReady>());
+    case MessageType::kSegmentFreed:
+      return events_->segment_freed(*worker, packet.as<protocol::SegmentFreed>().number);
+    case MessageType::kTaskEnded:
+      return events_->task_ended(*worker, packet.as<protocol::TaskEnded>().serial);
+    case MessageType::kWorkerFault:
+      return events_->worker_fault(*worker, packet.as<protocol::WorkerFault>());
+    case MessageType::kUsage:
+      return events_->usage(*worker, packet.as<protocol::Usage>());
+    default:
+      shared_.log->error("worker {} sent message {}: killing it", id.value, static_cast<unsigned>(packet.type));
+      kill(*worker);
+  }
+}
+
+void Workers::ready(Worker& worker, const protocol::WorkerReady& ready) {
+  if (ready.version != protocol::kProtocolVersion || ready.worker != worker.id.value || ready.secret != worker.secret) {
+    shared_.log->error("worker {} speaks protocol {} (here {}) or is another one: killing it", worker.id.value,
+                       ready.version, protocol::kProtocolVersion);
+    return kill(worker);
+  }
+  worker.patience.reset();
+  if (worker.state == Worker::State::kBound) return events_->worker_returned(worker, ready);
+  device_of(worker.device).failed_starts = 0;
+  device_of(worker.device).next_start = {};
+  worker.state = Worker::State::kWarm;
+  events_->worker_warm(worker);
+  refill(DeviceId{worker.device});
+}
+
+void Workers::bound(Worker& worker, SessionId session, uint32_t virtual_device, uint64_t serial) {
+  worker.state = Worker::State::kBound;
+  worker.session = session;
+  worker.virtual_device = virtual_device;
+  worker.serial = serial;
+  deposit(worker);
+}
+
+void Workers::deposit(const Worker& worker) {
+  WorkerNote note{};
+  note.secret = worker.secret;
+  note.session = worker.session.value;
+  note.serial = worker.serial;
+  note.device = static_cast<uint32_t>(worker.device.value);
+  note.pid = static_cast<uint32_t>(worker.pid);
+  note.virtual_device = worker.virtual_device;
+  shared_.vault.deposit(NoteKind::kWorker, worker.id.value, write_note(note), worker.process.get());
+}
+
+void Workers::retire(Worker& worker) {
+  if (worker.state == Worker::State::kLeaving) return;
+  worker.state = Worker::State::kLeaving;
+  if (worker.connection) worker.connection->send(protocol::Quit{});
+  worker.patience = shared_.loop.after(shared_.config.worker_exit_grace, [this, id = worker.id] {
+    shared_.log->warn("worker {} does not end by itself: killing it", id.value);
+    kill(*find(id));
+  });
+}
+
+void Workers::kill(Worker& worker) {
+  worker.killed = true;
+  worker.patience.reset();
+  kill_process(worker.process, SIGKILL);
+}
+
+void Workers::ended(WorkerId id) {
+  Worker* worker = find(id);
+  if (!worker) return;
+  // What it said last may still be unread; without a connection there is nothing.
+  if (worker->connection && !worker->killed) {
+    while (auto packet = worker->connection->take()) {
+      received(id, std::move(*packet));
+      if (!(worker = find(id))) return;
+    }
+  }
+  std::string how = reap(worker->process);
+  if (how.empty()) how = "unknown status";  // not our child: it was started before heddled was
+  const DeviceId device = worker->device;
+  if (worker->state == Worker::State::kStarting && !stopping_) start_failed(device_of(device), how);
+  worker->process_watch.reset();
+  events_->worker_gone(*worker, how);
+  shared_.vault.withdraw(NoteKind::kWorker, id.value);
+  shared_.registry.workers.erase(id);
+  refill(device);
+}
+
+void Workers::start_failed(DeviceState& device, const std::string& why) {
+  ++device.failed_starts;
+  device.last_failure = why;
+  device.next_start = shared_.now() + backoff(device.failed_starts);
+  shared_.log->error("a worker could not start ({} times in a row): {}", device.failed_starts, why);
+}
+
+void Workers::adopt(Worker worker) {
+  const WorkerId id = worker.id;
+  Worker& placed = shared_.registry.workers.emplace(id, std::move(worker)).first->second;
+  auto watch = shared_.loop.watch(placed.process.get(), EPOLLIN, [this, id](uint32_t) { ended(id); });
+  if (watch) placed.process_watch = std::move(*watch);
+  placed.patience = shared_.loop.after(shared_.config.reconnect_grace, [this, id] {
+    shared_.log->warn("worker {} did not come back within {}: killing it", id.value,
+                      to_string(shared_.config.reconnect_grace));
+    kill(*find(id));
+  });
+}
+
+void Workers::accept(protocol::Socket socket) {
+  if (strangers_.size() >= kMostStrangers) return;
+  const uint64_t key = ++last_stranger_;
+  auto connection = std::make_unique<Connection>(shared_.loop, std::move(socket));
+  const auto forget = [this, key] { shared_.loop.defer([this, key] { strangers_.erase(key); }); };
+  const Status started =
+      connection->start({[this, key](protocol::Packet packet) { greet_later(key, std::move(packet)); },
+                         [forget](const Error&) { forget(); }});
+  if (started) strangers_[key] = std::move(connection);
+}
+
+// Behind the round, because the connection that is calling changes its owner.
+void Workers::greet_later(uint64_t key, protocol::Packet packet) {
+  const auto found = strangers_.find(key);
+  if (found == strangers_.end()) return;
+  found->second->pause();
+  const bool is_ready = packet.type == MessageType::kWorkerReady;
+  const auto message = is_ready ? packet.as<protocol::WorkerReady>() : protocol::WorkerReady{};
+  shared_.loop.defer([this, key, message] {
+    auto node = strangers_.extract(key);
+    if (node.empty()) return;
+    Worker* worker = find(WorkerId{message.worker});
+    if (!worker || worker->secret != message.secret || worker->state == Worker::State::kLeaving || worker->killed) {
+      shared_.log->warn("somebody on the worker socket is no worker of ours");
+      return;
+    }
+    protocol::Socket socket = node.mapped()->release();
+    listen(*worker, std::move(socket));
+    ready(*worker, message);
+  });
+}
+
+}  // namespace heddle::daemon

@@ -1,0 +1,76 @@
+#pragma once
+
+#include "daemon/shared.h"
+
+namespace heddle::daemon {
+
+// What comes of workers. A reference is valid during the call.
+class WorkerEvents {
+ public:
+  virtual ~WorkerEvents() = default;
+  virtual void worker_warm(Worker& worker) = 0;
+  // After a restart of heddled: a bound worker is back.
+  virtual void worker_returned(Worker& worker, const protocol::WorkerReady& ready) = 0;
+  virtual void segment_freed(Worker& worker, uint64_t number) = 0;
+  virtual void task_ended(Worker& worker, uint64_t serial) = 0;
+  virtual void worker_fault(Worker& worker, const protocol::WorkerFault& fault) = 0;
+  virtual void usage(Worker& worker, const protocol::Usage& usage) = 0;
+  // Its process has ended; it leaves the registry when this returns. `how`: "exit status 1", "signal 9 (Killed)".
+  virtual void worker_gone(Worker& worker, const std::string& how) = 0;
+};
+
+// Starts worker processes, keeps some warm for each device, speaks their protocol, and notices their end.
+class Workers {
+ public:
+  struct Launch {
+    std::string program;  // heddle-worker's path
+    int output = -1;      // where its standard error goes; -1: ours
+  };
+
+  Workers(Shared& shared, Launch launch) : shared_(shared), launch_(std::move(launch)) {}
+  void connect(WorkerEvents& events) { events_ = &events; }
+
+  // A warm worker of the device, for the caller to bind; none where there is none yet. Another is started in its place.
+  Worker* take_warm(DeviceId device);
+  // Starts what is missing: one for each that waits, and the warm ones.
+  void refill(DeviceId device);
+
+  // Records what a bound worker serves, in the vault too.
+  void bound(Worker& worker, SessionId session, uint32_t virtual_device, uint64_t serial);
+  // The worker has done its task: it is told to end, and made to if it does not.
+  void retire(Worker& worker);
+  // SIGKILL; worker_gone follows when the process is really gone.
+  void kill(Worker& worker);
+
+  // After a restart: a worker of a former life. It is killed if it does not come back within the grace.
+  void adopt(Worker worker);
+  // A connection on the worker socket.
+  void accept(protocol::Socket socket);
+
+  // heddled ends: no worker is started any more.
+  void stop() { stopping_ = true; }
+  size_t count(DeviceId device, Worker::State state) const;
+
+ private:
+  void start_later(DeviceId device);
+  Status start(DeviceId device);
+  void send_start(Worker& worker);
+  void listen(Worker& worker, protocol::Socket socket);
+  void received(WorkerId id, protocol::Packet packet);
+  void ready(Worker& worker, const protocol::WorkerReady& ready);
+  void ended(WorkerId id);
+  void start_failed(DeviceState& device, const std::string& why);
+  void deposit(const Worker& worker);
+  Worker* find(WorkerId id);
+  DeviceState& device_of(DeviceId id) { return shared_.registry.devices[id.value]; }
+  void greet_later(uint64_t key, protocol::Packet packet);
+
+  Shared& shared_;
+  Launch launch_;
+  WorkerEvents* events_ = nullptr;
+  bool stopping_ = false;
+  uint64_t last_stranger_ = 0;
+  std::map<uint64_t, std::unique_ptr<Connection>> strangers_;  // on the worker socket, not yet known
+};
+
+}  // namespace heddle::daemon
