@@ -12,6 +12,11 @@ constexpr Duration kPatience = std::chrono::seconds(60);
 void ConformanceTest::SetUp() {
   target_ = GetParam().make();
   if (!target_) GTEST_SKIP() << "no such device on this machine";
+  reopen();
+}
+
+void ConformanceTest::reopen() {
+  context_.reset();
   auto context = target_->open([this](std::string_view text) {
     std::lock_guard lock(printed_mutex_);
     printed_ += text;

@@ -42,6 +42,8 @@ class ConformanceTest : public testing::TestWithParam<TargetKind> {
   Target& target() { return *target_; }
   device::Module& module() { return *module_; }
 
+  // Destroys the context and opens another one on the same device.
+  void reopen();
   // Maps fresh memory somewhere in the window.
   uint64_t map(uint64_t bytes);
   device::Kernel& kernel(std::string_view name);

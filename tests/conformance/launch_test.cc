@@ -47,5 +47,72 @@ TEST_P(LaunchTest, BlocksUseDynamicSharedMemory) {
   EXPECT_EQ(read<int>(sums, kBlocks), expected);
 }
 
+TEST_P(LaunchTest, BlocksThatWaitForLaterBlocksGoOn) {
+  uint64_t memory = map(4096);
+  launch(0, "wait_for_last_block", {16}, {32}, Parameters(memory, memory + 64));
+  finish();
+  EXPECT_EQ(read<int>(memory + 64, 1)[0], 7);
+}
+
+TEST_P(LaunchTest, BlocksOfACooperativeLaunchMeet) {
+  uint64_t memory = map(4096);
+  Parameters parameters(memory, memory + 64);
+  auto launched = context().launch(0, kernel("meet"), {{32}, {64}, 0, true, parameters.bytes()}, next_tag());
+  ASSERT_TRUE(launched) << launched.error().text;
+  finish();
+  EXPECT_EQ(read<unsigned>(memory + 64, 1)[0], 32u);
+}
+
+TEST_P(LaunchTest, CooperativeLaunchBeyondTheDeviceIsRefused) {
+  uint64_t memory = map(4096);
+  Parameters parameters(memory, memory + 64);
+  EXPECT_FALSE(context().launch(0, kernel("meet"), {{1'000'000}, {64}, 0, true, parameters.bytes()}, next_tag()));
+}
+
+TEST_P(LaunchTest, ParametersAreCopiedAtTheLaunch) {
+  uint64_t memory = map(4096);
+  auto parameters = std::make_unique<Parameters>(memory, 1000);
+  launch(0, "step_value", {1}, {1}, *parameters);
+  launch(0, "step_value", {1}, {1}, *parameters);
+  parameters.reset();
+  finish();
+  unsigned expected = 0;
+  for (int i = 0; i < 2000; ++i) expected = expected * 3 + 1;
+  EXPECT_EQ(read<unsigned>(memory, 1)[0], expected);
+}
+
+TEST_P(LaunchTest, ConfigurationsBeyondTheDeviceAreRefused) {
+  uint64_t memory = map(4096);
+  Parameters parameters(memory);
+  auto refused = [&](device::Dim3 grid, device::Dim3 block, uint32_t shared) {
+    return !context().launch(0, kernel("positions"), {grid, block, shared, false, parameters.bytes()}, next_tag());
+  };
+  EXPECT_TRUE(refused({1}, {1025}, 0));
+  EXPECT_TRUE(refused({1}, {32, 33}, 0));
+  EXPECT_TRUE(refused({0}, {32}, 0));
+  EXPECT_TRUE(refused({1}, {0}, 0));
+  EXPECT_TRUE(refused({1, 65536}, {32}, 0));
+  EXPECT_TRUE(refused({1}, {1, 1, 65}, 0));
+  EXPECT_TRUE(refused({1}, {32}, 1 << 20));
+  EXPECT_FALSE(refused({1}, {32}, 1024));
+  finish();
+}
+
+TEST_P(LaunchTest, LaunchWithTooFewParametersIsRefused) {
+  EXPECT_FALSE(context().launch(0, kernel("positions"), {{1}, {32}, 0, false, {}}, next_tag()));
+}
+
+TEST_P(LaunchTest, TwoContextsShareTheDevice) {
+  constexpr int kCount = 50'000;
+  auto other = target().open(nullptr);
+  ASSERT_TRUE(other) << other.error().text;
+  uint64_t memory = map(kCount * sizeof(unsigned));
+  for (int i = 0; i < 5; ++i) launch(0, "positions", {kCount / 250}, {250}, Parameters(memory));
+  finish();
+  std::vector<unsigned> expected(kCount);
+  std::iota(expected.begin(), expected.end(), 0u);
+  EXPECT_EQ(read<unsigned>(memory, kCount), expected);
+}
+
 }  // namespace
 }  // namespace heddle::conformance
