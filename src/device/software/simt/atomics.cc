@@ -3,6 +3,7 @@
 
 #define HEDDLE_LANES common
 #include <bit>
+#include <cstring>
 
 #include "device/software/simt/instruction_families.h"
 #include "device/software/simt/lanes/access.h"
@@ -91,26 +92,39 @@ T replace(u64 host, T b, T c) {
   }
 }
 
-bool locate_in(At space, Warp& warp, const Op& op, u64 bytes, u64* host) {
+// The same for memory that only the running thread sees: that of the block.
+template <class F, class T>
+T replace_private(u64 host, T b, T c) {
+  T old;
+  std::memcpy(&old, reinterpret_cast<void*>(host), sizeof old);
+  T next = F::template apply<T>(old, b, c);
+  std::memcpy(reinterpret_cast<void*>(host), &next, sizeof next);
+  return old;
+}
+
+bool locate_in(At space, Warp& warp, const Op& op, u64 bytes, Access& access) {
   switch (space) {
     case At::kGlobal:
-      return locate<At::kGlobal>(warp, op, bytes, true, host);
+      return locate<At::kGlobal>(warp, op, bytes, true, access);
     case At::kShared:
-      return locate<At::kShared>(warp, op, bytes, true, host);
+      return locate<At::kShared>(warp, op, bytes, true, access);
     default:
-      return locate<At::kGeneric>(warp, op, bytes, true, host);
+      return locate<At::kGeneric>(warp, op, bytes, true, access);
   }
 }
 
 template <class F, class T>
 void atomic(Warp& warp, const Op& op) {
-  u64 host[kLanes];
-  if (!locate_in(static_cast<At>(op.count), warp, op, sizeof(T), host)) return;
+  Access access;
+  auto space = static_cast<At>(op.count);
+  if (!locate_in(space, warp, op, sizeof(T), access)) return;
   const Slot<T>* b = lanes_of<T>(warp, op.b);
   const Slot<T>* c = op.c == Op::kNone ? b : lanes_of<T>(warp, op.c);
   for (u32 rest = warp.active; rest; rest &= rest - 1) {
     auto lane = static_cast<u32>(std::countr_zero(rest));
-    T old = replace<F, T>(host[lane], read<T>(b, lane), read<T>(c, lane));
+    T x = read<T>(b, lane), y = read<T>(c, lane);
+    T old =
+        space == At::kShared ? replace_private<F, T>(access.host[lane], x, y) : replace<F, T>(access.host[lane], x, y);
     if (op.d != Op::kNone) lanes_of<T>(warp, op.d)[lane] = to_slot<T>(old);
   }
 }

@@ -105,6 +105,7 @@ void release_warp_barrier(Warp& warp, uint32_t mask) {
 }  // namespace
 
 uint32_t gather_lanes(Warp& warp, const Op& op, const uint32_t* masks) {
+  if (warp.active == warp.live) return warp.active;
   uint32_t ready = 0;
   for (uint32_t rest = warp.active; rest; rest &= rest - 1) {
     auto lane = static_cast<uint32_t>(std::countr_zero(rest));

@@ -19,39 +19,23 @@ template <class T, class R>
   return static_cast<R>(static_cast<std::conditional_t<(T(-1) < T(0)), s64, u64>>(value));
 }
 
-template <class T, class R>
-void load_row(Warp& warp, const Op& op, u64 first) {
-  for (u32 i = 0; i < op.count; ++i) {
-    u32 offset = element(warp, op, i);
-    if (offset == Op::kNone) continue;
-    R* d = static_cast<R*>(__builtin_assume_aligned(warp.registers + offset, 64));
-    const u64 step = op.count * sizeof(T), from = first + i * sizeof(T);
-    if (op.count == 1) {
-      for (u32 lane = 0; lane < kLanes; ++lane) d[lane] = fetch<T, R>(from + lane * sizeof(T));
-    } else {
-      for (u32 lane = 0; lane < kLanes; ++lane) d[lane] = fetch<T, R>(from + lane * step);
-    }
-  }
-}
-
 template <At kSpace, class T, class R>
 void load(Warp& warp, const Op& op) {
-  u64 first;
   const u64 bytes = op.count * sizeof(T);
-  if (kSpace == At::kGlobal && is_row(warp, op, bytes, first)) return load_row<T, R>(warp, op, first);
-  alignas(64) u64 host[kLanes];
-  if (!locate<kSpace>(warp, op, bytes, false, host)) return;
+  Access access;
+  if (!locate<kSpace>(warp, op, bytes, false, access)) return;
   for (u32 i = 0; i < op.count; ++i) {
     u32 offset = element(warp, op, i);
     if (offset == Op::kNone) continue;
-    R* d = static_cast<R*>(__builtin_assume_aligned(warp.registers + offset, 64));
-    if (warp.active == kAllLanes) {
-      for (u32 lane = 0; lane < kLanes; ++lane) d[lane] = fetch<T, R>(host[lane] + i * sizeof(T));
-      continue;
-    }
-    for (u32 rest = warp.active; rest; rest &= rest - 1) {
-      auto lane = static_cast<u32>(__builtin_ctz(rest));
-      d[lane] = fetch<T, R>(host[lane] + i * sizeof(T));
+    const u64 at = i * sizeof(T);
+    // A vector of one has its elements next to each other: worth telling the compiler.
+    auto fetch_all = [&](auto host) {
+      write_lanes<R>(warp, offset, [=](u32 lane) { return fetch<T, R>(host(lane) + at); });
+    };
+    if (op.count == 1) {
+      for_shape(access, sizeof(T), fetch_all);
+    } else {
+      for_shape(access, bytes, fetch_all);
     }
   }
 }

@@ -17,31 +17,23 @@ template <class T, class R>
   __builtin_memcpy(reinterpret_cast<void*>(host), &narrow, sizeof narrow);
 }
 
-template <class T, class R>
-void store_row(Warp& warp, const Op& op, u64 first) {
-  for (u32 i = 0; i < op.count; ++i) {
-    const R* d = static_cast<const R*>(__builtin_assume_aligned(warp.registers + element(warp, op, i), 64));
-    const u64 step = op.count * sizeof(T), to = first + i * sizeof(T);
-    if (op.count == 1) {
-      for (u32 lane = 0; lane < kLanes; ++lane) put<T, R>(to + lane * sizeof(T), d[lane]);
-    } else {
-      for (u32 lane = 0; lane < kLanes; ++lane) put<T, R>(to + lane * step, d[lane]);
-    }
-  }
-}
-
 template <At kSpace, class T, class R>
 void store(Warp& warp, const Op& op) {
-  u64 first;
   const u64 bytes = op.count * sizeof(T);
-  if (kSpace == At::kGlobal && is_row(warp, op, bytes, first)) return store_row<T, R>(warp, op, first);
-  alignas(64) u64 host[kLanes];
-  if (!locate<kSpace>(warp, op, bytes, true, host)) return;
+  Access access;
+  if (!locate<kSpace>(warp, op, bytes, true, access)) return;
   for (u32 i = 0; i < op.count; ++i) {
     const R* d = static_cast<const R*>(__builtin_assume_aligned(warp.registers + element(warp, op, i), 64));
-    for (u32 rest = warp.active; rest; rest &= rest - 1) {
-      auto lane = static_cast<u32>(__builtin_ctz(rest));
-      put<T, R>(host[lane] + i * sizeof(T), d[lane]);
+    const u64 at = i * sizeof(T);
+    if (access.shape == Access::Shape::kRow && op.count == 1) {
+      for (u32 lane = 0; lane < kLanes; ++lane) put<T, R>(access.host[0] + lane * sizeof(T), d[lane]);
+    } else if (warp.active == kAllLanes) {
+      for (u32 lane = 0; lane < kLanes; ++lane) put<T, R>(access.host[lane] + at, d[lane]);
+    } else {
+      for (u32 rest = warp.active; rest; rest &= rest - 1) {
+        auto lane = static_cast<u32>(__builtin_ctz(rest));
+        put<T, R>(access.host[lane] + at, d[lane]);
+      }
     }
   }
 }
