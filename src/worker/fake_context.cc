@@ -29,6 +29,11 @@ void FakeContext::resume(device::StreamIndex stream) {
   pump();
 }
 
+void FakeContext::refuse_modules(const Error& error) {
+  std::lock_guard lock(mutex_);
+  load_error_ = error;
+}
+
 std::vector<device::Tag> FakeContext::handed_over() {
   std::lock_guard lock(mutex_);
   return handed_over_;
@@ -44,6 +49,11 @@ std::set<uint64_t> FakeContext::mapped() {
   std::set<uint64_t> addresses;
   for (const auto& [address, size] : mapped_) addresses.insert(address);
   return addresses;
+}
+
+std::string FakeContext::read(uint64_t address, size_t bytes) {
+  std::lock_guard lock(mutex_);
+  return std::string(static_cast<const char*>(pointer(address)), bytes);
 }
 
 Status FakeContext::map(uint64_t address, Bytes size, const Fd& memory, bool) {
@@ -63,7 +73,8 @@ Status FakeContext::unmap(uint64_t address, Bytes size) {
 }
 
 Result<device::Module*> FakeContext::load(std::span<const std::byte>) {
-  if (!load_error.text.empty()) return tl::unexpected(load_error);
+  std::lock_guard lock(mutex_);
+  if (load_error_) return tl::unexpected(*load_error_);
   return &module_;
 }
 

@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -24,10 +25,11 @@ class FakeContext : public device::Context {
   // Set before the session starts.
   std::map<std::string, FakeKernel> kernels;
   std::map<std::string, device::Variable> variables;
-  Error load_error{ErrorCode::kInternal, ""};  // load() fails with it where it has a text
 
   void pause(device::StreamIndex stream);
   void resume(device::StreamIndex stream);
+  // From now on no module can be loaded.
+  void refuse_modules(const Error& error);
   // Tags in the order in which they were handed over.
   std::vector<device::Tag> handed_over();
   struct Stream {
@@ -37,6 +39,9 @@ class FakeContext : public device::Context {
   };
   std::map<device::StreamIndex, Stream> streams();
   std::set<uint64_t> mapped();
+  // Device memory. Under the device's lock: the ring that orders the two threads is mapped twice in a test's process,
+  // so that ThreadSanitizer cannot see the order.
+  std::string read(uint64_t address, size_t bytes);
 
   Status map(uint64_t address, Bytes size, const Fd& memory, bool host) override;
   Status unmap(uint64_t address, Bytes size) override;
@@ -83,6 +88,7 @@ class FakeContext : public device::Context {
   std::deque<device::Completion> completions_;
   std::deque<LoadedKernel> loaded_;
   LoadedModule module_;
+  std::optional<Error> load_error_;
   uint32_t sticky_ = 0;
   bool woken_ = false;
 };

@@ -19,6 +19,8 @@ constexpr Duration kPatience = std::chrono::seconds(60);
 constexpr protocol::Window kWindow{0x7e8000000000, 64 * kMiB, 16 * kMiB};
 constexpr protocol::Window kOther{0x7e9000000000, 32 * kMiB, 16 * kMiB};
 
+constexpr protocol::Window kTaken{0x7ea000000000, 32 * kMiB, 16 * kMiB};
+
 // heddled's end of a worker's life.
 struct LinkTest : testing::Test {
   void SetUp() override {
@@ -26,6 +28,9 @@ struct LinkTest : testing::Test {
     ASSERT_TRUE(pair);
     heddled = std::move(pair->first);
     worker_end = std::move(pair->second);
+    auto reserved = reserve_addresses(kTaken.base, Bytes{4096});
+    ASSERT_TRUE(reserved) << reserved.error().text;
+    taken = std::move(*reserved);
     auto made = protocol::RingMemory::create({Bytes{128 * kKiB}, Bytes{128 * kKiB}});
     ASSERT_TRUE(made);
     ring_fd = std::move(made->first);
@@ -75,7 +80,7 @@ struct LinkTest : testing::Test {
     message.device = 1;
     message.model = *device_preset("P100");
     message.window_count = 2;
-    message.windows[0] = {1ull << 62, kMiB, 0};  // nobody can have that
+    message.windows[0] = kTaken;
     message.windows[1] = kWindow;
     ASSERT_TRUE(heddled.send(message));
   }
@@ -119,6 +124,7 @@ struct LinkTest : testing::Test {
   }
 
   protocol::Socket heddled, worker_end;
+  Mapping taken;  // somebody else is in that window
   Fd listener, ring_fd;
   protocol::RingMemory ring;
   Link::Options options;
@@ -176,11 +182,9 @@ TEST_F(LinkTest, ReservesTheSessionsWindowWhereItIsAnother) {
   EXPECT_THAT(opened, testing::ElementsAre(kWindow.base, kOther.base));
 }
 
-TEST_F(LinkTest, AWindowThatIsTakenIsAFaultAndTheEnd) {
-  const auto taken = reserve_addresses(kOther.base, Bytes{4096});
-  ASSERT_TRUE(taken);
+TEST_F(LinkTest, ASessionsWindowThatIsTakenIsAFaultAndTheEnd) {
   warm();
-  bind(kOther);
+  bind(kTaken);
   const auto fault = heddled.expect<protocol::WorkerFault>(kPatience);
   ASSERT_TRUE(fault) << fault.error().text;
   EXPECT_THAT(protocol::get_text(fault->text), HasSubstr("cannot reserve"));
@@ -189,8 +193,8 @@ TEST_F(LinkTest, AWindowThatIsTakenIsAFaultAndTheEnd) {
 }
 
 TEST_F(LinkTest, NoWindowAtAllIsTheEnd) {
-  const auto taken = reserve_addresses(kWindow.base, Bytes{4096});
-  ASSERT_TRUE(taken);
+  const auto second = reserve_addresses(kWindow.base, Bytes{4096});
+  ASSERT_TRUE(second);
   run();
   start();
   thread.join();

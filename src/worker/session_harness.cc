@@ -149,8 +149,7 @@ bool SessionHarness::completes(uint64_t sequence) {
 }
 
 std::string SessionHarness::device_text(uint64_t address, size_t bytes) {
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): device addresses are numbers
-  return std::string(reinterpret_cast<const char*>(address), bytes);
+  return context->read(address, bytes);
 }
 
 }  // namespace heddle::worker

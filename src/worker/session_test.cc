@@ -368,7 +368,7 @@ TEST_F(SessionTest, ANeedDoesNotOutliveAFault) {
 }
 
 TEST_F(SessionTest, AModuleThatCannotBeLoadedIsAFaultWithItsText) {
-  context->load_error = {ErrorCode::kNotSupported, "PTX line 12: wgmma"};
+  context->refuse_modules({ErrorCode::kNotSupported, "PTX line 12: wgmma"});
   ASSERT_TRUE(completes(simple(RecordType::kPrefetchModule, 0, 1)));
   EXPECT_EQ(header().fault.load(), kCudaNotSupported);
   EXPECT_THAT(header().fault_text, HasSubstr("wgmma"));

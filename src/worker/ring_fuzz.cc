@@ -1,0 +1,11 @@
+// libFuzzer's entry: see ring_case.h.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "worker/ring_case.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  heddle::worker::run_ring_case({reinterpret_cast<const char*>(data), size});
+  return 0;
+}
