@@ -16,10 +16,11 @@ class HostMemory {
 
   // What the allocation was made as, given back by find().
   enum Kind : unsigned { kPinned = 1, kManaged = 2, kRegistered = 4 };
-  // `flags`: a Kind, and the caller's own flags above kFlagShift.
+  // For a program that uses `virtual_device`, which is open. `flags`: a Kind, and the caller's own flags above
+  // kFlagShift.
   static constexpr unsigned kFlagShift = 8;
 
-  Answer<uint64_t> allocate(uint64_t bytes, unsigned flags);
+  Answer<uint64_t> allocate(uint32_t virtual_device, uint64_t bytes, unsigned flags);
   // No work that touches it may be left. cudaErrorInvalidValue for what is no allocation's start.
   Done release(uint64_t address);
   std::optional<Buffer> find(uint64_t address);

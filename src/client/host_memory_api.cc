@@ -12,7 +12,7 @@ Done allocate(void** pointer, size_t bytes, HostMemory::Kind kind, unsigned flag
   if (!device) return tl::unexpected(std::move(device).error());
   HEDDLE_ANSWER((*device)->failure());
   if (bytes == 0) return kind == HostMemory::kManaged ? refuse(cudaErrorInvalidValue) : Done{};
-  auto address = runtime().host_memory().allocate(bytes, kind | flags << HostMemory::kFlagShift);
+  auto address = runtime().host_memory().allocate((*device)->index(), bytes, kind | flags << HostMemory::kFlagShift);
   if (!address) return tl::unexpected(std::move(address).error());
   *pointer = reinterpret_cast<void*>(*address);
   return {};

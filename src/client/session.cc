@@ -50,33 +50,34 @@ Answer<std::unique_ptr<Session>> Session::open(SessionSettings settings) {
   if (!socket)
     return refuse(cudaErrorInitializationError,
                   "no heddled: " + socket.error().text + "; start the program with `heddle run`");
-  auto welcome = session->greet(*socket, 0, 0);
-  if (!welcome) return tl::unexpected(std::move(welcome).error());
+  const auto welcome = session->greet(*socket, 0, 0);
+  if (!welcome) return refuse(cudaErrorInitializationError, "heddled: " + welcome.error().text);
   session->welcome_ = *welcome;
   session->socket_ = std::move(*socket);
   HEDDLE_ANSWER(session->reserve_window());
   return session;
 }
 
-Answer<Welcome> Session::greet(Socket& socket, uint64_t resume_session, uint64_t resume_secret) {
+Result<Welcome> Session::greet(Socket& socket, uint64_t resume_session, uint64_t resume_secret) {
   Hello hello;
   hello.job = settings_.job;
   hello.job_secret = settings_.job_secret;
   hello.resume_session = resume_session;
   hello.resume_secret = resume_secret;
   set_program(hello);
-  auto sent = socket.send(hello);
-  if (!sent) return refuse(cudaErrorInitializationError, sent.error().text);
+  HEDDLE_TRY(socket.send(hello));
   auto welcome = socket.expect<Welcome>(settings_.lost_after);
-  if (!welcome) return refuse(cudaErrorInitializationError, "heddled: " + welcome.error().text);
+  if (!welcome) return welcome;
   if (welcome->version != kProtocolVersion)
-    return refuse(cudaErrorInsufficientDriver, stringf("heddled speaks protocol version %u, this runtime version %u: "
-                                                       "install the two from one release",
-                                                       welcome->version, kProtocolVersion));
-  if (welcome->device_count == 0) return refuse(cudaErrorNoDevice, "heddled has no device for this session");
+    return fail(ErrorCode::kPermission,
+                "it speaks protocol version %u, this runtime version %u: install the two from "
+                "one release",
+                welcome->version, kProtocolVersion);
+  if (welcome->device_count == 0) return fail(ErrorCode::kPermission, "it has no device for this session");
   if (welcome->device_count > kMaxDevices || welcome->window_count > kMaxWindows)
-    return refuse(cudaErrorInitializationError, "heddled's welcome makes no sense");
-  return *welcome;
+    return fail(ErrorCode::kPermission, "its welcome names %u devices and %u windows, %u and %u are possible",
+                welcome->device_count, welcome->window_count, kMaxDevices, kMaxWindows);
+  return welcome;
 }
 
 Done Session::reserve_window() {
@@ -107,8 +108,8 @@ Done Session::reconnect() {
   do {
     auto socket = connect_to(settings_.socket_path);
     if (socket) {
-      auto welcome = greet(*socket, welcome_.session, welcome_.secret);
-      if (!welcome && socket->receive())
+      const auto welcome = greet(*socket, welcome_.session, welcome_.secret);
+      if (!welcome && welcome.error().code == ErrorCode::kPermission)
         return lost("heddled does not know this session any more: " + welcome.error().text);
       if (welcome && declare_again(*socket)) {
         socket_ = std::move(*socket);
@@ -231,9 +232,9 @@ void Session::end_task(uint32_t virtual_device) {
   journal_.tasks.erase(virtual_device);
 }
 
-Answer<uint64_t> Session::map_host_segment(uint64_t address, uint64_t bytes) {
+Answer<uint64_t> Session::map_host_segment(uint32_t virtual_device, uint64_t address, uint64_t bytes) {
   const std::lock_guard lock(mutex_);
-  const DeclareSegment segment{++last_segment_, address, bytes, SegmentKind::kHost, 0, 1, 0};
+  const DeclareSegment segment{++last_segment_, address, bytes, SegmentKind::kHost, virtual_device, 1, 0};
   std::vector<Fd> descriptors;
   auto reply = ask<SegmentAnswer>(segment, &descriptors);
   if (!reply) return tl::unexpected(std::move(reply).error());

@@ -45,8 +45,8 @@ class Session {
   Done begin_task(uint64_t serial, const protocol::ComputeNeed& need);
   Done grow_task(const protocol::ComputeNeed& need);
   void end_task(uint32_t virtual_device);
-  // Pinned host memory, mapped at `address`.
-  Answer<uint64_t> map_host_segment(uint64_t address, uint64_t bytes);
+  // Pinned host memory, mapped at `address`; asked for through a virtual device that is open.
+  Answer<uint64_t> map_host_segment(uint32_t virtual_device, uint64_t address, uint64_t bytes);
   void unmap_host_segment(uint64_t number, uint64_t address, uint64_t bytes);
   Answer<protocol::MemoryAnswer> memory_info(uint32_t virtual_device);
 
@@ -57,7 +57,7 @@ class Session {
  private:
   explicit Session(SessionSettings settings) : settings_(std::move(settings)) {}
 
-  Answer<protocol::Welcome> greet(protocol::Socket& socket, uint64_t resume_session, uint64_t resume_secret);
+  Result<protocol::Welcome> greet(protocol::Socket& socket, uint64_t resume_session, uint64_t resume_secret);
   Done reserve_window();
   Done reconnect();
   Status declare_again(protocol::Socket& socket);

@@ -87,18 +87,24 @@ Done VirtualDevice::read_failure() const {
 
 Answer<uint64_t> VirtualDevice::reserve_bulk(Lock& lock, uint64_t bytes) {
   for (;;) {
+    const uint64_t before = committed(), released = bulk_releases_.load();
     const bool serve = header().binding.load(std::memory_order_relaxed) == static_cast<uint32_t>(Binding::kBound);
-    const bool too_far = serve && bulk_.blocks_in_use(committed()) > kBlocksAhead;
+    const bool too_far = serve && bulk_.blocks_in_use(before) > kBlocksAhead;
     if (!too_far) {
-      if (const auto position = bulk_.reserve(bytes, committed())) return *position;
+      if (const auto position = bulk_.reserve(bytes, before)) return *position;
     }
     HEDDLE_ANSWER(prepare(Begin::kYes));
-    const uint64_t before = committed();
     lock.unlock();
-    const Done waited = wait_until([&] { return committed() != before; });
+    const Done waited = wait_until([&] { return committed() != before || bulk_releases_.load() != released; });
     lock.lock();
     if (!waited) return tl::unexpected(waited.error());
   }
+}
+
+void VirtualDevice::release_bulk(uint64_t position, uint64_t sequence) {
+  bulk_.release(position, sequence);
+  ++bulk_releases_;
+  protocol::ring_bell(header().to_client);  // another thread may wait for the room
 }
 
 Done VirtualDevice::start_pending() {

@@ -84,7 +84,7 @@ class VirtualDevice : private TaskVoice {
   // --- bulk area: takes the lock itself ---
   // A payload's place; waits for room, and begins the task for that.
   Answer<uint64_t> reserve_bulk(Lock& lock, uint64_t bytes);
-  void release_bulk(uint64_t position, uint64_t sequence) { bulk_.release(position, sequence); }
+  void release_bulk(uint64_t position, uint64_t sequence);
   char* bulk_at(uint64_t position) const { return memory_.bulk().data() + position; }
   uint64_t bulk_block_bytes() const { return bulk_.block_bytes(); }
 
@@ -153,6 +153,7 @@ class VirtualDevice : private TaskVoice {
   protocol::RingMemory memory_;
   protocol::RingWriter writer_;
   BulkArea bulk_;
+  std::atomic<uint64_t> bulk_releases_{0};
   Arena arena_;
   LazyTask task_;
   uint64_t last_work_ = 0;

@@ -1,0 +1,96 @@
+#include "client/arena.h"
+
+#include <gtest/gtest.h>
+
+#include "core/units.h"
+
+namespace heddle::client {
+namespace {
+
+constexpr uint64_t kBase = 1ull << 40;
+
+TEST(Arena, LargeBuffersOwnAlignedSegments) {
+  Arena arena(kBase, kGiB);
+  const auto one = arena.allocate(kMiB, 0), two = arena.allocate(3 * kMiB, 0);
+  ASSERT_TRUE(one && two);
+  EXPECT_NE(one->segment, two->segment);
+  EXPECT_EQ(one->address % kSegmentBytes, 0u);
+  EXPECT_EQ(two->segment->bytes, 4 * kMiB);
+  EXPECT_EQ(arena.segment_bytes(), 6 * kMiB);
+}
+
+TEST(Arena, SmallBuffersShareASegment) {
+  Arena arena(kBase, kGiB);
+  const auto one = arena.allocate(1, 0), two = arena.allocate(1000, 0);
+  ASSERT_TRUE(one && two);
+  EXPECT_EQ(one->segment, two->segment);
+  EXPECT_FALSE(two->new_segment);
+  EXPECT_EQ(two->address, one->address + kBufferAlign);
+  EXPECT_EQ(arena.segment_bytes(), kSegmentBytes);
+}
+
+TEST(Arena, SmallBuffersThatDoNotFitTakeAnotherSegment) {
+  Arena arena(kBase, kGiB);
+  for (int i = 0; i < 2; ++i) ASSERT_FALSE(arena.allocate(900 * kKiB, 0)->new_segment != (i == 0));
+  EXPECT_EQ(arena.would_add(900 * kKiB, 0), kSegmentBytes);
+  EXPECT_EQ(arena.would_add(kKiB, 0), 0u);
+  EXPECT_TRUE(arena.allocate(900 * kKiB, 0)->new_segment);
+}
+
+TEST(Arena, FreedPlaceIsNotUsedAgainBeforeItIsCommitted) {
+  Arena arena(kBase, kGiB);
+  const uint64_t first = arena.allocate(kKiB, 0)->address;
+  ASSERT_TRUE(arena.allocate(kKiB, 0));  // keeps the segment
+  ASSERT_NE(arena.release(first, 10), nullptr);
+  EXPECT_NE(arena.allocate(kKiB, 9)->address, first);
+  EXPECT_EQ(arena.allocate(kKiB, 10)->address, first);
+}
+
+TEST(Arena, RetiredAddressesComeBackOnlyWhenFreshOnesRunOut) {
+  Arena arena(kBase, 4 * kSegmentBytes);
+  const auto first = *arena.allocate(kSegmentBytes, 0);
+  ASSERT_EQ(arena.release(first.address, 5), first.segment);
+  arena.retire(first.segment, 5);
+  EXPECT_NE(arena.allocate(kSegmentBytes, 5)->address, first.address);
+  ASSERT_TRUE(arena.allocate(kSegmentBytes, 5));
+  ASSERT_TRUE(arena.allocate(kSegmentBytes, 5));
+  EXPECT_FALSE(arena.allocate(kSegmentBytes, 4)) << "not committed yet";
+  EXPECT_EQ(arena.allocate(kSegmentBytes, 5)->address, first.address);
+}
+
+TEST(Arena, NeighbouringRetiredRangesServeOneLargerBuffer) {
+  Arena arena(kBase, 4 * kSegmentBytes);
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(arena.allocate(kSegmentBytes, 0));
+  for (uint64_t i : {1, 0}) {
+    Segment* segment = arena.release(kBase + i * kSegmentBytes, 1);
+    arena.retire(segment, 1);
+  }
+  EXPECT_EQ(arena.allocate(2 * kSegmentBytes, 1)->address, kBase);
+}
+
+TEST(Arena, OnlyStartsOfBuffersCanBeFreed) {
+  Arena arena(kBase, kGiB);
+  const uint64_t address = arena.allocate(kMiB, 0)->address;
+  EXPECT_EQ(arena.release(address + 256, 0), nullptr);
+  EXPECT_NE(arena.release(address, 0), nullptr);
+  EXPECT_EQ(arena.release(address, 0), nullptr) << "twice";
+}
+
+TEST(Arena, KnowsWhatABufferCovers) {
+  Arena arena(kBase, kGiB);
+  const uint64_t address = arena.allocate(3 * kMiB, 0)->address;
+  EXPECT_EQ(arena.buffer_at(address + 3 * kMiB - 1)->address, address);
+  EXPECT_EQ(arena.buffer_at(address + 3 * kMiB), nullptr);
+  EXPECT_TRUE(arena.covers(address, 4 * kMiB)) << "the whole segment is mapped";
+  EXPECT_FALSE(arena.covers(address + 1, 4 * kMiB));
+  EXPECT_FALSE(arena.covers(address, ~0ull));
+}
+
+TEST(Arena, MoreThanTheWindowIsRefused) {
+  Arena arena(kBase, kSegmentBytes);
+  EXPECT_FALSE(arena.allocate(~0ull, 0));
+  EXPECT_FALSE(arena.allocate(2 * kSegmentBytes, 0));
+}
+
+}  // namespace
+}  // namespace heddle::client

@@ -1,0 +1,73 @@
+// Our declarations of CUDA's types against the toolkit's own, where there is one. Compiling it is the test.
+
+#include "client/cuda_types.h"
+
+#include "client/device_properties.h"
+
+// After ours: the toolkit's macros may not touch our names.
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+
+#define SAME_SIZE(type) static_assert(sizeof(heddle::client::type) == sizeof(::type), #type)
+#define SAME_OFFSET(type, member) \
+  static_assert(offsetof(heddle::client::type, member) == offsetof(::type, member), #type "::" #member)
+#define SAME_VALUE(name) static_assert(static_cast<long>(heddle::client::name) == static_cast<long>(::name), #name)
+
+SAME_SIZE(dim3);
+SAME_SIZE(cudaPitchedPtr);
+SAME_SIZE(cudaExtent);
+SAME_SIZE(cudaMemcpy3DParms);
+SAME_OFFSET(cudaMemcpy3DParms, dstPtr);
+SAME_OFFSET(cudaMemcpy3DParms, extent);
+SAME_OFFSET(cudaMemcpy3DParms, kind);
+SAME_SIZE(cudaMemcpy3DPeerParms);
+SAME_OFFSET(cudaMemcpy3DPeerParms, dstPtr);
+SAME_OFFSET(cudaMemcpy3DPeerParms, extent);
+SAME_OFFSET(cudaPointerAttributes, devicePointer);
+SAME_OFFSET(cudaPointerAttributes, hostPointer);
+SAME_SIZE(cudaMemLocation);
+SAME_SIZE(cudaFuncAttributes);
+SAME_OFFSET(cudaFuncAttributes, numRegs);
+SAME_OFFSET(cudaFuncAttributes, maxDynamicSharedSizeBytes);
+SAME_SIZE(cudaLaunchAttribute);
+SAME_OFFSET(cudaLaunchAttribute, val);
+SAME_SIZE(cudaLaunchConfig_t);
+SAME_OFFSET(cudaLaunchConfig_t, attrs);
+SAME_SIZE(cudaChannelFormatDesc);
+SAME_VALUE(cudaMemcpyDefault);
+SAME_VALUE(cudaMemoryTypeManaged);
+SAME_VALUE(cudaFuncAttributeMaxDynamicSharedMemorySize);
+SAME_VALUE(cudaFuncAttributePreferredSharedMemoryCarveout);
+SAME_VALUE(cudaLaunchAttributeCooperative);
+SAME_VALUE(cudaLaunchAttributeClusterDimension);
+SAME_VALUE(cudaLaunchAttributePriority);
+SAME_VALUE(cudaLaunchAttributePreferredSharedMemoryCarveout);
+SAME_VALUE(cudaLimitPersistingL2CacheSize);
+
+#define HEDDLE_CUDA_ERROR(number, name, text) SAME_VALUE(name);
+#include "client/cuda_errors.inc"
+#undef HEDDLE_CUDA_ERROR
+
+using Ours = heddle::client::DeviceProperties13;
+#define SAME_PROPERTY(member) static_assert(offsetof(Ours, member) == offsetof(cudaDeviceProp, member), #member)
+#if CUDART_VERSION >= 13000
+static_assert(sizeof(Ours) == sizeof(cudaDeviceProp));
+SAME_PROPERTY(totalGlobalMem);
+SAME_PROPERTY(maxGridSize);
+SAME_PROPERTY(multiProcessorCount);
+SAME_PROPERTY(surfaceAlignment);
+SAME_PROPERTY(pciBusID);
+SAME_PROPERTY(sharedMemPerBlockOptin);
+SAME_PROPERTY(maxBlocksPerMultiProcessor);
+SAME_PROPERTY(hostNumaId);
+#endif
+
+TEST(CudaTypes, EveryErrorHasTheToolkitsNumber) {
+  size_t errors = 0;
+#define HEDDLE_CUDA_ERROR(number, name, text) errors += number == static_cast<int>(::name);
+#include "client/cuda_errors.inc"
+#undef HEDDLE_CUDA_ERROR
+  EXPECT_GT(errors, 100u);
+}

@@ -1,0 +1,159 @@
+// The small parts: staging area, handles, maps, pieces of copies, occupancy.
+
+#include <gtest/gtest.h>
+
+#include "client/bulk_area.h"
+#include "client/copy_pieces.h"
+#include "client/flat_map.h"
+#include "client/handle_table.h"
+#include "client/occupancy.h"
+#include "core/units.h"
+
+namespace heddle::client {
+namespace {
+
+TEST(BulkArea, BlockFreedLastIsGivenOutFirst) {
+  BulkArea area(2 * kMiB);
+  const auto one = area.reserve(area.block_bytes(), 0), two = area.reserve(area.block_bytes(), 0);
+  ASSERT_TRUE(one && two);
+  area.release(*one, 1);
+  area.release(*two, 2);
+  EXPECT_EQ(area.blocks_in_use(1), 1u);
+  EXPECT_EQ(area.reserve(area.block_bytes(), 1), one);
+}
+
+TEST(BulkArea, BlockStaysWhileAHolderCopiesThoughItsRecordIsCommitted) {
+  BulkArea area(2 * kMiB);
+  ASSERT_TRUE(area.reserve(area.block_bytes(), 0));
+  EXPECT_EQ(area.blocks_in_use(1000), 1u);
+}
+
+TEST(BulkArea, FullAreaRefusesUntilSomethingIsCommitted) {
+  BulkArea area(2 * kMiB);
+  uint64_t last = 0;
+  for (uint64_t i = 1; i <= 8; ++i) {
+    last = *area.reserve(area.block_bytes(), 0);
+    area.release(last, i);
+  }
+  EXPECT_FALSE(area.reserve(area.block_bytes(), 0));
+  EXPECT_FALSE(area.reserve(1, 0));
+  EXPECT_TRUE(area.reserve(area.block_bytes(), 1));
+}
+
+TEST(BulkArea, SmallPayloadsShareABlockAndUseItAgain) {
+  BulkArea area(2 * kMiB);
+  const auto one = area.reserve(100, 0), two = area.reserve(100, 0);
+  EXPECT_EQ(*two, *one + 128);
+  area.release(*one, 1);
+  area.release(*two, 2);
+  EXPECT_EQ(area.blocks_in_use(0), 1u);
+  EXPECT_EQ(*area.reserve(100, 1), *one + 256) << "the second is still needed";
+  BulkArea again(2 * kMiB);
+  const auto first = again.reserve(100, 0);
+  again.release(*first, 1);
+  EXPECT_EQ(again.reserve(100, 1), first);
+}
+
+TEST(Handles, StaleAndForeignHandlesAreRecognised) {
+  HandleTable<int> table(kStreamTag, 4);
+  const auto always = [](uint32_t, int) { return true; };
+  const uint32_t slot = *table.open(1, always);
+  const uint64_t handle = table.handle(3, slot);
+  const auto parsed = Handle::parse(kStreamTag, handle);
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->device, 3u);
+  EXPECT_TRUE(table.valid(*parsed));
+  EXPECT_FALSE(Handle::parse(kEventTag, handle));
+  table.close(slot);
+  EXPECT_FALSE(table.valid(*parsed));
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(table.open(2, always));
+  EXPECT_FALSE(table.valid(*parsed)) << "the slot's next use";
+  EXPECT_FALSE(table.open(3, always)) << "all in use";
+}
+
+TEST(Handles, SlotWithUnfinishedWorkIsPassedOver) {
+  HandleTable<int> table(kEventTag, 2);
+  const auto idle = [](uint32_t, int state) { return state == 0; };
+  const uint32_t busy = *table.open(7, idle);
+  table.close(busy);
+  EXPECT_NE(*table.open(0, idle), busy);
+  EXPECT_FALSE(table.open(0, idle));
+}
+
+TEST(FlatMap, KeepsManyKeysAndReplacesValues) {
+  FlatMap<int> map;
+  std::vector<int> values(1000);
+  for (size_t i = 0; i < values.size(); ++i) map.insert(&values[i], &values[i]);
+  for (int& value : values) ASSERT_EQ(map.find(&value), &value);
+  map.insert(&values[0], &values[1]);
+  EXPECT_EQ(map.find(&values[0]), &values[1]);
+  int other;
+  EXPECT_EQ(map.find(&other), nullptr);
+}
+
+// Every byte of a copy is in exactly one piece.
+uint64_t total(CopyPieces pieces, uint64_t limit, int* count = nullptr) {
+  uint64_t bytes = 0;
+  while (const auto piece = pieces.next()) {
+    EXPECT_LE(piece->bytes(), limit);
+    bytes += piece->bytes();
+    if (count) ++*count;
+  }
+  return bytes;
+}
+
+TEST(CopyPieces, DenseRowsAreOneLongRow) {
+  CopyPlace dense;
+  dense.pitch = 100;
+  dense.slice = 1000;
+  int pieces = 0;
+  EXPECT_EQ(total(CopyPieces({100, 10, 3}, dense, dense, 1 << 20), 1 << 20, &pieces), 3000u);
+  EXPECT_EQ(pieces, 1);
+}
+
+TEST(CopyPieces, PitchedRowsStayWholeWhereTheyFit) {
+  CopyPlace dense, pitched;
+  dense.pitch = 100;
+  pitched.pitch = 512;
+  CopyPieces pieces({100, 10, 1}, pitched, dense, 450);
+  const auto first = pieces.next();
+  EXPECT_EQ(first->width, 100u);
+  EXPECT_EQ(first->rows, 4u);
+  EXPECT_EQ(pieces.next()->at.y, 4u);
+}
+
+TEST(CopyPieces, RowsLongerThanAPieceAreCut) {
+  CopyPlace dense, pitched;
+  dense.pitch = 1000;
+  pitched.pitch = 4096;
+  EXPECT_EQ(total(CopyPieces({1000, 7, 2}, pitched, dense, 300), 300), 14000u);
+}
+
+DeviceModel p100() {
+  return *device_preset("P100");
+}
+
+TEST(Occupancy, LimitedByEachResourceInTurn) {
+  const DeviceModel model = p100();
+  EXPECT_EQ(blocks_per_sm({64, 0, 0}, model), 32u) << "blocks";
+  EXPECT_EQ(blocks_per_sm({256, 0, 0}, model), 8u) << "warps";
+  EXPECT_EQ(blocks_per_sm({256, 64, 0}, model), 4u) << "registers: 64 * 32 a warp, 32 warps an SM";
+  EXPECT_EQ(blocks_per_sm({256, 33, 0}, model), 6u) << "33 registers cost 40: 48 warps";
+  EXPECT_EQ(blocks_per_sm({64, 0, 30000}, model), 2u) << "shared memory";
+}
+
+TEST(Occupancy, ImpossibleBlocksDoNotFit) {
+  const DeviceModel model = p100();
+  EXPECT_EQ(blocks_per_sm({2048, 0, 0}, model), 0u);
+  EXPECT_EQ(blocks_per_sm({32, 0, 100000}, model), 0u);
+  EXPECT_EQ(blocks_per_sm({1024, 255, 0}, model), 0u);
+}
+
+TEST(Occupancy, SharedMemoryLeftForEachBlock) {
+  const DeviceModel model = p100();
+  EXPECT_EQ(shared_bytes_left({64, 0, 1024}, 2, model), 32768u - 1024);
+  EXPECT_EQ(shared_bytes_left({64, 0, 1024}, 1, model), 49152u - 1024) << "a block's own limit";
+}
+
+}  // namespace
+}  // namespace heddle::client

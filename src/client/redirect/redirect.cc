@@ -1,0 +1,175 @@
+// libheddle-redirect.so, which `heddle run` preloads: programs that have NVIDIA's CUDA runtime linked into them (nvcc's
+// default) call heddle's instead.
+//
+// Before anything of the program runs (-z initfirst), every loaded object is looked at. In one that contains the
+// runtime, each of its functions is overwritten with a jump to ours, found by the symbol table. An object whose symbols
+// were stripped, or that uses the driver API, cuDNN or NCCL, ends the process with status 127 and a message, before
+// main: its work would run beside the ledger. Objects that come later, by dlopen, are treated before their constructors
+// run: the loader calls an empty function (r_debug::r_brk, meant for debuggers) when it has mapped them, and that
+// function jumps here too.
+//
+// Rules: as in client/runtime.h. Nothing is loaded or changed in a process that contains no CUDA runtime.
+
+#include <dlfcn.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+
+#include "client/redirect/jump.h"
+#include "client/redirect/scan.h"
+
+namespace heddle::redirect {
+namespace {
+
+constexpr int kRefused = 127;  // as a shell says "cannot be run"
+
+using OpenFunction = void* (*)(const char*, int);
+
+// Made at the first use, never destroyed.
+struct State {
+  void* runtimes[2] = {};          // libcudart.so.12 and .13, ours
+  std::set<const link_map*> seen;  // objects that were looked at; the loader's lock is held wherever this is used
+  bool watching = false;
+};
+State& state() {
+  static auto* const the_state = new State;
+  return *the_state;
+}
+
+OpenFunction real_dlopen() {
+  static const auto real = reinterpret_cast<OpenFunction>(::dlsym(RTLD_NEXT, "dlopen"));
+  return real;
+}
+
+// Our own directory: the runtimes lie beside this library.
+std::string directory() {
+  Dl_info info{};
+  if (!::dladdr(reinterpret_cast<void*>(&state), &info) || !info.dli_fname) return {};
+  const std::string path = info.dli_fname;
+  return path.substr(0, path.rfind('/') + 1);
+}
+
+void* load_runtime(int major) {
+  void*& handle = state().runtimes[major - 12];
+  if (!handle) {
+    const std::string path = directory() + stringf("libcudart.so.%d", major);
+    handle = real_dlopen()(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!handle) std::fprintf(stderr, "heddle: %s\n", ::dlerror());
+  }
+  return handle;
+}
+
+std::string path_of(const link_map* object) {
+  return object->l_name && *object->l_name ? object->l_name : "/proc/self/exe";
+}
+
+bool is_ours(const std::string& path) {
+  const std::string own = directory();
+  return !own.empty() && path.starts_with(own);
+}
+
+void redirect(const ElfFile& file, const link_map* object, void* runtime) {
+  unsigned failed = 0;
+  std::string why;
+  file.functions([&](const ElfFile::Function& function) {
+    if (!is_runtime_function(function.name)) return;
+    const void* to = ::dlsym(runtime, function.name);
+    if (!to) return;
+    const Status written = write_jump(reinterpret_cast<void*>(object->l_addr + function.address), function.size, to);
+    if (written) return;
+    ++failed;
+    why = std::string(function.name) + ": " + written.error().text;
+  });
+  if (failed > 0)
+    std::fprintf(stderr, "heddle: %u CUDA functions of %s could not be redirected (%s)\n", failed,
+                 path_of(object).c_str(), why.c_str());
+}
+
+void say_refused(const std::string& path, const Finding& finding) {
+  if (finding.kind == Finding::Kind::kStripped) {
+    std::fprintf(stderr,
+                 "heddle: %s contains NVIDIA's CUDA runtime but no symbols, so its calls cannot be redirected: "
+                 "rebuild it with nvcc -cudart shared, or without strip\n",
+                 path.c_str());
+    return;
+  }
+  std::fprintf(stderr,
+               "heddle: %s uses %s, which heddle does not share (the driver API, cuDNN and NCCL go past it): run it "
+               "without heddle, on a device of its own\n",
+               path.c_str(), finding.library.c_str());
+}
+
+// Deals with one object. `started`: the program runs already.
+void look_at(const link_map* object, bool started) {
+  if (!state().seen.insert(object).second) return;
+  const std::string path = path_of(object);
+  if (is_ours(path)) return;
+  const auto file = ElfFile::open(path);
+  if (!file) return;  // the kernel's own, or a file that was replaced
+  const Finding finding = scan(*file);
+  switch (finding.kind) {
+    case Finding::Kind::kNothing:
+      return;
+    case Finding::Kind::kRuntime:
+      // While the loader works no library can be loaded; watch() has loaded them.
+      if (void* runtime = started ? state().runtimes[finding.major - 12] : load_runtime(finding.major))
+        return redirect(*file, object, runtime);
+      std::_Exit(kRefused);
+    case Finding::Kind::kStripped:
+    case Finding::Kind::kRefused:
+      say_refused(path, finding);
+      if (!started) std::_Exit(kRefused);
+      // What it does with CUDA from here on finds no device.
+      ::setenv("CUDA_VISIBLE_DEVICES", "", 1);
+  }
+}
+
+void look_at_all(bool started) {
+  for (const link_map* object = _r_debug.r_map; object; object = object->l_next) look_at(object, started);
+}
+
+// In the place of the loader's empty function: called with the loader's lock, before and after it maps objects.
+void loader_reports() {
+  if (_r_debug.r_state != r_debug::RT_CONSISTENT) return;
+  // An object that was unloaded may have left its place to another.
+  std::set<const link_map*> loaded;
+  for (const link_map* object = _r_debug.r_map; object; object = object->l_next) loaded.insert(object);
+  std::erase_if(state().seen, [&](const link_map* object) { return !loaded.contains(object); });
+  look_at_all(true);
+}
+
+// From the first dlopen on.
+void watch() {
+  if (state().watching) return;
+  state().watching = true;
+  if (!load_runtime(12) || !load_runtime(13)) return;
+  const Status written =
+      write_jump(reinterpret_cast<void*>(_r_debug.r_brk), 1, reinterpret_cast<void*>(&loader_reports));
+  if (!written)
+    std::fprintf(stderr, "heddle: CUDA in libraries that are loaded later will not be shared: %s\n",
+                 written.error().text.c_str());
+}
+
+bool refuses(const char* name) {
+  if (!name || !goes_past_heddle(name)) return false;
+  say_refused("this program", {Finding::Kind::kRefused, 0, name});
+  return true;
+}
+
+[[gnu::constructor]] void start() {
+  look_at_all(false);
+}
+
+}  // namespace
+}  // namespace heddle::redirect
+
+// Ends in a jump to the loader's own dlopen (a tail call), which looks at its caller's address for the search path.
+extern "C" __attribute__((visibility("default"), optimize("O2"))) void* dlopen(const char* name, int mode) {
+  using namespace heddle::redirect;
+  if (refuses(name)) return nullptr;
+  watch();
+  return real_dlopen()(name, mode);
+}

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "protocol/ring_reader.h"
+#include "protocol/socket.h"
+
+// A heddled and its workers for the client's tests: real sockets and real rings, in threads of the test. Segments are
+// mapped at their addresses in this very process, so a test can look into "device memory" through the pointers.
+namespace heddle::client::testing {
+
+struct FakeOptions {
+  uint32_t devices = 1;
+  uint64_t budget = 64 * kMiB;
+  bool binds_at_malloc = false;
+  protocol::RingSizes ring{Bytes{256 * kKiB}, Bytes{2 * kMiB}};
+};
+
+class FakeHeddled {
+ public:
+  using Kernel = std::function<void(const protocol::LaunchRecord&, const char* parameters)>;
+
+  // Listens at a path of its own and points HEDDLE_SOCKET there.
+  explicit FakeHeddled(FakeOptions options);
+  ~FakeHeddled();
+
+  // What a launch does; kernels that nobody set do nothing.
+  void set_kernel(Kernel kernel);
+  // Tasks are announced, but no worker comes until go().
+  void hold();
+  void go();
+  // The next record fails with this CUDA code.
+  void fault_next(uint32_t cuda_error, const std::string& text);
+  // All connections end; the next Hello is answered as by a successor.
+  void restart();
+
+  // What was seen, in order: "hello", "resume", "module 1", "segment 1 4194304", "begin 1 blocks 4", "need blocks 8",
+  // "end 1", "free 1", "host 2", "release 2".
+  std::vector<std::string> log();
+  size_t count(const std::string& entry);
+  uint64_t declared_bytes();
+
+ private:
+  struct Device {
+    std::unique_ptr<protocol::RingMemory> ring;
+    Fd memory;
+    std::vector<protocol::DeclareSegment> waiting;
+    std::map<uint64_t, protocol::DeclareSegment> mapped;
+    uint64_t serial = 0;
+    std::thread worker;
+    std::mutex mutex;  // mapped
+  };
+
+  void note(const std::string& entry);
+  void serve();
+  void serve_client(protocol::Socket& socket);
+  void handle(protocol::Socket& socket, const protocol::Packet& packet);
+  void open(protocol::Socket& socket, const protocol::OpenDevice& open);
+  void declare(protocol::Socket& socket, const protocol::DeclareSegment& segment);
+  void begin(const protocol::BeginTask& task);
+  void map(Device& device, const protocol::DeclareSegment& segment);
+  void work(Device& device);
+  void execute(Device& device, const protocol::Record& record);
+  void publish(Device& device, const protocol::Record& record);
+
+  FakeOptions options_;
+  std::string path_;
+  Fd listener_;
+  std::thread server_;
+  std::atomic<bool> stopping_{false}, held_{false}, dropping_{false};
+  std::atomic<uint32_t> fault_{0};
+  std::mutex mutex_;  // guards what follows
+  std::vector<std::string> log_;
+  Kernel kernel_;
+  std::string fault_text_;
+  std::vector<std::unique_ptr<Device>> devices_;
+};
+
+}  // namespace heddle::client::testing
