@@ -51,16 +51,21 @@ struct InFlight {
   uint64_t position, sequence;
 };
 
-Answer<InFlight> send_for(const StreamRef& stream, const CopyPlace& from, const CopyPiece& piece) {
+// Asks for a piece. nullopt: no room, and `may_wait` is false.
+Answer<std::optional<InFlight>> send_for(const StreamRef& stream, const CopyPlace& from, const CopyPiece& piece,
+                                         bool may_wait) {
   VirtualDevice::Lock lock(stream.device->mutex);
-  auto position = stream.device->reserve_bulk(lock, piece.bytes());
-  if (!position) return tl::unexpected(std::move(position).error());
-  auto sequence = append_piece(stream, bulk_end(*position), end_at(from, piece.at), piece, VirtualDevice::Begin::kYes);
-  if (!sequence) {
-    stream.device->release_bulk(*position, 0);
-    return tl::unexpected(std::move(sequence).error());
+  auto room = stream.device->try_reserve_bulk(piece.bytes());
+  if (!room && !may_wait) return std::nullopt;
+  if (!room) {
+    auto position = stream.device->reserve_bulk(lock, piece.bytes());
+    if (!position) return tl::unexpected(std::move(position).error());
+    room = *position;
   }
-  return InFlight{piece, *position, *sequence};
+  auto sequence = append_piece(stream, bulk_end(*room), end_at(from, piece.at), piece, VirtualDevice::Begin::kYes);
+  if (sequence) return InFlight{piece, *room, *sequence};
+  stream.device->release_bulk(*room, 0);
+  return tl::unexpected(std::move(sequence).error());
 }
 
 // Waits for the piece and takes it out; its place in the bulk area is given back either way.
@@ -142,17 +147,24 @@ Done copy_out(const StreamRef& stream, const CopyPlace& to, const CopyPlace& fro
   std::deque<InFlight> in_flight;
   Done result;
   for (auto piece = pieces.next(); piece || !in_flight.empty();) {
-    if (piece && result && in_flight.size() < kPiecesInFlight) {
-      auto sent = send_for(stream, from, *piece);
-      if (sent) in_flight.push_back(*sent);
-      if (!sent) result = tl::unexpected(std::move(sent).error());
-      piece = result ? pieces.next() : std::nullopt;
-      continue;
+    if (piece && in_flight.size() < kPiecesInFlight) {
+      auto sent = send_for(stream, from, *piece, in_flight.empty());
+      if (!sent) {
+        result = tl::unexpected(std::move(sent).error());
+        piece.reset();
+        continue;
+      }
+      if (*sent) {
+        in_flight.push_back(**sent);
+        piece = pieces.next();
+        continue;
+      }
     }
     const Done received = receive(stream, to, in_flight.front());
     in_flight.pop_front();
-    if (!received && result) result = received;
-    if (!result) piece.reset();
+    if (received) continue;
+    result = received;
+    piece.reset();
   }
   return result;
 }

@@ -84,6 +84,9 @@ class VirtualDevice : private TaskVoice {
   // --- bulk area: takes the lock itself ---
   // A payload's place; waits for room, and begins the task for that.
   Answer<uint64_t> reserve_bulk(Lock& lock, uint64_t bytes);
+  // The same without waiting: nullopt where there is no room now. A thread that holds payloads may not wait for more,
+  // since others may do the same.
+  std::optional<uint64_t> try_reserve_bulk(uint64_t bytes) { return bulk_.reserve(bytes, committed()); }
   void release_bulk(uint64_t position, uint64_t sequence);
   char* bulk_at(uint64_t position) const { return memory_.bulk().data() + position; }
   uint64_t bulk_block_bytes() const { return bulk_.block_bytes(); }

@@ -159,7 +159,10 @@ bool refuses(const char* name) {
   return true;
 }
 
-[[gnu::constructor]] void start() {
+// The loader hands every constructor the program's arguments. Before libc's own has run, environ is not set, and dlopen
+// would initialise libc without it.
+[[gnu::constructor]] void start(int, char**, char** environment) {
+  if (!environ) environ = environment;
   look_at_all(false);
 }
 
