@@ -92,7 +92,8 @@ void Tasks::extended(const Decision& decision) {
   segments_.deposit(*session, segment);
   if (std::exchange(segment.answer, false) && session->connection)
     session->connection->send(protocol::SegmentAnswer{number});
-  if (!device->worker) return;
+  // A worker that is not back yet after a restart gets everything when it is.
+  if (!device->worker || !device->worker->connection) return;
   if (const Status backed = segments_.back(*session, segment); !backed)
     return fail_session(*session, kCudaMemoryAllocation, backed.error().text);
   send_segment(*device, segment, false);
@@ -193,6 +194,7 @@ void Tasks::send_everything(Session& session, VirtualDevice& device) {
   for (const Segment* segment : SegmentStore::of_device(session, device.index)) {
     if (segment->memory) send_segment(device, *segment, false);
   }
+  device.worker->connection->send(protocol::Proceed{});
 }
 
 void Tasks::send_segment(VirtualDevice& device, const Segment& segment, bool release) {

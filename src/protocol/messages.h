@@ -31,6 +31,7 @@ enum class MessageType : uint32_t {
   kBindSession,
   kModule,
   kMapSegment,
+  kProceed,
   kDeviceFault,
   kQuit,
   // worker -> heddled
@@ -190,6 +191,11 @@ struct MapSegment {
   uint64_t number = 0, address = 0, bytes = 0;
   SegmentKind kind = SegmentKind::kDevice;
   uint32_t release = 0;  // unmap it instead (a host segment that the program gave back)
+};
+// All memory of the grant has been sent: the worker may take records.
+struct Proceed {
+  static constexpr MessageType kType = MessageType::kProceed;
+  uint64_t reserved = 0;
 };
 // A neighbour's fault took the device's other clients with it: the worker fails its session with `cuda_error`.
 struct DeviceFault {

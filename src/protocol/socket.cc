@@ -60,7 +60,7 @@ std::vector<Fd> take_descriptors(msghdr& message) {
 
 std::optional<size_t> body_bytes(MessageType type) {
   return size_among<Hello, OpenDevice, DeclareModule, DeclareSegment, BeginTask, ComputeNeed, MemoryInfo, Welcome,
-                    DeviceOpened, SegmentAnswer, MemoryAnswer, Refused, StartWorker, BindSession, Module, MapSegment,
+                    DeviceOpened, SegmentAnswer, MemoryAnswer, Refused, StartWorker, BindSession, Module, MapSegment, Proceed,
                     DeviceFault, Quit, WorkerReady, SegmentFreed, TaskEnded, WorkerFault, Usage, Command, Reply,
                     Deposit, Restored, Withdraw, AllRestored, Shutdown>(type);
 }

@@ -54,6 +54,10 @@ void Issuer::attend() {
 
 void Issuer::receive(const protocol::Packet& packet) {
   if (packet.type == protocol::MessageType::kMapSegment) return map(packet);
+  if (packet.type == protocol::MessageType::kProceed) {
+    may_take_ = true;
+    return;
+  }
   if (packet.type == protocol::MessageType::kDeviceFault) {
     const auto fault = packet.as<protocol::DeviceFault>();
     return parts_.fault.raise({fault.cuda_error, protocol::get_text(fault.text)});
@@ -127,7 +131,7 @@ bool Issuer::host_call_returned(const HostCall& call) const {
 
 bool Issuer::next() {
   if (have_record_) return true;
-  if (!reading_) return false;
+  if (!reading_ || !may_take_) return false;
   const auto got = reader_.next(record_);
   if (got && *got && parts_.progress.has_room(record_.header.sequence)) return have_record_ = true;
   if (got && !*got) return false;

@@ -87,6 +87,7 @@ class Issuer {
   protocol::Record record_;
   bool have_record_ = false;  // record_ waits to be taken
   bool reading_ = true;       // false once the task's end was met or the ring's records cannot be told apart any more
+  bool may_take_ = false;     // true once heddled has sent all memory of the grant
   bool ended_ = false;
   uint64_t entered_ = 0;  // sequence of the record taken last
   DeferredQueue deferred_;

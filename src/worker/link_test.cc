@@ -61,7 +61,7 @@ struct LinkTest : testing::Test {
         context->kernels["k"] = [](auto) { return 0u; };
         return context;
       };
-      const auto describe = [](std::span<const std::byte>) -> Result<image::ModuleInfo> {
+      const auto describe = [](std::span<const std::byte>, uint32_t) -> Result<image::ModuleInfo> {
         image::ModuleInfo info;
         info.kernels.resize(1);
         info.kernels[0].name = "k";
@@ -99,6 +99,7 @@ struct LinkTest : testing::Test {
     message.window = window;
     const int descriptors[] = {ring_fd.get()};
     ASSERT_TRUE(heddled.send(message, descriptors));
+    ASSERT_TRUE(heddled.send(protocol::Proceed{}));
   }
   void send_module() {
     const Fd memory = std::move(*create_memfd("module", Bytes{4096}));
