@@ -231,7 +231,8 @@ void add_batch_command(CLI::App& app, Action& chosen) {
           "--policy", options->policies,
           "Placement policy, as 'heddle policies' lists them; several with commas run the queue once under each "
           "(default: the daemon's)")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_option("--workers", options->workers,
                       "Programs at once: a number, or auto (by the policy and the pool)");
   command->add_option("--trace", options->trace, "Write a trace for Perfetto to this file");
