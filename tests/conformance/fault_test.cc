@@ -57,7 +57,7 @@ TEST_P(FaultTest, EverythingAfterAFaultFailsWithItsCode) {
 TEST_P(FaultTest, WorkOfOtherStreamsFailsToo) {
   uint64_t memory = map(4096);
   std::vector<device::Tag> others;
-  others.push_back(launch(1, "wait_for_ever", {4}, {32}, Parameters(memory)));
+  others.push_back(launch(1, "wait_for_flag", {4}, {32}, Parameters(memory)));
   for (int i = 0; i < 5; ++i) others.push_back(launch(1, "write_to", {1}, {1}, Parameters(memory)));
   others.push_back(mark(1));
   wait_for(launch(0, "stop", {1}, {1}, Parameters()));
@@ -66,7 +66,7 @@ TEST_P(FaultTest, WorkOfOtherStreamsFailsToo) {
 
 TEST_P(FaultTest, CompletionsOfAStreamStayInOrderThroughAFault) {
   uint64_t memory = map(4096);
-  std::vector<device::Tag> tags{launch(1, "wait_for_ever", {4}, {32}, Parameters(memory))};
+  std::vector<device::Tag> tags{launch(1, "wait_for_flag", {4}, {32}, Parameters(memory))};
   for (int i = 0; i < 5; ++i) tags.push_back(mark(1));
   device::Tag fault = launch(0, "stop", {1}, {1}, Parameters());
   wait_for(tags.back());
@@ -100,7 +100,7 @@ TEST_P(FaultTest, OtherContextOfTheDeviceDoesNotNotice) {
 }
 
 TEST_P(FaultTest, ContextWithAnEndlessKernelCanBeDestroyed) {
-  launch(1, "wait_for_ever", {1000}, {256}, Parameters(map(4096)));
+  launch(1, "wait_for_flag", {1000}, {256}, Parameters(map(4096)));
   std::vector<uint8_t> bytes(8 * kMiB);
   to_device(0, map(bytes.size()), bytes.data(), bytes.size());
   reopen();

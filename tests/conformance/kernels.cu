@@ -43,6 +43,13 @@ __global__ void step_value(unsigned* value, int times) {
   *value = v;
 }
 
+// Keeps every thread of every block busy for so many rounds; every block does the same.
+__global__ void work(unsigned* out, int rounds) {
+  unsigned v = threadIdx.x;
+  for (int i = 0; i < rounds; ++i) v = v * 5 + 3;
+  out[blockIdx.x * blockDim.x + threadIdx.x] = v;
+}
+
 __global__ void copy_value(const unsigned* from, unsigned* to) { *to = *from; }
 
 __global__ void count_up(int by) { atomicAdd(pointer_to_counter, by); }
@@ -52,10 +59,10 @@ __global__ void apply_factors(float* out) {
 }
 
 // The first block waits for what the last one writes.
-__global__ void wait_for_last_block(volatile int* flag, int* out) {
-  if (blockIdx.x == gridDim.x - 1) *flag = 1;
+__global__ void wait_for_last_block(int* flag, int* out) {
+  if (blockIdx.x == gridDim.x - 1) atomicExch(flag, 1);
   if (blockIdx.x == 0) {
-    while (*flag == 0) {
+    while (atomicAdd(flag, 0) == 0) {
     }
     *out = 7;
   }
@@ -71,10 +78,11 @@ __global__ void meet(unsigned* arrived, unsigned* out) {
   }
 }
 
-__global__ void wait_for_ever(volatile int* flag) {
-  while (*flag == 0) {
+__global__ void wait_for_flag(int* flag) {
+  while (atomicAdd(flag, 0) == 0) {
   }
 }
+__global__ void raise_flag(int* flag) { atomicExch(flag, 1); }
 
 __global__ void print_thread(int number) { printf("number %d, thread %d\n", number, static_cast<int>(threadIdx.x)); }
 

@@ -60,15 +60,19 @@ class SoftwareTarget : public Target {
 
 }  // namespace
 
+std::unique_ptr<Target> software_target(const DeviceModel& model) {
+  return std::make_unique<SoftwareTarget>(model);
+}
+
 std::unique_ptr<Target> unpaced_software_target() {
-  return std::make_unique<SoftwareTarget>(model());
+  return software_target(model());
 }
 
 std::unique_ptr<Target> paced_software_target() {
   DeviceModel paced = model();
   paced.slowdown = 50;
   paced.copy_slowdown = 2;
-  return std::make_unique<SoftwareTarget>(paced);
+  return software_target(paced);
 }
 
 std::unique_ptr<Target> time_sliced_software_target() {
@@ -76,7 +80,7 @@ std::unique_ptr<Target> time_sliced_software_target() {
   paced.slowdown = 50;
   paced.copy_slowdown = 2;
   paced.sharing = Sharing::kTimeSliced;
-  return std::make_unique<SoftwareTarget>(paced);
+  return software_target(paced);
 }
 
 }  // namespace heddle::conformance

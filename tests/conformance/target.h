@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <ostream>
 #include <vector>
 
 #include "device/device.h"
@@ -24,6 +25,11 @@ struct TargetKind {
   const char* name;
   std::unique_ptr<Target> (*make)();  // null: the machine has no such device, the tests are skipped
 };
+
+// How test reports show it.
+inline void PrintTo(const TargetKind& kind, std::ostream* out) {
+  *out << kind.name;
+}
 
 // Every kind of device that this build knows. Another one is added to targets.cc.
 std::vector<TargetKind> targets();

@@ -20,13 +20,24 @@ void BlockPacer::computed(const BlockRun& run, TimePoint now) {
       run.placed + pace_.block(run.grid->block_share(), run.counters.warp_instructions, run.counters.global_bytes);
   TimePoint device_now = clocks_.device_at(now);
   if (device_now > end) {
-    // Blocks that are late at the same time are late once.
-    TimePoint since = std::max(end, launch.late_until);
-    launch.grid->operation->overrun_ns += static_cast<uint64_t>(std::max(device_now - since, Duration(0)).count());
-    launch.late_until = device_now;
+    add_overrun(launch, {end, device_now});
     end = device_now;
   }
   ends_.push({end, found->first, run.slot});
+}
+
+// Blocks that are late at the same time are late once: what counts is for how long any was. `late` ends after all that
+// came before it.
+void BlockPacer::add_overrun(Launch& launch, Interval late) {
+  uint64_t& overrun = launch.grid->operation->overrun_ns;
+  auto length = [](const Interval& interval) { return static_cast<uint64_t>((interval.end - interval.start).count()); };
+  while (!launch.late.empty() && launch.late.back().start >= late.start) {
+    overrun -= length(launch.late.back());
+    launch.late.pop_back();
+  }
+  if (!launch.late.empty()) late.start = std::max(late.start, launch.late.back().end);
+  overrun += length(late);
+  launch.late.push_back(late);
 }
 
 void BlockPacer::cancel() {
@@ -114,6 +125,14 @@ bool BlockPacer::take_place(const Placement& placement, Step& out) {
   }
   out.placed.push_back(std::move(run));
   return true;
+}
+
+std::optional<TimePoint> BlockPacer::wanted_since(TimePoint now) const {
+  std::optional<TimePoint> since;
+  for (const auto& [id, launch] : launches_) {
+    if (launch.ready <= now && (!since || launch.ready < *since)) since = launch.ready;
+  }
+  return since;
 }
 
 std::optional<TimePoint> BlockPacer::next() const {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "device/software/grid.h"
+#include "device/software/model/copy_engines.h"
 #include "device/software/model/pace.h"
 #include "device/software/model/slots.h"
 #include "device/software/model/turns.h"
@@ -45,7 +46,8 @@ class BlockPacer {
 
   // Does what is due. `slots` deals out the SMs, `turns` says when they are ours (null: always).
   void step(Slots& slots, Turns* turns, TimePoint now, Step& out);
-  bool active() const { return !launches_.empty(); }
+  // Since when it has had a use for the device; nothing where no launch may run yet.
+  std::optional<TimePoint> wanted_since(TimePoint now) const;
   // When step() has something to do next, if nothing else happens.
   std::optional<TimePoint> next() const;
   // The end of the last block that left, in the machine's time.
@@ -56,7 +58,7 @@ class BlockPacer {
     std::shared_ptr<Grid> grid;
     TimePoint ready{};               // may join the line
     std::optional<TimePoint> began;  // first block, machine's time
-    TimePoint late_until{};          // overrun up to here has been counted
+    std::vector<Interval> late;      // when some block was late, without overlaps
     std::set<uint32_t> slots;
   };
   struct BlockEnd {
@@ -73,6 +75,7 @@ class BlockPacer {
     TimePoint machine_at(TimePoint at) const { return machine - (device - at); }
   };
 
+  static void add_overrun(Launch& launch, Interval late);
   void give_back(Slots& slots);
   void end_blocks(Slots& slots, Step& out);
   void join_line(Slots& slots, Turns* turns);

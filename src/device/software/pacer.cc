@@ -68,19 +68,20 @@ Result<Pacer::Step> Pacer::step(TimePoint now) {
 Status Pacer::step_time_sliced(BoardLock& shared, TimePoint now, Step& step) {
   Turns turns(shared, slice_);
   turns.rotate(now);
-  if (blocks_.active()) turns.want(now);
+  if (auto since = blocks_.wanted_since(now)) turns.want(*since, now);
   auto own = own_->lock();
   if (!own) return tl::unexpected(own.error());
   Slots slots(*own);
   blocks_.step(slots, &turns, now, step.blocks);
-  if (!blocks_.active()) turns.give_up(blocks_.last_end(), now);
-  plan(now, blocks_.active() && !turns.mine(), turns.next_rotation());
+  bool wanted = blocks_.wanted_since(now).has_value();
+  if (!wanted) turns.give_up(blocks_.last_end(), now);
+  plan(now, wanted && !turns.mine(), wanted ? turns.next_rotation() : std::nullopt);
   return {};
 }
 
 void Pacer::plan(TimePoint now, bool waiting, std::optional<TimePoint> rotation) {
   next_ = now + (waiting ? kSweepInterval : kIdle);
-  for (auto due : {blocks_.next(), copies_.next(), blocks_.active() ? rotation : std::nullopt}) {
+  for (auto due : {blocks_.next(), copies_.next(), rotation}) {
     if (due) next_ = std::min(next_, *due);
   }
 }

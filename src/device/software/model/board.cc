@@ -161,9 +161,9 @@ void Board::detach() {
 
 Result<BoardLock> Board::lock() {
   timespec until;
-  clock_gettime(CLOCK_MONOTONIC, &until);
+  clock_gettime(CLOCK_REALTIME, &until);  // a clock that is set meanwhile only changes how patient we are
   until.tv_sec += kLockPatienceSeconds;
-  int error = pthread_mutex_clocklock(&header().lock, CLOCK_MONOTONIC, &until);
+  int error = pthread_mutex_timedlock(&header().lock, &until);
   if (error == EOWNERDEAD) {
     repair();
     error = pthread_mutex_consistent(&header().lock);

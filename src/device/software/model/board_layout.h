@@ -37,12 +37,13 @@ struct WaitRecord {
 };
 
 struct ClientRecord {
-  pthread_mutex_t life;      // robust; held by the client as long as it is attached
-  uint32_t attached = 0;     // somebody holds `life`, or died holding it
-  uint32_t doorbell = 0;     // a futex: rung when there is something new for the client
-  uint32_t uncollected = 0;  // others have placed blocks for it since it last looked
-  uint64_t turn_ticket = 0;  // time slicing: it wants the device; the lowest is next. 0: it does not
-  int64_t owned_ns = 0;      // time slicing: how long it has had the device
+  pthread_mutex_t life;       // robust; held by the client as long as it is attached
+  uint32_t attached = 0;      // somebody holds `life`, or died holding it
+  uint32_t doorbell = 0;      // a futex: rung when there is something new for the client
+  uint32_t uncollected = 0;   // others have placed blocks for it since it last looked
+  uint64_t turn_ticket = 0;   // time slicing: it wants the device; the lowest is next. 0: it does not
+  int64_t turn_asked_ns = 0;  // time slicing: since when it has wanted it
+  int64_t owned_ns = 0;       // time slicing: how long it has had the device
   WaitRecord waits[kWaitsPerClient];
 };
 
@@ -68,7 +69,7 @@ struct BoardHeader {
   uint64_t next_ticket = 0;
   int64_t copies_until_ns[kCopyEngines] = {};  // each engine is busy until then
   uint32_t turn_holder = 0;                    // client + 1; 0: the device is idle
-  int64_t turn_since_ns = 0;
+  int64_t turn_since_ns = 0, idle_since_ns = 0;
   int64_t slice_start_ns = 0;
 };
 

@@ -14,9 +14,12 @@ int64_t to_ns(TimePoint at) {
 
 }  // namespace
 
-void Turns::want(TimePoint now) {
+void Turns::want(TimePoint since, TimePoint now) {
   ClientRecord& mine = lock_.mine();
-  if (mine.turn_ticket == 0) mine.turn_ticket = lock_.new_ticket();
+  if (mine.turn_ticket == 0) {
+    mine.turn_ticket = lock_.new_ticket();
+    mine.turn_asked_ns = to_ns(std::min(since, now));
+  }
   rotate(now);
 }
 
@@ -31,8 +34,9 @@ void Turns::rotate(TimePoint now) {
   clamp(to_ns(now));
   BoardHeader& board = lock_.header();
   if (board.turn_holder == 0) {
-    if (auto next = next_in_line()) begin(*next, to_ns(now));
-    return;
+    auto next = next_in_line();
+    if (!next) return;
+    begin(*next, std::max(board.idle_since_ns, std::min(lock_.clients()[*next].turn_asked_ns, to_ns(now))));
   }
   int64_t slices = std::max<int64_t>(to_ns(now) - board.slice_start_ns, 0) / slice_.count();
   if (slices == 0) return;
@@ -84,6 +88,7 @@ void Turns::end(int64_t at_ns) {
   uint32_t client = board.turn_holder - 1;
   lock_.clients()[client].owned_ns += at_ns - board.turn_since_ns;
   board.turn_holder = 0;
+  board.idle_since_ns = at_ns;
   if (client != lock_.self()) lock_.ring_later(client);
 }
 
@@ -92,6 +97,7 @@ void Turns::clamp(int64_t now_ns) {
   BoardHeader& board = lock_.header();
   if (board.turn_holder > kMostClients) board.turn_holder = 0;
   if (board.turn_holder != 0 && !lock_.clients()[board.turn_holder - 1].attached) board.turn_holder = 0;
+  board.idle_since_ns = std::clamp<int64_t>(board.idle_since_ns, 0, now_ns);
   board.turn_since_ns = std::clamp<int64_t>(board.turn_since_ns, 0, now_ns);
   board.slice_start_ns = std::clamp<int64_t>(board.slice_start_ns, board.turn_since_ns, now_ns);
 }

@@ -6,7 +6,8 @@
 
 // Time slicing: the whole device belongs to one client at a time, for a slice while others want it too. Clients take
 // turns in the order in which they asked. A client that loses its turn stops where it is; its blocks go on at its next
-// turn. That is kept in the client's device time, which passes only while the device is its own.
+// turn. That is kept in the client's device time, which passes only while the device is its own. Turns begin and end
+// when they should have, not when some process came around to notice.
 namespace heddle::software {
 
 // All functions are to be called with the board locked, as the client that holds the lock.
@@ -14,8 +15,8 @@ class Turns {
  public:
   Turns(BoardLock& lock, Duration slice) : lock_(lock), slice_(slice) {}
 
-  // Asks for the device, if it has not already.
-  void want(TimePoint now);
+  // Asks for the device, if it has not already; it has had a use for it since `since`.
+  void want(TimePoint since, TimePoint now);
   // Wants it no more; a turn ends at `when`.
   void give_up(TimePoint when, TimePoint now);
   // Hands the device on where slices have ended by `now`.

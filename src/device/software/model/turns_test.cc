@@ -34,7 +34,7 @@ class TurnsTest : public testing::Test {
     return action(turns);
   }
   void want(int client, TimePoint now) {
-    as(client, [&](Turns& turns) { turns.want(now); });
+    as(client, [&](Turns& turns) { turns.want(now, now); });
   }
   TimePoint device_time(int client, TimePoint now) {
     return as(client, [&](Turns& turns) {
@@ -88,6 +88,18 @@ TEST_F(TurnsTest, DeviceGoesOnAtOnceWhenItIsGivenUp) {
   as(0, [](Turns& turns) { turns.give_up(at(101), at(101)); });
   EXPECT_EQ(device_time(1, at(111)), at(10));
   EXPECT_EQ(device_time(0, at(111)), at(1));
+}
+
+TEST_F(TurnsTest, TurnBeginsWhenItWasWantedHoweverLateThatIsNoticed) {
+  as(0, [](Turns& turns) { turns.want(at(100), at(103)); });
+  EXPECT_EQ(device_time(0, at(110)), at(10));
+}
+
+TEST_F(TurnsTest, TurnFollowsTheOneBeforeWithoutAGap) {
+  want(0, at(100));
+  want(1, at(100));
+  as(0, [](Turns& turns) { turns.give_up(at(101), at(104)); });
+  EXPECT_EQ(device_time(1, at(111)), at(10));
 }
 
 }  // namespace
