@@ -14,11 +14,16 @@
 namespace heddle::daemon {
 namespace {
 
-// A software device's board is laid out by its first worker; only the pages that it touches cost memory.
-constexpr Bytes kBoardBytes{16 * kMiB};
 constexpr Duration kAcceptPause = std::chrono::milliseconds(100);  // when there is no descriptor left
 constexpr Duration kEndLook = std::chrono::milliseconds(10);
 constexpr Duration kEndPatience = std::chrono::seconds(3);  // beyond the workers' own
+
+// Room for a software device's board, which its first worker lays out; only the pages that it touches cost memory. Two
+// cache lines for each slot of the device is what a board keeps, and a table of its workers: ample for both.
+Bytes board_bytes(const DeviceModel& model) {
+  constexpr uint64_t kFixed = 4 * kMiB, kSlot = 256;
+  return Bytes{round_up(kFixed + uint64_t{model.sms} * model.max_blocks_per_sm * kSlot, 2 * kMiB)};
+}
 
 policy::DeviceSpec spec_of(size_t index, const DeviceModel& model) {
   policy::DeviceSpec spec;
@@ -111,11 +116,12 @@ Status Daemon::make_boards() {
   for (size_t i = 0; i < registry_.devices.size(); ++i) {
     DeviceState& device = registry_.devices[i];
     if (device.board || device.config.model.kind != DeviceKind::kSoftware) continue;
-    auto board = create_memfd("heddle-board", kBoardBytes);
+    const Bytes size = board_bytes(device.config.model);
+    auto board = create_memfd("heddle-board", size);
     if (!board) return tl::unexpected(std::move(board).error());
     device.board = std::move(*board);
     BoardNote note{};
-    note.bytes = kBoardBytes.value;
+    note.bytes = size.value;
     protocol::set_text(note.model, device.config.model.model);
     vault_.deposit(NoteKind::kBoard, i, write_note(note), device.board.get());
   }

@@ -1,66 +1,216 @@
-// heddled as programs see it: real processes, workers without devices.
+// Tasks from begin to end: placement, memory, workers, and what a program sees of them.
 
-#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include "daemon/testing/household.h"
+#include <csignal>
+
+#include "daemon/testing/fixture.h"
 
 namespace heddle::daemon::testing {
 namespace {
 
 using protocol::Binding;
 using protocol::RecordType;
-using Json = Household::Json;
 
-constexpr const char* kTwoDevices = R"(
-[daemon]
-log_level = "warn"
-ring_bulk = "128K"
-ring_records = "128K"
-[[device]]
-preset = "P100"
-count = 2
-memory = "64M"
-slowdown = 0
-)";
+class TaskTest : public HouseholdTest {};
 
-class HeddledTest : public ::testing::Test {
- protected:
-  void start(const std::string& config = kTwoDevices) {
-    auto started = Household::start(config);
-    ASSERT_TRUE(started) << started.error().text;
-    house_ = std::move(*started);
-  }
-  // A client whose task of `bytes` runs.
-  TestClient running(Bytes bytes) {
-    TestClient client = opened();
-    EXPECT_TRUE(client.declare(1, client.at(0), bytes));
-    EXPECT_TRUE(client.begin(1));
-    EXPECT_TRUE(client.wait_binding(Binding::kBound)) << client.error_text();
-    return client;
-  }
-  TestClient opened() {
-    auto client = house_->client();
-    EXPECT_TRUE(client) << client.error().text;
-    EXPECT_TRUE(client->open_device());
-    return std::move(*client);
-  }
-  std::unique_ptr<Household> house_;
-};
-
-TEST_F(HeddledTest, ATaskRunsFromItsBeginToItsEnd) {
+TEST_F(TaskTest, RunsFromItsBeginToItsEndAndTheNextGetsAnotherWorker) {
   start();
   TestClient client = running(Bytes{4 * kMiB});
   EXPECT_EQ(client.header().task_serial.load(), 1u);
   EXPECT_EQ(client.header().generation.load(), 1u);
-  client.record(RecordType::kNeed, 1);
-  client.record(RecordType::kFree, 1);
-  client.record(RecordType::kTaskEnd, 1);
-  ASSERT_TRUE(client.wait_binding(Binding::kUnbound));
+  finish(client);
   ASSERT_TRUE(client.declare(2, client.at(0), Bytes{2 * kMiB}));
   ASSERT_TRUE(client.begin(2));
   ASSERT_TRUE(client.wait_binding(Binding::kBound));
   EXPECT_EQ(client.header().task_serial.load(), 2u);
   EXPECT_EQ(client.header().generation.load(), 2u);
+}
+
+TEST_F(TaskTest, BegunBehindTheEndOfItsForerunnerTakesTheSegmentsDeclaredMeanwhile) {
+  start(kOneDevice);
+  TestClient client = running(Bytes{4 * kMiB});
+  // All of this reaches heddled before it hears of the first task's end.
+  ASSERT_TRUE(client.declare(2, client.at(8), Bytes{2 * kMiB}));
+  ASSERT_TRUE(client.begin(2));
+  client.record(RecordType::kFree, 1);
+  client.record(RecordType::kTaskEnd, 1);
+  client.record(RecordType::kNeed, 2);
+  client.fill(client.at(8), 5);
+  ASSERT_TRUE(client.wait_completed(4));
+  EXPECT_EQ(client.header().task_serial.load(), 2u);
+  const Json devices = *house_->ask({{"command", "devices"}});
+  EXPECT_EQ(devices["devices"][0]["used"], 2 * kMiB);
+}
+
+TEST_F(TaskTest, WaitsUntilAnotherEnds) {
+  start(kOneDevice);
+  TestClient first = running(Bytes{40 * kMiB});
+  TestClient second = begun(Bytes{40 * kMiB});
+  ASSERT_TRUE(second.wait_binding(Binding::kWaiting));
+  const Json ps = house_->wait_for("ps", [](const Json& answer) { return answer["sessions"].size() == 2; });
+  EXPECT_EQ(ps["sessions"][1]["tasks"][0]["state"], "waiting");
+  EXPECT_THAT(ps["sessions"][1]["tasks"][0]["reason"], ::testing::HasSubstr("40"));
+  finish(first);
+  EXPECT_TRUE(second.wait_binding(Binding::kBound));
+}
+
+TEST_F(TaskTest, GrowsWhenMemoryIsThere) {
+  start(kOneDevice);
+  TestClient first = running(Bytes{32 * kMiB});
+  TestClient second = running(Bytes{16 * kMiB});
+  ASSERT_TRUE(second.declare(2, second.at(16), Bytes{32 * kMiB}));
+  second.record(RecordType::kNeed, 2);
+  house_->wait_for(
+      "ps", [](const Json& answer) { return answer["sessions"][1]["tasks"][0]["state"] == "waiting for memory"; });
+  EXPECT_EQ(second.header().completed.load(), 0u);
+  finish(first);
+  EXPECT_TRUE(second.wait_completed(1));
+}
+
+TEST_F(TaskTest, LargerThanAnyDeviceFailsWithItsText) {
+  start();
+  TestClient client = begun(Bytes{128 * kMiB});
+  ASSERT_TRUE(client.wait_binding(Binding::kFailed));
+  EXPECT_EQ(client.header().error.load(), 2u);
+  EXPECT_THAT(client.error_text(), ::testing::HasSubstr("128"));
+  EXPECT_TRUE(running(Bytes{2 * kMiB}).header().error.load() == 0);
+}
+
+TEST_F(TaskTest, ADeadWorkerFailsItsProgramAndNobodyElse) {
+  start(kOneDevice);
+  TestClient victim = running(Bytes{8 * kMiB});
+  TestClient neighbour = running(Bytes{8 * kMiB});
+  const Json ps = *house_->ask({{"command", "ps"}});
+  house_->kill(ps["sessions"][0]["tasks"][0]["worker_pid"]);
+  ASSERT_TRUE(victim.wait_binding(Binding::kFailed));
+  EXPECT_EQ(victim.header().error.load(), 719u);
+  EXPECT_THAT(victim.error_text(), ::testing::HasSubstr("signal 9"));
+  neighbour.fill(neighbour.at(0), 1);
+  EXPECT_TRUE(neighbour.wait_completed(1));
+  EXPECT_EQ(neighbour.header().fault.load(), 0u);
+  const Json devices =
+      house_->wait_for("devices", [](const Json& answer) { return answer["devices"][0]["tasks"] == 1; });
+  EXPECT_EQ(devices["devices"][0]["used"], 8 * kMiB);
+}
+
+TEST_F(TaskTest, WithSharedFaultsADeadWorkerTakesItsNeighboursAlongAndTheDeviceGoesOn) {
+  start(std::string(kOneDevice) + "shared_faults = true\n");
+  TestClient victim = running(Bytes{8 * kMiB});
+  TestClient neighbour = running(Bytes{8 * kMiB});
+  const Json ps = *house_->ask({{"command", "ps"}});
+  house_->kill(ps["sessions"][0]["tasks"][0]["worker_pid"]);
+  EXPECT_TRUE(victim.wait_binding(Binding::kFailed));
+  EXPECT_TRUE(neighbour.wait_fault(700));
+  EXPECT_EQ(running(Bytes{8 * kMiB}).header().fault.load(), 0u);
+}
+
+TEST_F(TaskTest, WithSharedFaultsADeviceFaultTakesItsNeighboursAlong) {
+  start(std::string(kOneDevice) + "shared_faults = true\n");
+  TestClient origin = running(Bytes{8 * kMiB});
+  TestClient neighbour = running(Bytes{8 * kMiB});
+  origin.record(RecordType::kPrefetchModule);
+  EXPECT_TRUE(neighbour.wait_fault(700));
+}
+
+// The program is a child, so that it has a process of its own to lose.
+TEST_F(TaskTest, AKilledProgramGivesEverythingBack) {
+  start(kOneDevice);
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t program = ::fork();
+  if (program == 0) {
+    TestClient client = running(Bytes{40 * kMiB});
+    [[maybe_unused]] const ssize_t written = ::write(ready[1], "", 1);
+    ::pause();
+  }
+  char byte;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  TestClient second = begun(Bytes{40 * kMiB});
+  ASSERT_TRUE(second.wait_binding(Binding::kWaiting));
+  ::kill(program, SIGKILL);
+  EXPECT_TRUE(second.wait_binding(Binding::kBound));
+  ::waitpid(program, nullptr, 0);
+  finish(second);
+  second.socket().close();
+  EXPECT_TRUE(house_->client());  // the same process as another program: ends the session before it
+}
+
+TEST_F(TaskTest, UnderCgMemoryIsAnsweredAtOnce) {
+  start(kOneDevice, "policy = \"cg:2\"\n");
+  TestClient client = opened();
+  EXPECT_EQ(client.welcome().binds_at_malloc, 1u);
+  ASSERT_TRUE(client.declare(1, client.at(0), Bytes{32 * kMiB}, true));
+  EXPECT_EQ(client.answer()->cuda_error, 0u);
+  ASSERT_TRUE(client.declare(2, client.at(32), Bytes{32 * kMiB}, true));
+  EXPECT_EQ(client.answer()->cuda_error, 0u);
+  TestClient second = opened();
+  ASSERT_TRUE(second.declare(1, second.at(0), Bytes{4 * kMiB}, true));
+  const auto refused = second.answer();
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->cuda_error, 2u);
+  EXPECT_STRNE(refused->text, "");
+  // Refused memory is cudaMalloc's error; the session goes on.
+  ASSERT_TRUE(second.begin(1));
+  EXPECT_TRUE(second.wait_binding(Binding::kBound));
+  ASSERT_TRUE(client.begin(1));
+  EXPECT_TRUE(client.wait_binding(Binding::kBound));
+}
+
+TEST_F(TaskTest, UnderSaAJobHasItsDeviceForItself) {
+  start(kOneDevice, "policy = \"sa\"\n");
+  TestClient first = opened();
+  ASSERT_TRUE(first.declare(1, first.at(0), Bytes{2 * kMiB}, true));
+  EXPECT_EQ(first.answer()->cuda_error, 0u);
+  TestClient second = opened();
+  ASSERT_TRUE(second.declare(1, second.at(0), Bytes{2 * kMiB}, true));
+  house_->wait_for("ps", [](const Json& answer) { return answer["sessions"][1]["tasks"].size() == 1; });
+  ASSERT_EQ(::kill(house_->heddled(), 0), 0);
+  const auto sessions = *house_->ask({{"command", "ps"}});
+  EXPECT_EQ(sessions["sessions"][1]["tasks"][0]["state"], "waiting");
+}
+
+TEST_F(TaskTest, PinnedMemoryIsSharedWithTheWorker) {
+  start(kOneDevice);
+  TestClient client = opened();
+  const uint64_t address = client.window().base + client.window().device_bytes;
+  ASSERT_TRUE(
+      client.socket().send(protocol::DeclareSegment{1, address, 2 * kMiB, protocol::SegmentKind::kHost, 0, 0, 0}));
+  std::vector<Fd> descriptors;
+  const auto answer = client.socket().expect<protocol::SegmentAnswer>(TestClient::kPatience, &descriptors);
+  ASSERT_TRUE(answer);
+  ASSERT_EQ(descriptors.size(), 1u);
+  const auto memory = map_shared(descriptors.front(), Bytes{2 * kMiB});
+  ASSERT_TRUE(client.begin(1));
+  ASSERT_TRUE(client.wait_binding(Binding::kBound));
+  client.record(RecordType::kNeed, 1);
+  client.fill(address + 17, 42);
+  ASSERT_TRUE(client.wait_completed(2));
+  EXPECT_EQ(static_cast<char*>(memory->data())[17], 42);
+}
+
+TEST_F(TaskTest, PinnedMemoryHasALimit) {
+  start(std::string(kOneDevice) + "[limits]\nhost_of_session = \"4M\"\n");
+  TestClient client = opened();
+  const uint64_t address = client.window().base + client.window().device_bytes;
+  ASSERT_TRUE(
+      client.socket().send(protocol::DeclareSegment{1, address, 6 * kMiB, protocol::SegmentKind::kHost, 0, 0, 0}));
+  const auto answer = client.answer();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->cuda_error, 2u);
+  EXPECT_THAT(protocol::get_text(answer->text), ::testing::HasSubstr("host_of_session"));
+}
+
+TEST_F(TaskTest, WorkersThatDoNotStartAreReportedAndTriedAgain) {
+  start(kOneDevice, "warm_workers = 0\n");
+  house_->fail_workers(true);
+  TestClient client = begun(Bytes{2 * kMiB});
+  const Json devices =
+      house_->wait_for("devices", [](const Json& answer) { return answer["devices"][0]["state"] != "ok"; });
+  EXPECT_THAT(devices["devices"][0]["state"], ::testing::HasSubstr("exit status 9"));
+  house_->fail_workers(false);
+  EXPECT_TRUE(client.wait_binding(Binding::kBound));
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ struct Options {
   std::string config, socket, libexec, policy;
   bool system = false;
   int vault = -1;
+  uint32_t restarts = 5;
 };
 
 int complain(const Error& error) {
@@ -45,7 +46,7 @@ Result<Config> read_config(const Options& options) {
 }
 
 std::vector<std::string> vault_arguments(const Options& options, const Places& places) {
-  std::vector<std::string> arguments{"--socket", places.control};
+  std::vector<std::string> arguments{"--socket", places.control, "--restarts", std::to_string(options.restarts)};
   if (options.system) arguments.push_back("--system");
   if (!options.config.empty()) arguments.insert(arguments.end(), {"--config", options.config});
   if (!options.policy.empty()) arguments.insert(arguments.end(), {"--policy", options.policy});
@@ -155,6 +156,8 @@ int main(int argc, char** argv) {
   app.add_option("--policy", options.policy, "placement policy, over the configuration's");
   app.add_flag("--system", options.system, "serve every user, at /run/heddle/control");
   app.add_option("--libexec", options.libexec, "directory of heddle's programs (default: beside this one)");
+  app.add_option("--restarts", options.restarts, "the vault gives up when heddled dies more often within a minute")
+      ->capture_default_str();
   app.add_option("--vault", options.vault, "by heddle-vault: descriptor of its socket")->group("");
   CLI11_PARSE(app, argc, argv);
   return run(options);

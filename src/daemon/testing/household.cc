@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -125,14 +126,38 @@ Household::Json Household::wait_for(const std::string& command, const std::funct
   }
 }
 
-bool Household::wait_idle() {
+void Household::wait_for_end_or_answer(const Fd& process, pid_t old) {
+  const TimePoint until = MonotonicClock().now() + kPatience;
+  while (!has_ended(process) && MonotonicClock().now() < until) {
+    const pid_t now = heddled();
+    if (now > 0 && now != old) return;
+    std::this_thread::sleep_for(kLook);
+  }
+}
+
+void Household::fail_workers(bool fail) {
+  const std::string mark = socket_ + ".worker.fails";
+  if (fail) {
+    std::ofstream{mark};
+  } else {
+    ::unlink(mark.c_str());
+  }
+}
+
+Result<Fd> open_pidfd(pid_t pid) {
+  Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!fd) return fail_errno(-1, "cannot open a pidfd of process %d", pid);
+  return fd;
+}
+
+bool Household::wait_idle(size_t sessions) {
   const auto nothing_used = [](const Json& answer) {
     for (const Json& device : answer["devices"]) {
       if (device["used"] != 0 || device["tasks"] != 0 || device["workers"] != 0) return false;
     }
     return true;
   };
-  const auto no_session = [](const Json& answer) { return answer["sessions"] == 0; };
+  const auto no_session = [&](const Json& answer) { return answer["sessions"] == sessions; };
   return nothing_used(wait_for("devices", nothing_used)) && no_session(wait_for("status", no_session));
 }
 

@@ -34,8 +34,12 @@ class Household {
 
   // Until `condition(answer of command)`; the last answer where the time is over.
   Json wait_for(const std::string& command, const std::function<bool(const Json&)>& condition);
-  // Until nothing is promised on any device, no session is left and no process but the warm workers.
-  bool wait_idle();
+  // Until nothing is promised on any device, no worker is bound and only `sessions` are left.
+  bool wait_idle(size_t sessions = 0);
+  // Until the process has ended, or heddled answers and is not `old`.
+  void wait_for_end_or_answer(const Fd& process, pid_t old);
+  // From now on workers end at their start, or no longer do.
+  void fail_workers(bool fail);
   // SIGTERM, and the vault's exit status; -1 when it does not end.
   int stop();
 
@@ -43,5 +47,7 @@ class Household {
   std::string directory_, socket_;
   Child vault_;
 };
+
+Result<Fd> open_pidfd(pid_t pid);
 
 }  // namespace heddle::daemon::testing

@@ -27,7 +27,7 @@ int complain(const Error& error) {
 }
 
 std::vector<std::string> heddled_arguments(const Options& options, const Places& places) {
-  std::vector<std::string> arguments{"--socket", places.control};
+  std::vector<std::string> arguments{"--socket", places.control, "--restarts", std::to_string(options.restarts)};
   if (options.system) arguments.push_back("--system");
   if (!options.config.empty()) arguments.insert(arguments.end(), {"--config", options.config});
   if (!options.policy.empty()) arguments.insert(arguments.end(), {"--policy", options.policy});

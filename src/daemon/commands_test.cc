@@ -1,0 +1,134 @@
+// The `heddle` command's requests.
+
+#include "daemon/testing/fixture.h"
+
+namespace heddle::daemon::testing {
+namespace {
+
+using protocol::Binding;
+
+class CommandTest : public HouseholdTest {};
+
+TEST_F(CommandTest, UnknownOrMalformedOnesAreAnsweredWithAnError) {
+  start();
+  EXPECT_THAT(house_->ask({{"command", "dance"}}).error().text, ::testing::HasSubstr("dance"));
+  EXPECT_THAT(house_->ask({{"command", 3}}).error().text, ::testing::HasSubstr("text"));
+  EXPECT_THAT(house_->ask(Json::array()).error().text, ::testing::HasSubstr("object"));
+  EXPECT_THAT(house_->ask({{"command", "job"}, {"job", "x"}}).error().text, ::testing::HasSubstr("number"));
+  EXPECT_THAT(house_->ask({{"command", "cancel"}, {"job", 999}}).error().text, ::testing::HasSubstr("no job 999"));
+  EXPECT_THAT(house_->ask({{"command", "set_policy"}, {"policy", "best"}}).error().text,
+              ::testing::HasSubstr("mgb-warps"));
+}
+
+TEST_F(CommandTest, DevicesShowThePool) {
+  start();
+  const auto devices = house_->ask({{"command", "devices"}});
+  ASSERT_TRUE(devices);
+  ASSERT_EQ((*devices)["devices"].size(), 2u);
+  const Json& device = (*devices)["devices"][1];
+  EXPECT_EQ(device["memory"], 64 * kMiB);
+  EXPECT_EQ(device["kind"], "software");
+  EXPECT_EQ(device["state"], "ok");
+  house_->wait_for("devices", [](const Json& answer) { return answer["devices"][1]["warm_workers"] == 1; });
+}
+
+TEST_F(CommandTest, AJobLivesAsLongAsItsOpenerOrASession) {
+  start();
+  auto opener = protocol::connect_to(house_->socket());
+  const auto job = Household::ask(*opener, {{"command", "job_open"}, {"name", "train"}, {"memory", 16 * kMiB}});
+  ASSERT_TRUE(job);
+  {
+    TestClient client = opened((*job)["job"], (*job)["secret"]);
+    EXPECT_EQ(client.welcome().budget_bytes, 16 * kMiB);
+    opener->close();
+    const Json ps = house_->wait_for("ps", [](const Json& answer) { return answer["jobs"].size() == 1; });
+    EXPECT_EQ(ps["jobs"][0]["name"], "train");
+  }
+  TestClient another = opened();  // the same process: its session before is over, and with it the job
+  const Json ps = house_->wait_for("ps", [](const Json& answer) { return answer["jobs"].size() == 1; });
+  EXPECT_EQ(ps["jobs"][0]["name"], "test");
+}
+
+TEST_F(CommandTest, CancelEndsTheJobsWorkAndTellsItsOpener) {
+  start();
+  auto opener = protocol::connect_to(house_->socket());
+  const auto job = Household::ask(*opener, {{"command", "job_open"}, {"name", "a"}});
+  TestClient client = opened((*job)["job"], (*job)["secret"]);
+  ASSERT_TRUE(client.declare(1, client.at(0), Bytes{8 * kMiB}));
+  ASSERT_TRUE(client.begin(1));
+  ASSERT_TRUE(client.wait_binding(Binding::kBound));
+  ASSERT_TRUE(house_->ask({{"command", "cancel"}, {"job", (*job)["job"]}}));
+  EXPECT_TRUE(client.wait_binding(Binding::kFailed));
+  EXPECT_THAT(client.error_text(), ::testing::HasSubstr("cancelled"));
+  const auto event = opener->expect<protocol::Command>(TestClient::kPatience);
+  ASSERT_TRUE(event);
+  EXPECT_THAT(protocol::get_text(event->text), ::testing::HasSubstr("cancelled"));
+  EXPECT_FALSE(house_->client((*job)["job"], (*job)["secret"]));
+}
+
+TEST_F(CommandTest, AJobSaysWhatItWaitsFor) {
+  start(kOneDevice);
+  TestClient first = running(Bytes{40 * kMiB});
+  auto opener = protocol::connect_to(house_->socket());
+  const auto job = Household::ask(*opener, {{"command", "job_open"}, {"name", "a"}});
+  TestClient client = opened((*job)["job"], (*job)["secret"]);
+  ASSERT_TRUE(client.declare(1, client.at(0), Bytes{40 * kMiB}));
+  ASSERT_TRUE(client.begin(1));
+  ASSERT_TRUE(client.wait_binding(Binding::kWaiting));
+  const auto state = house_->ask({{"command", "job"}, {"job", (*job)["job"]}});
+  ASSERT_TRUE(state);
+  EXPECT_GT((*state)["waiting_ns"], 0);
+  EXPECT_THAT((*state)["waiting_for"], ::testing::HasSubstr("40"));
+}
+
+TEST_F(CommandTest, TheTraceTellsATasksLife) {
+  start();
+  const auto before = house_->ask({{"command", "trace"}, {"since", nullptr}});
+  ASSERT_TRUE(before);
+  EXPECT_TRUE((*before)["events"].empty());
+  TestClient client = running(Bytes{8 * kMiB});
+  finish(client);
+  const auto trace = house_->ask({{"command", "trace"}, {"since", (*before)["next"]}});
+  ASSERT_TRUE(trace);
+  std::vector<std::string> kinds;
+  for (const Json& event : (*trace)["events"]) kinds.push_back(event["kind"]);
+  EXPECT_THAT(kinds, ::testing::ElementsAre("task_arrived", "task_granted", "task_ended"));
+  EXPECT_EQ((*trace)["events"][1]["memory"], 8 * kMiB);
+  EXPECT_EQ((*trace)["events"][2]["launches"], 7);
+}
+
+TEST_F(CommandTest, ALongAnswerTravelsInMemory) {
+  start(kTwoDevices);
+  std::vector<TestClient> clients;
+  for (int i = 0; i < 120; ++i) clients.push_back(opened());
+  const auto ps = house_->ask({{"command", "ps"}});
+  ASSERT_TRUE(ps);
+  EXPECT_GT(ps->dump().size(), protocol::kMaxJsonBytes);
+  EXPECT_EQ((*ps)["sessions"].size(), 120u);
+}
+
+TEST_F(CommandTest, ThePolicyChangesOnlyWhileNothingRuns) {
+  start(kOneDevice);
+  {
+    TestClient client = opened();
+    EXPECT_THAT(house_->ask({{"command", "set_policy"}, {"policy", "sa"}}).error().text,
+                ::testing::HasSubstr("sessions"));
+  }
+  auto stopped = Household::start(std::string(kDaemonTable) + kOneDevice);
+  ASSERT_TRUE(stopped);
+  ASSERT_TRUE((*stopped)->ask({{"command", "set_policy"}, {"policy", "cg:3"}}));
+  EXPECT_EQ((*(*stopped)->ask({{"command", "policies"}}))["current"], "cg:3");
+  EXPECT_EQ((*stopped)->client()->welcome().binds_at_malloc, 1u);
+}
+
+TEST_F(CommandTest, ShutdownEndsEverything) {
+  start();
+  const Fd vault = *open_pidfd(house_->vault());
+  ASSERT_TRUE(house_->ask({{"command", "shutdown"}}));
+  house_->wait_for_end_or_answer(vault, house_->heddled());
+  EXPECT_TRUE(has_ended(vault));
+  EXPECT_TRUE(house_->processes("heddle").empty());
+}
+
+}  // namespace
+}  // namespace heddle::daemon::testing

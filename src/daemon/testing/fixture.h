@@ -1,0 +1,69 @@
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "daemon/testing/household.h"
+
+namespace heddle::daemon::testing {
+
+inline constexpr const char* kDaemonTable = R"(
+[daemon]
+log_level = "off"
+ring_bulk = "128K"
+ring_records = "128K"
+)";
+inline constexpr const char* kTwoDevices = R"(
+[[device]]
+preset = "P100"
+count = 2
+memory = "64M"
+slowdown = 0
+)";
+inline constexpr const char* kOneDevice = R"(
+[[device]]
+preset = "P100"
+memory = "64M"
+slowdown = 0
+)";
+
+// heddled as programs see it: real processes, workers without devices.
+class HouseholdTest : public ::testing::Test {
+ protected:
+  using Json = Household::Json;
+
+  // `more`: further lines of [daemon].
+  void start(const std::string& devices = kTwoDevices, const std::string& more = "") {
+    auto started = Household::start(kDaemonTable + more + devices);
+    ASSERT_TRUE(started) << started.error().text;
+    house_ = std::move(*started);
+  }
+  TestClient opened(uint64_t job = 0, uint64_t secret = 0) {
+    auto client = house_->client(job, secret);
+    EXPECT_TRUE(client) << client.error().text;
+    EXPECT_TRUE(client->open_device());
+    return std::move(*client);
+  }
+  // A client whose first task, of one segment, was announced.
+  TestClient begun(Bytes bytes) {
+    TestClient client = opened();
+    EXPECT_TRUE(client.declare(1, client.at(0), bytes));
+    EXPECT_TRUE(client.begin(1));
+    return client;
+  }
+  TestClient running(Bytes bytes) {
+    TestClient client = begun(bytes);
+    EXPECT_TRUE(client.wait_binding(protocol::Binding::kBound)) << client.error_text();
+    return client;
+  }
+  // The program frees segment 1, its only one, and so ends its task.
+  static void finish(TestClient& client, uint64_t serial = 1) {
+    client.record(protocol::RecordType::kFree, 1);
+    client.record(protocol::RecordType::kTaskEnd, serial);
+    EXPECT_TRUE(client.wait_binding(protocol::Binding::kUnbound));
+  }
+
+  std::unique_ptr<Household> house_;
+};
+
+}  // namespace heddle::daemon::testing
