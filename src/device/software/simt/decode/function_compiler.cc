@@ -1,5 +1,6 @@
 #include "device/software/simt/decode/function_compiler.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -14,14 +15,9 @@ using Kind = ptx::Operand::Kind;
 
 constexpr uint32_t kMaxRegisterBytes = 16u << 20;  // of one frame of one warp
 
-Width width_of_type(ptx::Type type) {
-  if (type.kind == ptx::TypeKind::kPredicate) return Width::kPredicate;
-  if (type.bits == 64) return Width::k64;
-  return type.bits == 0 || type.bits > 64 ? Width::kNone : Width::k32;
-}
-
-uint32_t bytes_of(Width width) {
-  return width == Width::kPredicate ? 4 : width == Width::k32 ? 4 * kLanes : width == Width::k64 ? 8 * kLanes : 0;
+// What a device's compiler would give a thread that needs so many at once: in steps of 8, and within what there is.
+uint32_t estimated_registers(uint32_t words) {
+  return static_cast<uint32_t>(std::clamp<uint64_t>(round_up(words, 8), 16, 255));
 }
 
 }  // namespace
@@ -31,12 +27,10 @@ FunctionCompiler::FunctionCompiler(KernelCompiler& kernel, uint32_t index)
       index_(index),
       function_(kernel.function(index)),
       out_(kernel.kernel().functions[index]),
-      code_(kernel.kernel().code) {
-  for (ptx::Type type : function_.registers) {
-    registers_.push_back(register_end_);
-    register_end_ += static_cast<uint32_t>(round_up(bytes_of(width_of_type(type)), 64));
-  }
-}
+      code_(kernel.kernel().code),
+      layout_(lay_out_registers(function_)),
+      registers_(layout_.offsets),
+      register_end_(layout_.bytes) {}
 
 Status FunctionCompiler::compile() {
   if (register_end_ > kMaxRegisterBytes)
@@ -45,6 +39,8 @@ Status FunctionCompiler::compile() {
   out_.name = function_.name;
   out_.entry = static_cast<uint32_t>(code_.size());
   out_.local_bytes = kernel_.locals(index_).bytes;
+  uint32_t& registers = kernel_.kernel().registers_per_thread;
+  registers = std::max(registers, estimated_registers(layout_.words_per_thread));
   for (const ptx::Instruction& instruction : function_.code) {
     starts_.push_back(static_cast<uint32_t>(code_.size()));
     decode(instruction);
@@ -114,13 +110,13 @@ Op& FunctionCompiler::emit_extra(Handler handler) {
 }
 
 Width FunctionCompiler::width_of(const ptx::Operand& operand) const {
-  return operand.kind == Kind::kRegister ? width_of_type(function_.registers[operand.index]) : Width::kNone;
+  return operand.kind == Kind::kRegister ? register_width(function_.registers[operand.index]) : Width::kNone;
 }
 
 uint32_t FunctionCompiler::reserve(Width width) {
   image_.resize(round_up(image_.size(), 64));
   auto offset = register_end_ + static_cast<uint32_t>(image_.size());
-  image_.resize(image_.size() + bytes_of(width));
+  image_.resize(image_.size() + register_bytes(width));
   return offset;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "device/software/simt/decode/kernel_compiler.h"
+#include "device/software/simt/decode/register_layout.h"
 #include "device/software/simt/row.h"
 
 namespace heddle::software {
@@ -85,8 +86,9 @@ class FunctionCompiler {
   CompiledFunction& out_;
   std::vector<Op>& code_;
   const ptx::Instruction* current_ = nullptr;
-  std::vector<uint32_t> registers_;  // offset of each PTX register
-  uint32_t register_end_ = 0;
+  const RegisterLayout layout_;
+  const std::vector<uint32_t>& registers_;  // offset of each PTX register
+  const uint32_t register_end_;
   std::vector<std::byte> image_;  // constants and temporaries, behind the registers
   std::map<std::pair<Width, uint64_t>, uint32_t> constants_;
   std::optional<uint32_t> carry_;

@@ -13,6 +13,13 @@
 #error "HEDDLE_LANES must name the namespace of this level of vector instructions"
 #endif
 
+// Before a loop over lanes: a register may be source and destination at once, but then lane by lane.
+#ifdef __clang__
+#define HEDDLE_INDEPENDENT_LANES _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define HEDDLE_INDEPENDENT_LANES _Pragma("GCC ivdep")
+#endif
+
 namespace heddle::software::HEDDLE_LANES {
 
 using u8 = uint8_t;
@@ -78,7 +85,7 @@ template <class D, class F>
 [[gnu::always_inline]] inline void write_lanes(Warp& warp, u32 offset, F f) {
   Slot<D>* d = lanes_of<D>(warp, offset);
   if (__builtin_expect(warp.active == kAllLanes, 1)) {
-#pragma GCC ivdep
+    HEDDLE_INDEPENDENT_LANES
     for (u32 lane = 0; lane < kLanes; ++lane) d[lane] = to_slot<D>(f(lane));
     return;
   }
