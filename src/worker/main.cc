@@ -14,10 +14,10 @@
 namespace heddle::worker {
 namespace {
 
-Result<image::ModuleInfo> describe(std::span<const std::byte> fatbin) {
+Result<image::ModuleInfo> describe(std::span<const std::byte> fatbin, uint32_t arch) {
   const auto images = image::read_fatbin(fatbin);
   if (!images) return tl::unexpected(images.error());
-  return image::describe(*images);
+  return image::describe(*images, arch);
 }
 
 Result<std::unique_ptr<device::Context>> open_context(const device::ContextOptions& options, const Fd& board) {

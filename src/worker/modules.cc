@@ -15,8 +15,8 @@ class Modules::Entry {
   std::vector<std::optional<device::Variable>> variables;  // likewise
 };
 
-Modules::Modules(device::Context& context, ModuleDescriber describe)
-    : context_(context), describe_(std::move(describe)) {}
+Modules::Modules(device::Context& context, ModuleDescriber describe, uint32_t arch)
+    : context_(context), describe_(std::move(describe)), arch_(arch) {}
 
 Modules::~Modules() = default;
 
@@ -41,7 +41,7 @@ Status Modules::add(uint32_t id, const Fd& memory, Bytes size) {
 Checked<Modules::Entry*> Modules::loaded(uint32_t id) {
   Entry* entry = entries_[id - 1].get();
   if (entry->module) return entry;
-  auto info = describe_(entry->fatbin);
+  auto info = describe_(entry->fatbin, arch_);
   if (!info) return tl::unexpected(refusal_of("module", info.error()));
   auto module = context_.load(entry->fatbin);
   if (!module) return tl::unexpected(refusal_of("module", module.error()));

@@ -12,8 +12,9 @@
 
 namespace heddle::worker {
 
-// Tells what a fat binary declares, in the order that the client counts in too.
-using ModuleDescriber = std::function<Result<image::ModuleInfo>(std::span<const std::byte> fatbin)>;
+// Tells what a fat binary declares for devices of compute capability `arch` (90 for 9.0), in the order that the client,
+// which knows the same model, counts in too.
+using ModuleDescriber = std::function<Result<image::ModuleInfo>(std::span<const std::byte> fatbin, uint32_t arch)>;
 
 // The session's program modules: known when heddled has sent them, loaded on the device at first use. Issuer's thread
 // only; entries stay where they are.
@@ -25,7 +26,7 @@ class Modules {
     const image::KernelInfo* info;
   };
 
-  Modules(device::Context& context, ModuleDescriber describe);
+  Modules(device::Context& context, ModuleDescriber describe, uint32_t arch);
   ~Modules();
 
   // The next module of the session; ids count from 1. Copies what `memory` holds, because the tenant can write to it.
@@ -42,6 +43,7 @@ class Modules {
 
   device::Context& context_;
   ModuleDescriber describe_;
+  uint32_t arch_;
   std::vector<std::unique_ptr<Entry>> entries_;  // by id - 1
 };
 

@@ -25,7 +25,7 @@ Session::Session(std::unique_ptr<protocol::RingMemory> ring, std::unique_ptr<Pro
       options_(std::move(options)),
       fault_(*ring_, outbox),
       usage_(outbox),
-      modules_(context, options_.describe),
+      modules_(context, options_.describe, 10 * options_.model.capability_major + options_.model.capability_minor),
       parts_{context, *ring_, *progress_, fault_, usage_, outbox},
       completions_(parts_) {}
 
