@@ -166,6 +166,11 @@ TEST_P(MemoryTest, FillWithAnOddElementIsRefused) {
   EXPECT_FALSE(context().fill(0, shape, next_tag()));
 }
 
+TEST_P(MemoryTest, ShapesThatOverflowAreRefused) {
+  device::CopyShape shape{{map(kGranule)}, {map(kGranule)}, uint64_t{1} << 33, uint64_t{1} << 31};
+  EXPECT_FALSE(context().copy(0, device::CopyDirection::kOnDevice, shape, next_tag()));
+}
+
 TEST_P(MemoryTest, CopyThatRunsPastMappedMemoryFaults) {
   uint64_t memory = map(kGranule);
   std::vector<uint8_t> bytes(8192);

@@ -19,6 +19,18 @@ Status check_model(const DeviceModel& model) {
   return {};
 }
 
+// Far beyond any memory; keeps the product from overflowing.
+constexpr uint64_t kMostBytes = 1ull << 48;
+
+Status check_extent(const char* what, uint64_t width, uint64_t height, uint64_t depth) {
+  uint64_t rows = 0, bytes = 0;
+  bool overflow = __builtin_mul_overflow(height, depth, &rows) || __builtin_mul_overflow(rows, width, &bytes);
+  if (!overflow && rows <= kMostBytes && bytes <= kMostBytes) return {};
+  return fail(ErrorCode::kInvalidArgument, "%s of %llu x %llu x %llu bytes is larger than any memory", what,
+              static_cast<unsigned long long>(width), static_cast<unsigned long long>(height),
+              static_cast<unsigned long long>(depth));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<SoftwareContext>> SoftwareContext::open(const device::ContextOptions& options, const Fd& board) {
@@ -103,6 +115,7 @@ Status SoftwareContext::launch(device::StreamIndex stream, device::Kernel& kerne
 
 Status SoftwareContext::copy(device::StreamIndex stream, device::CopyDirection direction,
                              const device::CopyShape& shape, device::Tag tag) {
+  HEDDLE_TRY(check_extent("copy", shape.width, shape.height, shape.depth));
   return submit(stream, tag, CopyWork{direction, shape});
 }
 
@@ -110,6 +123,7 @@ Status SoftwareContext::fill(device::StreamIndex stream, const device::FillShape
   if (!is_power_of_two_up_to_4(shape.element_bytes))
     return fail(ErrorCode::kInvalidArgument, "fill with elements of %u bytes: 1, 2 and 4 are possible",
                 shape.element_bytes);
+  HEDDLE_TRY(check_extent("fill", shape.width, shape.height, shape.depth));
   return submit(stream, tag, FillWork{shape});
 }
 

@@ -2,8 +2,6 @@
 
 #include <sys/mman.h>
 
-#include <algorithm>
-
 namespace heddle::software {
 namespace {
 
@@ -17,7 +15,8 @@ void* pointer(uint64_t address) {
 
 // `bytes` and `window` are at least 1; a range that runs past the end of all addresses ends there.
 bool overlaps(uint64_t address, uint64_t bytes, uint64_t base, uint64_t window) {
-  uint64_t last = std::max(address, address + (bytes - 1));
+  uint64_t last = address + (bytes - 1);
+  if (last < address) last = UINT64_MAX;
   return address <= base + (window - 1) && last >= base;
 }
 

@@ -46,14 +46,15 @@ void for_each_row(const Rows& rows, Row row) {
 
 std::optional<std::string> check_rows(const char* what, const CopyEnd& end, const Rows& rows,
                                       const AddressCheck& accessible) {
-  std::optional<std::string> problem;
-  for_each_row(rows, [&](uint64_t line, uint64_t slice) {
-    uint64_t address = row_address(end, line, slice);
-    if (problem || accessible(address, rows.width)) return;
-    problem = stringf("%s of %llu bytes at 0x%llx: not all of it is mapped", what,
-                      static_cast<unsigned long long>(rows.width), static_cast<unsigned long long>(address));
-  });
-  return problem;
+  for (uint64_t slice = 0; slice < rows.depth; ++slice) {
+    for (uint64_t row = 0; row < rows.height; ++row) {
+      uint64_t address = row_address(end, row, slice);
+      if (accessible(address, rows.width)) continue;
+      return stringf("%s of %llu bytes at 0x%llx: not all of it is mapped", what,
+                     static_cast<unsigned long long>(rows.width), static_cast<unsigned long long>(address));
+    }
+  }
+  return std::nullopt;
 }
 
 void fill_row(std::byte* to, uint64_t width, uint32_t value, uint32_t element_bytes) {

@@ -244,7 +244,9 @@ void BoardLock::reclaim(uint32_t client, TimePoint now) {
   for (uint32_t slot = 0; slot < slots().size(); ++slot) {
     if (slots()[slot].holder == client + 1) free_slot(slot, now);
   }
-  if (header().turn_holder == client + 1) header().turn_holder = 0;
+  if (header().turn_holder != client + 1) return;
+  header().turn_holder = 0;
+  header().idle_since_ns = now.time_since_epoch().count();
 }
 
 void BoardLock::free_slot(uint32_t slot, TimePoint when) {
