@@ -1,0 +1,111 @@
+#include "daemon/segment_rules.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace heddle::daemon {
+namespace {
+
+using protocol::DeclareSegment;
+using protocol::SegmentKind;
+
+constexpr uint64_t kStep = 2 * kMiB;
+
+class SegmentRulesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    session_.window = protocol::Window{kBase, 64 * kStep, 16 * kStep};
+    session_.devices.resize(1);
+    auto ring = protocol::RingMemory::create({Bytes{128 * kKiB}, Bytes{128 * kKiB}});
+    session_.devices[0].ring = std::move(ring->second);
+  }
+  static DeclareSegment at(uint64_t number, uint64_t piece, uint64_t pieces) {
+    return {number, kBase + piece * kStep, pieces * kStep};
+  }
+  Segment& add(const DeclareSegment& declared) {
+    Segment segment;
+    segment.number = declared.number;
+    segment.address = declared.address;
+    segment.bytes = Bytes{declared.bytes};
+    session_.highest_segment = std::max(session_.highest_segment, declared.number);
+    session_.by_address[declared.address] = declared.number;
+    return session_.segments.emplace(declared.number, std::move(segment)).first->second;
+  }
+  Result<SegmentVerdict> check(const DeclareSegment& declared) { return check_segment(session_, declared, limits_); }
+
+  static constexpr uint64_t kBase = 1ull << 40;
+  Session session_;
+  Limits limits_;
+};
+
+TEST_F(SegmentRulesTest, NeighboursDoNotOverlap) {
+  add(at(1, 4, 4));
+  EXPECT_EQ(*check(at(2, 0, 4)), SegmentVerdict::kNew);
+  EXPECT_EQ(*check(at(2, 8, 4)), SegmentVerdict::kNew);
+  EXPECT_FALSE(check(at(2, 7, 1)));
+  EXPECT_FALSE(check(at(2, 3, 2)));
+  EXPECT_FALSE(check(at(2, 0, 64)));
+}
+
+TEST_F(SegmentRulesTest, TheWindowsLastPieceIsInside) {
+  EXPECT_EQ(*check(at(1, 63, 1)), SegmentVerdict::kNew);
+  EXPECT_FALSE(check(at(1, 63, 2)));
+  DeclareSegment host = at(1, 79, 1);
+  host.kind = SegmentKind::kHost;
+  EXPECT_EQ(*check(host), SegmentVerdict::kNew);
+  host.bytes += kStep;
+  EXPECT_FALSE(check(host));
+}
+
+TEST_F(SegmentRulesTest, OverASegmentThatAWorkerServesItMayBeOnItsWayBack) {
+  Worker worker;
+  Segment& segment = add(at(1, 0, 4));
+  segment.state = Segment::State::kHeld;
+  EXPECT_EQ(check(at(2, 0, 2)).error().code, ErrorCode::kProtocol);
+  session_.devices[0].worker = &worker;
+  EXPECT_EQ(*check(at(2, 0, 2)), SegmentVerdict::kOverlaps);
+}
+
+TEST_F(SegmentRulesTest, OnlyAResumedClientMayRepeatItself) {
+  add(at(3, 0, 4));
+  EXPECT_EQ(check(at(3, 0, 4)).error().code, ErrorCode::kProtocol);
+  session_.resumed = true;
+  EXPECT_EQ(*check(at(3, 0, 4)), SegmentVerdict::kKnown);
+  EXPECT_EQ(*check(at(2, 40, 4)), SegmentVerdict::kKnown);  // it was given back already
+  EXPECT_EQ(check(at(3, 0, 2)).error().code, ErrorCode::kProtocol);
+}
+
+TEST_F(SegmentRulesTest, TheLimitIsAnErrorOfItsOwn) {
+  limits_.segments_per_session = 1;
+  add(at(1, 0, 1));
+  EXPECT_EQ(check(at(2, 1, 1)).error().code, ErrorCode::kLimitExceeded);
+}
+
+// Whatever is accepted lies inside the window and beside everything else, by a bitmap's account.
+TEST_F(SegmentRulesTest, RandomDeclarationsNeverOverlapOrLeaveTheWindow) {
+  std::mt19937_64 random(11);
+  std::vector<bool> taken(64);
+  uint64_t number = 0;
+  for (int round = 0; round < 20000; ++round) {
+    const uint64_t piece = random() % 80, pieces = random() % 70;
+    DeclareSegment declared = at(++number, piece, pieces);
+    if (random() % 8 == 0) declared.bytes = random();
+    const bool whole = declared.bytes % kStep == 0 && declared.bytes != 0 && declared.bytes / kStep <= 64;
+    bool free = whole && piece + declared.bytes / kStep <= 64;
+    for (uint64_t i = piece; free && i < piece + declared.bytes / kStep; ++i) free = !taken[i];
+    const auto verdict = check(declared);
+    ASSERT_EQ(verdict.has_value(), free) << piece << " " << declared.bytes;
+    if (!free) continue;
+    add(declared);
+    for (uint64_t i = piece; i < piece + pieces; ++i) taken[i] = true;
+    if (random() % 2 == 0) continue;
+    session_.by_address.erase(declared.address);
+    session_.segments.erase(declared.number);
+    for (uint64_t i = piece; i < piece + pieces; ++i) taken[i] = false;
+  }
+}
+
+}  // namespace
+}  // namespace heddle::daemon
