@@ -55,6 +55,13 @@ Done VirtualDevice::release_all() {
   }
 }
 
+Done VirtualDevice::need_segment(uint64_t number) {
+  const Lock lock(mutex);
+  if (!task_.begun()) return {};
+  auto sequence = append(protocol::RecordType::kNeed, number);
+  return sequence ? Done{} : Done(tl::unexpected(std::move(sequence).error()));
+}
+
 bool VirtualDevice::task_begun() {
   const Lock lock(mutex);
   return task_.begun();

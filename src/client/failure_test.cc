@@ -21,6 +21,7 @@ TEST(Failure, RestartWhileATaskWaitsThenForkThenDeviceFault) {
   ASSERT_EQ(cudaMalloc(&memory, 2 * kMiB), cudaSuccess);
   ASSERT_EQ(launch_add(nullptr, 0, nullptr), cudaSuccess) << "launches do not wait for a device";
   EXPECT_EQ(cudaStreamQuery(nullptr), cudaErrorNotReady);
+  while (the_heddled->count("begin 1 blocks 1") < 1) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   the_heddled->restart();
   std::thread later([] {
     while (the_heddled->count("begin 1 blocks 1") < 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -5,15 +5,15 @@ namespace heddle::client {
 HostMemory::HostMemory(Session& session)
     : session_(session), arena_(session.window().base + session.window().device_bytes, session.window().host_bytes) {}
 
-Answer<uint64_t> HostMemory::allocate(uint32_t virtual_device, uint64_t bytes, unsigned flags) {
+Answer<HostMemory::Place> HostMemory::allocate(uint32_t virtual_device, uint64_t bytes, unsigned flags) {
   const std::lock_guard lock(mutex_);
   const auto place = arena_.allocate(bytes, 0, flags);
   if (!place) return refuse(cudaErrorMemoryAllocation, "no addresses are left for pinned memory");
-  if (!place->new_segment) return place->address;
+  if (!place->new_segment) return Place{place->address, 0};
   auto number = session_.map_host_segment(virtual_device, place->segment->address, place->segment->bytes);
   if (number) {
     place->segment->number = *number;
-    return place->address;
+    return Place{place->address, *number};
   }
   arena_.release(place->address, 0);
   arena_.retire(place->segment, 0);

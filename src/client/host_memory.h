@@ -20,7 +20,11 @@ class HostMemory {
   // kFlagShift.
   static constexpr unsigned kFlagShift = 8;
 
-  Answer<uint64_t> allocate(uint32_t virtual_device, uint64_t bytes, unsigned flags);
+  // `new_segment` is the number of the segment that had to be declared for it, or 0.
+  struct Place {
+    uint64_t address, new_segment;
+  };
+  Answer<Place> allocate(uint32_t virtual_device, uint64_t bytes, unsigned flags);
   // No work that touches it may be left. cudaErrorInvalidValue for what is no allocation's start.
   Done release(uint64_t address);
   std::optional<Buffer> find(uint64_t address);

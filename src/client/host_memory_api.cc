@@ -12,9 +12,10 @@ Done allocate(void** pointer, size_t bytes, HostMemory::Kind kind, unsigned flag
   if (!device) return tl::unexpected(std::move(device).error());
   HEDDLE_ANSWER((*device)->failure());
   if (bytes == 0) return kind == HostMemory::kManaged ? refuse(cudaErrorInvalidValue) : Done{};
-  auto address = runtime().host_memory().allocate((*device)->index(), bytes, kind | flags << HostMemory::kFlagShift);
-  if (!address) return tl::unexpected(std::move(address).error());
-  *pointer = reinterpret_cast<void*>(*address);
+  auto place = runtime().host_memory().allocate((*device)->index(), bytes, kind | flags << HostMemory::kFlagShift);
+  if (!place) return tl::unexpected(std::move(place).error());
+  if (place->new_segment != 0) HEDDLE_ANSWER(runtime().announce_host_segment(place->new_segment));
+  *pointer = reinterpret_cast<void*>(place->address);
   return {};
 }
 

@@ -83,6 +83,13 @@ VirtualDevice* Runtime::device_of(uint64_t address) const {
   return index < session->welcome().device_count ? opened(static_cast<uint32_t>(index)) : nullptr;
 }
 
+Done Runtime::announce_host_segment(uint64_t number) {
+  for (uint32_t i = 0; i < protocol::kMaxDevices; ++i) {
+    if (VirtualDevice* device = opened(i)) HEDDLE_ANSWER(device->need_segment(number));
+  }
+  return {};
+}
+
 Done Runtime::synchronize_all() {
   for (uint32_t i = 0; i < protocol::kMaxDevices; ++i) {
     if (VirtualDevice* device = opened(i)) HEDDLE_ANSWER(device->synchronize());

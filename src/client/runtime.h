@@ -36,6 +36,8 @@ class Runtime {
   VirtualDevice* device_of(uint64_t address) const;
   bool in_window(uint64_t address) const;
 
+  // Records that follow may use the new pinned segment: workers that run already have to see it first.
+  Done announce_host_segment(uint64_t number);
   // Waits for everything on all devices.
   Done synchronize_all();
   void drain_prints();

@@ -16,6 +16,8 @@ using namespace protocol;
 
 namespace {
 
+constexpr Duration kForever(-1);
+
 // The name that `heddle ps` shows.
 void set_program(Hello& hello) {
   char path[512];
@@ -95,7 +97,7 @@ Done Session::reserve_window() {
   return refuse(cudaErrorInitializationError, "no address window is free in this process: " + why);
 }
 
-Done Session::lost(std::string why) {
+tl::unexpected<Failure> Session::lost(std::string why) {
   why_lost_ = std::move(why);
   lost_ = true;
   return refuse(cudaErrorDevicesUnavailable, why_lost_);
@@ -146,18 +148,13 @@ Done Session::tell(const Message& message, std::span<const int> descriptors) {
   }
 }
 
-// Memory may take as long as it takes; that heddled goes away meanwhile shows as kPeerDied.
-template <class Reply>
-Result<Reply> Session::await_reply(std::vector<Fd>* descriptors) {
-  return socket_.expect<Reply>(Duration(-1), descriptors);
-}
-
 template <class Reply, class Message>
-Answer<Reply> Session::ask(const Message& message, std::vector<Fd>* descriptors) {
+Answer<Reply> Session::ask(const Message& message, Duration limit, std::vector<Fd>* descriptors) {
   for (;;) {
     HEDDLE_ANSWER(tell(message));
-    auto reply = await_reply<Reply>(descriptors);
+    auto reply = socket_.expect<Reply>(limit, descriptors);
     if (reply) return *reply;
+    if (reply.error().code == ErrorCode::kTimeout) return lost("heddled does not answer: " + reply.error().text);
     if (reply.error().code != ErrorCode::kPeerDied) return tl::unexpected(as_failure(reply.error()));
     HEDDLE_ANSWER(reconnect());
   }
@@ -166,7 +163,7 @@ Answer<Reply> Session::ask(const Message& message, std::vector<Fd>* descriptors)
 Answer<RingMemory> Session::open_device(uint32_t virtual_device) {
   const std::lock_guard lock(mutex_);
   std::vector<Fd> descriptors;
-  auto opened = ask<DeviceOpened>(OpenDevice{virtual_device, 0, window_}, &descriptors);
+  auto opened = ask<DeviceOpened>(OpenDevice{virtual_device, 0, window_}, settings_.lost_after, &descriptors);
   if (!opened) return tl::unexpected(std::move(opened).error());
   if (descriptors.size() != 1) return refuse(cudaErrorInitializationError, "heddled sent no ring");
   auto memory = RingMemory::attach(descriptors.front());
@@ -196,7 +193,8 @@ Answer<uint64_t> Session::declare_segment(uint32_t virtual_device, uint64_t addr
   DeclareSegment segment{last_segment_ + 1, address, bytes, SegmentKind::kDevice, virtual_device, answer, 0};
   ++last_segment_;
   if (answer) {
-    auto reply = ask<SegmentAnswer>(segment);
+    // Memory may take as long as it takes; that heddled goes away meanwhile shows.
+    auto reply = ask<SegmentAnswer>(segment, kForever);
     if (!reply) return tl::unexpected(std::move(reply).error());
     if (reply->cuda_error != 0) return refuse(static_cast<cudaError_t>(reply->cuda_error), get_text(reply->text));
   } else {
@@ -236,7 +234,7 @@ Answer<uint64_t> Session::map_host_segment(uint32_t virtual_device, uint64_t add
   const std::lock_guard lock(mutex_);
   const DeclareSegment segment{++last_segment_, address, bytes, SegmentKind::kHost, virtual_device, 1, 0};
   std::vector<Fd> descriptors;
-  auto reply = ask<SegmentAnswer>(segment, &descriptors);
+  auto reply = ask<SegmentAnswer>(segment, settings_.lost_after, &descriptors);
   if (!reply) return tl::unexpected(std::move(reply).error());
   if (reply->cuda_error != 0) return refuse(static_cast<cudaError_t>(reply->cuda_error), get_text(reply->text));
   if (descriptors.size() != 1) return refuse(cudaErrorMemoryAllocation, "heddled sent no memory");
@@ -258,7 +256,7 @@ void Session::unmap_host_segment(uint64_t number, uint64_t address, uint64_t byt
 
 Answer<MemoryAnswer> Session::memory_info(uint32_t virtual_device) {
   const std::lock_guard lock(mutex_);
-  return ask<MemoryAnswer>(MemoryInfo{virtual_device, 0});
+  return ask<MemoryAnswer>(MemoryInfo{virtual_device, 0}, settings_.lost_after);
 }
 
 Done Session::look() {

@@ -61,13 +61,11 @@ class Session {
   Done reserve_window();
   Done reconnect();
   Status declare_again(protocol::Socket& socket);
-  Done lost(std::string why);
+  tl::unexpected<Failure> lost(std::string why);
   template <class Message>
   Done tell(const Message& message, std::span<const int> descriptors = {});
   template <class Reply, class Message>
-  Answer<Reply> ask(const Message& message, std::vector<Fd>* descriptors = nullptr);
-  template <class Reply>
-  Result<Reply> await_reply(std::vector<Fd>* descriptors);
+  Answer<Reply> ask(const Message& message, Duration limit, std::vector<Fd>* descriptors = nullptr);
 
   const SessionSettings settings_;
   protocol::Welcome welcome_;

@@ -58,6 +58,8 @@ class VirtualDevice : private TaskVoice {
   uint64_t live_bytes();
 
   // --- records: under the lock ---
+  // The worker waits for the segment before it goes on; takes the lock itself. A worker that comes later has it.
+  Done need_segment(uint64_t number);
   // Makes the ring ready for a record: failures show, new segments are declared, the task begins where asked.
   Done prepare(Begin begin);
   // Room for a record; to be filled and published at once.

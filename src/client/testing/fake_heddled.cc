@@ -169,6 +169,10 @@ void FakeHeddled::declare(Socket& socket, const DeclareSegment& segment) {
     note(words("host", segment.number));
     const Fd memory = std::move(*create_memfd("host", Bytes{segment.bytes}));
     const int descriptor = memory.get();
+    for (auto& device : devices_) {
+      const std::lock_guard lock(device->mutex);
+      device->mapped.emplace(segment.number, segment);
+    }
     (void)socket.send(SegmentAnswer{segment.number}, {&descriptor, 1});
     return;
   }
