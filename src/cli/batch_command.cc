@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <thread>
 
 #include "cli/batch/runner.h"
 #include "cli/batch/trace.h"
@@ -152,6 +154,25 @@ std::string trace_path(const Options& options, const std::string& policy) {
   return (path.parent_path() / (path.stem().string() + "-" + policy + path.extension().string())).string();
 }
 
+constexpr Duration kEndsLimit = std::chrono::seconds(10);
+
+// A program is gone a moment before heddled has booked its end; the trace is read after that.
+void await_ends(DaemonLink& link, const BatchResult& result) {
+  std::set<uint64_t> ours;
+  for (const JobResult& job : result.jobs) ours.insert(job.heddle_job);
+  const TimePoint end = MonotonicClock().now() + kEndsLimit;
+  while (MonotonicClock().now() < end) {
+    auto answer = link.request({{"command", "ps"}});
+    if (!answer) return;
+    const Json sessions = answer->value("sessions", Json::array());
+    const bool lives = std::any_of(sessions.begin(), sessions.end(), [&](const Json& session) {
+      return ours.contains(static_cast<uint64_t>(number_of(session, "job")));
+    });
+    if (!lives) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
 Result<Outcome> run_one(const Options& options, const std::vector<BatchJob>& jobs, const std::string& policy,
                         const std::string& directory, const KernelBaseline& baseline) {
   auto link = connect_or_start();
@@ -175,6 +196,7 @@ Result<Outcome> run_one(const Options& options, const std::vector<BatchJob>& job
   for (const JobResult& job : outcome.result.jobs)
     outcome.result.makespan = std::max(outcome.result.makespan, job.ended);
 
+  await_ends(*link, outcome.result);
   auto events = read_trace(*link, *cursor);
   if (!events) return tl::unexpected(std::move(events).error());
   add_trace(outcome.result, *events, begin);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -60,9 +61,9 @@ std::vector<Fd> take_descriptors(msghdr& message) {
 
 std::optional<size_t> body_bytes(MessageType type) {
   return size_among<Hello, OpenDevice, DeclareModule, DeclareSegment, BeginTask, ComputeNeed, MemoryInfo, Welcome,
-                    DeviceOpened, SegmentAnswer, MemoryAnswer, Refused, StartWorker, BindSession, Module, MapSegment, Proceed,
-                    DeviceFault, Quit, WorkerReady, SegmentFreed, TaskEnded, WorkerFault, Usage, Command, Reply,
-                    Deposit, Restored, Withdraw, AllRestored, Shutdown>(type);
+                    DeviceOpened, SegmentAnswer, MemoryAnswer, Refused, StartWorker, BindSession, Module, MapSegment,
+                    Proceed, DeviceFault, Quit, WorkerReady, SegmentFreed, TaskEnded, WorkerFault, Usage, Command,
+                    Reply, Deposit, Restored, Withdraw, AllRestored, Shutdown>(type);
 }
 
 Status Socket::send_raw(MessageType type, const void* body, size_t bytes, std::span<const int> descriptors) {
@@ -103,9 +104,11 @@ Result<std::optional<Packet>> Socket::receive() {
   message.msg_control = control;
   message.msg_controllen = sizeof control;
   ssize_t received;
+  // A peer that closed with messages of ours unread leaves a reset in front of its last words: it is told once.
+  bool reset = false;
   do {
     received = ::recvmsg(fd_.get(), &message, MSG_CMSG_CLOEXEC);
-  } while (received < 0 && errno == EINTR);
+  } while (received < 0 && (errno == EINTR || (errno == ECONNRESET && !std::exchange(reset, true))));
   if (received < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::nullopt;
   if (received < 0 && errno != ECONNRESET) return fail_errno(-1, "cannot receive");
   if (received <= 0) return fail(ErrorCode::kPeerDied, "the other end of the connection is gone");

@@ -39,6 +39,17 @@ TEST(Socket, TellsWhenThePeerIsGone) {
   EXPECT_EQ(left.receive().error().code, ErrorCode::kPeerDied);
 }
 
+TEST(Socket, ReadsThePeersLastWordsThoughItLeftOursUnread) {
+  auto [left, right] = *socket_pair();
+  ASSERT_TRUE(right.send(Quit{}));
+  ASSERT_TRUE(left.send(TaskEnded{7}));
+  left.close();
+  auto last = right.expect<TaskEnded>(std::chrono::seconds(1));
+  ASSERT_TRUE(last) << last.error().text;
+  EXPECT_EQ(last->serial, 7u);
+  EXPECT_EQ(right.receive().error().code, ErrorCode::kPeerDied);
+}
+
 TEST(Socket, GarbageIsAProtocolError) {
   auto [left, right] = *socket_pair();
   std::mt19937 random(5);

@@ -16,7 +16,7 @@ void ConformanceTest::SetUp() {
 }
 
 void ConformanceTest::reopen() {
-  context_.reset();
+  close();
   auto context = target_->open([this](std::string_view text) {
     std::lock_guard lock(printed_mutex_);
     printed_ += text;
@@ -31,7 +31,7 @@ void ConformanceTest::reopen() {
 }
 
 void ConformanceTest::TearDown() {
-  context_.reset();
+  close();
 }
 
 uint64_t ConformanceTest::map(uint64_t bytes) {

@@ -44,6 +44,7 @@ class ConformanceTest : public testing::TestWithParam<TargetKind> {
 
   // Destroys the context and opens another one on the same device.
   void reopen();
+  void close() { context_.reset(); }
   // Maps fresh memory somewhere in the window.
   uint64_t map(uint64_t bytes);
   device::Kernel& kernel(std::string_view name);

@@ -54,7 +54,7 @@ std::string contents(const char* path) {
 
 TEST(WritingAPolicy, QuotesThisFile) {
   const std::string page = contents(HEDDLE_POLICY_PAGE);
-  const std::string source = contents(__FILE__);
+  const std::string source = contents(HEDDLE_POLICY_EXAMPLE);
   ASSERT_FALSE(page.empty());
   static constexpr std::string_view kBegin = "```cpp\n";
   size_t quotes = 0;

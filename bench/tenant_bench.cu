@@ -1,0 +1,151 @@
+// What heddle costs a program, seen from inside one: run it with `heddle run -- tenant_bench` (scripts/bench.sh does).
+// Each figure is told against a bare one of the same run: copies against memcpy, round trips against a futex ping-pong
+// between two processes.
+
+#include <benchmark/benchmark.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "baseline.h"
+
+namespace {
+
+using heddle::bench::seconds_now;
+
+__global__ void nothing(int*) {}
+
+void check(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  std::fprintf(stderr, "%s: %s (%d)\n", what, cudaGetErrorString(error), static_cast<int>(error));
+  std::exit(1);
+}
+
+double ping_pong_s = 0;  // set in main, before this process has threads
+double memcpy_bytes_s = 0;
+
+constexpr size_t kCopyBytes = 64 << 20;
+// Fewer launches than the ring holds, so that only the enqueueing is timed.
+constexpr int kLaunches = 8192;
+
+int* device_word() {
+  static int* word = [] {
+    int* made = nullptr;
+    check(cudaMalloc(reinterpret_cast<void**>(&made), 4096), "cudaMalloc");
+    nothing<<<1, 1>>>(made);
+    check(cudaDeviceSynchronize(), "first launch");
+    return made;
+  }();
+  return word;
+}
+
+// Appending launches to the ring. Goal: 2 million a second from one thread.
+void enqueue_launch(benchmark::State& state) {
+  int* word = device_word();
+  for (auto _ : state) {
+    const double begin = seconds_now();
+    for (int i = 0; i < kLaunches; ++i) nothing<<<1, 1>>>(word);
+    state.SetIterationTime(seconds_now() - begin);
+    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  }
+  state.SetItemsProcessed(state.iterations() * kLaunches);
+}
+
+// An event recorded and waited for: the program to its worker and back. Goal: 2 ping-pongs at most.
+void synchronize_round_trip(benchmark::State& state) {
+  device_word();
+  cudaEvent_t event;
+  check(cudaEventCreate(&event), "cudaEventCreate");
+  double spent = 0;
+  for (auto _ : state) {
+    const double begin = seconds_now();
+    check(cudaEventRecord(event), "cudaEventRecord");
+    check(cudaEventSynchronize(event), "cudaEventSynchronize");
+    const double one = seconds_now() - begin;
+    spent += one;
+    state.SetIterationTime(one);
+  }
+  state.counters["ping_pongs"] = spent / static_cast<double>(state.iterations()) / ping_pong_s;
+  cudaEventDestroy(event);
+}
+
+// The same with an empty kernel instead of a bare event.
+void launch_round_trip(benchmark::State& state) {
+  int* word = device_word();
+  double spent = 0;
+  for (auto _ : state) {
+    const double begin = seconds_now();
+    nothing<<<1, 1>>>(word);
+    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    const double one = seconds_now() - begin;
+    spent += one;
+    state.SetIterationTime(one);
+  }
+  state.counters["ping_pongs"] = spent / static_cast<double>(state.iterations()) / ping_pong_s;
+}
+
+void copy(benchmark::State& state, cudaMemcpyKind kind) {
+  std::vector<char> host(kCopyBytes, 1);
+  char* device = nullptr;
+  check(cudaMalloc(reinterpret_cast<void**>(&device), kCopyBytes), "cudaMalloc");
+  void* to = kind == cudaMemcpyHostToDevice ? device : host.data();
+  const void* from = kind == cudaMemcpyHostToDevice ? host.data() : device;
+  check(cudaMemset(device, 1, kCopyBytes), "cudaMemset");
+  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  double spent = 0;
+  for (auto _ : state) {
+    const double begin = seconds_now();
+    check(cudaMemcpy(to, from, kCopyBytes, kind), "cudaMemcpy");
+    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    const double one = seconds_now() - begin;
+    spent += one;
+    state.SetIterationTime(one);
+  }
+  const double rate = kCopyBytes * static_cast<double>(state.iterations()) / spent;
+  state.SetBytesProcessed(static_cast<int64_t>(kCopyBytes * state.iterations()));
+  state.counters["of_memcpy"] = rate / memcpy_bytes_s;
+  check(cudaFree(device), "cudaFree");
+}
+
+void staged_copy_to_device(benchmark::State& state) {
+  copy(state, cudaMemcpyHostToDevice);
+}
+void staged_copy_to_host(benchmark::State& state) {
+  copy(state, cudaMemcpyDeviceToHost);
+}
+
+double measure_memcpy() {
+  std::vector<char> to(kCopyBytes, 1), from(kCopyBytes, 2);
+  double best = 0;
+  for (int round = 0; round < 8; ++round) {
+    const double begin = seconds_now();
+    std::memcpy(to.data(), from.data(), kCopyBytes);
+    benchmark::DoNotOptimize(to.data());
+    best = std::max(best, kCopyBytes / (seconds_now() - begin));
+  }
+  return best;
+}
+
+BENCHMARK(enqueue_launch)->UseManualTime();
+BENCHMARK(synchronize_round_trip)->UseManualTime();
+BENCHMARK(launch_round_trip)->UseManualTime();
+BENCHMARK(staged_copy_to_device)->UseManualTime();
+BENCHMARK(staged_copy_to_host)->UseManualTime();
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  {
+    heddle::bench::PingPong ping_pong;
+    ping_pong.measure(1000);
+    ping_pong_s = ping_pong.measure(20000);
+  }
+  memcpy_bytes_s = measure_memcpy();
+  std::printf("bare: futex ping-pong between two processes %.2f us, memcpy %.2f GB/s\n", ping_pong_s * 1e6,
+              memcpy_bytes_s / 1e9);
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

@@ -1,0 +1,159 @@
+// Faults, done for real: processes are killed at random moments while jobs run, and afterwards the ledger is at zero,
+// nothing is left behind, and everybody who was not hit has right results.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cstdlib>
+#include <random>
+#include <thread>
+
+#include "core/clock.h"
+#include "node.h"
+
+namespace heddle::e2e {
+namespace {
+
+// HEDDLE_FAULT_ROUNDS and HEDDLE_FAULT_SEED repeat or lengthen a run.
+unsigned setting(const char* name, unsigned fallback) {
+  const char* text = std::getenv(name);
+  return text ? static_cast<unsigned>(std::atoi(text)) : fallback;
+}
+
+enum class Victim { kProgram, kWorker, kDaemon, kVault };
+
+struct Storm {
+  Node node;
+  std::mt19937 random{setting("HEDDLE_FAULT_SEED", 20260)};
+  int hits[4] = {};
+
+  // Programs that run for some tenths of a second; which, and how large, is drawn.
+  Process start_program() {
+    static constexpr const char* kPrograms[] = {"vecadd", "bfs", "needle", "srad_v2", "nested_pointers"};
+    return node.spawn_run({workload(kPrograms[random() % std::size(kPrograms)])});
+  }
+
+  // Kills one process of that kind, if there is one; true if it did.
+  bool strike(Victim victim) {
+    pid_t target = -1;
+    if (victim == Victim::kWorker) {
+      const auto workers = node.worker_pids();
+      if (!workers.empty()) target = workers[random() % workers.size()];
+    }
+    if (victim == Victim::kDaemon) target = node.daemon_pid();
+    if (victim == Victim::kVault) target = node.vault_pid();
+    if (target <= 0 || ::kill(target, SIGKILL) != 0) return false;
+    ++hits[static_cast<int>(victim)];
+    return true;
+  }
+
+  void pause() { std::this_thread::sleep_for(std::chrono::milliseconds(random() % 250)); }
+};
+
+// The programs of `heddle run` are its children; killing the program itself, not the command.
+pid_t child_of(pid_t parent) {
+  FILE* file =
+      std::fopen(("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) + "/children").c_str(), "r");
+  int child = -1;
+  if (file && std::fscanf(file, "%d", &child) != 1) child = -1;
+  if (file) std::fclose(file);
+  return child;
+}
+
+TEST(Faults, KillingARandomProcessHarmsNobodyElse) {
+  HEDDLE_NEEDS_WORKLOADS();
+  Storm storm;
+  ASSERT_TRUE(storm.node.ready()) << storm.node.why();
+  const unsigned rounds = setting("HEDDLE_FAULT_ROUNDS", 200);
+  int right = 0, failed = 0;
+  for (unsigned round = 0; round < rounds; ++round) {
+    std::vector<Process> jobs;
+    for (int n = 0; n < 2; ++n) jobs.push_back(storm.start_program());
+    storm.pause();
+    const auto victim = static_cast<Victim>(round % 4);
+    bool program_killed = false;
+    if (victim == Victim::kProgram) {
+      const pid_t program = child_of(jobs[0].pid());
+      program_killed = program > 0 && ::kill(program, SIGKILL) == 0;
+      storm.hits[0] += program_killed;
+    } else {
+      storm.strike(victim);
+    }
+    int failures = 0;
+    for (Process& job : jobs) {
+      const Finished finished = job.wait(std::chrono::seconds(90));
+      ASSERT_NE(finished.status, -1) << "round " << round << ": a program hangs\n"
+                                     << finished.out << finished.err << storm.node.log();
+      ASSERT_NE(finished.status, 2) << "round " << round << ": a wrong result: " << finished.out << finished.err;
+      const bool is_right = finished.status == 0 && finished.out.find("PASS") != std::string::npos;
+      failures += !is_right;
+      if (!is_right && victim == Victim::kWorker) {
+        EXPECT_EQ(finished.status, 1) << "round " << round << ": no CUDA error: " << finished.out << finished.err;
+      }
+      (is_right ? right : failed) += 1;
+    }
+    // Killing heddled or the vault costs no job; killing a program or a worker costs at most that one.
+    const int most = victim == Victim::kProgram || victim == Victim::kWorker ? 1 : 0;
+    EXPECT_LE(failures, most) << "round " << round << ", victim " << static_cast<int>(victim) << storm.node.log();
+    ASSERT_TRUE(Node::eventually([&] { return storm.node.empty(); }))
+        << "round " << round << ": " << storm.node.ask({{"command", "ps"}}) << storm.node.ask({{"command", "devices"}});
+  }
+  std::printf("killed %d programs, %d workers, %d heddleds, %d vaults; %d programs right, %d failed\n", storm.hits[0],
+              storm.hits[1], storm.hits[2], storm.hits[3], right, failed);
+  EXPECT_TRUE(storm.node.stop_cleanly()) << "processes were left behind";
+}
+
+// heddled is gone and back: what ran goes on to its end, and the ledger counts it again meanwhile.
+TEST(Faults, ARestartedHeddledKnowsWhatRuns) {
+  HEDDLE_NEEDS_WORKLOADS();
+  Node node(
+      "[daemon]\nwarm_workers = 1\n[[device]]\npreset = 'P100'\nmemory = '64M'\nslowdown = 200000\ncopy_slowdown = "
+      "10\n");
+  ASSERT_TRUE(node.ready()) << node.why();
+  Process job = node.spawn_run({workload("vecadd"), "--size", "4000000", "--check", "sample"});
+  Json before;
+  ASSERT_TRUE(Node::eventually([&] {
+    before = node.ask({{"command", "devices"}});
+    return before.contains("devices") && before["devices"][0]["tasks"] == 1;
+  }));
+  const pid_t first = node.daemon_pid();
+  ASSERT_EQ(::kill(first, SIGKILL), 0);
+  EXPECT_TRUE(Node::eventually([&] {
+    const Json after = node.ask({{"command", "devices"}});
+    return after.contains("devices") && (!job.running() || after["devices"][0]["used"] == before["devices"][0]["used"]);
+  }));
+  EXPECT_NE(node.daemon_pid(), first);
+  const Finished finished = job.wait();
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node.log();
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); }));
+}
+
+TEST(Faults, WithSharedFaultsADeadWorkerTakesItsNeighboursAndTheDeviceServesOn) {
+  HEDDLE_NEEDS_WORKLOADS();
+  Node node(
+      "[daemon]\nwarm_workers = 1\n[[device]]\npreset = 'P100'\nmemory = '128M'\nslowdown = 200000\n"
+      "copy_slowdown = 10\nshared_faults = true\n");
+  ASSERT_TRUE(node.ready()) << node.why();
+  const Arguments command{workload("vecadd"), "--size", "4000000", "--check", "sample"};
+  Process first = node.spawn_run(command), second = node.spawn_run(command);
+  Json sessions;
+  ASSERT_TRUE(Node::eventually([&] {
+    sessions = node.ask({{"command", "ps"}}).value("sessions", Json::array());
+    int running = 0;
+    for (const Json& session : sessions) {
+      for (const Json& task : session.value("tasks", Json::array())) running += task.value("state", "") == "running";
+    }
+    return running == 2;
+  }));
+  const pid_t worker = sessions[0]["tasks"][0]["worker_pid"];
+  ASSERT_EQ(::kill(worker, SIGKILL), 0);
+  const Finished one = first.wait(), other = second.wait();
+  EXPECT_EQ(one.status, 1) << one.out << one.err;
+  EXPECT_EQ(other.status, 1) << other.out << other.err;
+  EXPECT_NE((one.err + other.err).find("(700)"), std::string::npos) << one.err << other.err;
+  EXPECT_EQ(node.run({workload("vecadd")}).status, 0);
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); }));
+}
+
+}  // namespace
+}  // namespace heddle::e2e

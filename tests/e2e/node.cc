@@ -1,0 +1,255 @@
+#include "node.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <thread>
+
+#include "cli/daemon_link.h"
+#include "core/clock.h"
+
+extern char** environ;
+
+namespace heddle::e2e {
+namespace {
+
+const std::string kBin = HEDDLE_BIN_DIRECTORY;
+constexpr Duration kPoll = std::chrono::milliseconds(10);
+
+std::string testing_directory() {
+  const char* directory = std::getenv("TMPDIR");
+  return directory && *directory ? directory : "/tmp";
+}
+
+std::string contents_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string temporary_file() {
+  std::string path = testing_directory() + "/heddle-e2e-XXXXXX";
+  const int fd = ::mkstemp(path.data());
+  if (fd >= 0) ::close(fd);
+  return path;
+}
+
+// This process's environment with `changes` made to it.
+std::vector<std::string> changed_environment(const std::map<std::string, std::string>& changes) {
+  std::vector<std::string> result;
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string variable = *entry;
+    if (!changes.contains(variable.substr(0, variable.find('=')))) result.push_back(variable);
+  }
+  for (const auto& [name, value] : changes) result.push_back(name + "=" + value);
+  return result;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (std::string& text : strings) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+}  // namespace
+
+Process::Process(const Arguments& command, const std::map<std::string, std::string>& changes)
+    : out_path_(temporary_file()), err_path_(temporary_file()) {
+  Arguments words = command;
+  std::vector<std::string> environment = changed_environment(changes);
+  const auto argv = pointers_to(words), envp = pointers_to(environment);
+  pid_ = ::fork();
+  if (pid_ != 0) return;
+  ::setpgid(0, 0);
+  ::dup2(::open("/dev/null", O_RDONLY), STDIN_FILENO);
+  ::dup2(::open(out_path_.c_str(), O_WRONLY | O_TRUNC), STDOUT_FILENO);
+  ::dup2(::open(err_path_.c_str(), O_WRONLY | O_TRUNC), STDERR_FILENO);
+  ::execvpe(argv[0], argv.data(), envp.data());
+  ::_exit(127);
+}
+
+Process::Process(Process&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)),
+      out_path_(std::move(other.out_path_)),
+      err_path_(std::move(other.err_path_)),
+      status_(other.status_),
+      reaped_(other.reaped_) {}
+
+Process::~Process() {
+  if (pid_ < 0) return;
+  if (running()) {
+    ::kill(-pid_, SIGKILL);
+    ::waitpid(pid_, &status_, 0);
+  }
+  ::unlink(out_path_.c_str());
+  ::unlink(err_path_.c_str());
+}
+
+void Process::signal(int signal) const {
+  ::kill(pid_, signal);
+}
+
+bool Process::running() {
+  if (!reaped_) reaped_ = ::waitpid(pid_, &status_, WNOHANG) == pid_;
+  return !reaped_;
+}
+
+Finished Process::wait(Duration limit) {
+  const bool ended = Node::eventually([this] { return !running(); }, limit);
+  if (!ended) {
+    ::kill(-pid_, SIGKILL);
+    ::waitpid(pid_, &status_, 0);
+    reaped_ = true;
+  }
+  Finished finished;
+  finished.status = !ended ? -1 : WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
+  finished.out = contents_of(out_path_);
+  finished.err = contents_of(err_path_);
+  return finished;
+}
+
+std::string Node::default_config() {
+  return R"([daemon]
+warm_workers = 1
+
+[[device]]
+preset = "P100"
+count = 2
+memory = "256M"
+slowdown = 0
+copy_slowdown = 0
+)";
+}
+
+Node::Node(const std::string& config, const std::string& policy) {
+  directory_ = testing_directory() + "/heddle-node-XXXXXX";
+  if (!::mkdtemp(directory_.data())) {
+    why_ = "cannot make " + directory_;
+    return;
+  }
+  std::ofstream(directory_ + "/heddle.toml") << config;
+  const Finished started = heddle({"daemon", "start", "--config", directory_ + "/heddle.toml", "--policy", policy});
+  if (started.status != 0) why_ = "heddled did not start: " + started.err + log();
+}
+
+Node::~Node() {
+  stop_cleanly();
+  std::error_code ignored;
+  std::filesystem::remove_all(directory_, ignored);
+}
+
+std::map<std::string, std::string> Node::environment() const {
+  std::map<std::string, std::string> changes{{"HEDDLE_SOCKET", socket()}, {"XDG_RUNTIME_DIR", directory_}};
+  // Programs that nvcc built know nothing of the sanitizer that the runtime they load was built with.
+  if (const std::string sanitizer = HEDDLE_SANITIZER_LIBRARY; !sanitizer.empty()) {
+    changes["LD_PRELOAD"] = sanitizer;
+    changes["ASAN_OPTIONS"] = "verify_asan_link_order=0:detect_leaks=0";
+  }
+  return changes;
+}
+
+Finished Node::heddle(const Arguments& arguments, Duration limit) {
+  return spawn(arguments).wait(limit);
+}
+
+Process Node::spawn(const Arguments& arguments) {
+  Arguments command{kBin + "/heddle"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return Process(command, environment());
+}
+
+Finished Node::run(const Arguments& command, Duration limit) {
+  return spawn_run(command).wait(limit);
+}
+
+Process Node::spawn_run(const Arguments& command) {
+  Arguments arguments{"run", "--"};
+  arguments.insert(arguments.end(), command.begin(), command.end());
+  return spawn(arguments);
+}
+
+Json Node::ask(const Json& command) {
+  auto link = cli::DaemonLink::connect(socket());
+  if (!link) return Json::object();
+  auto answer = link->request(cli::Json::parse(command.dump()));
+  return answer ? Json::parse(answer->dump()) : Json::object();
+}
+
+bool Node::eventually(const std::function<bool()>& holds, Duration limit) {
+  const TimePoint end = MonotonicClock().now() + limit;
+  while (!holds()) {
+    if (MonotonicClock().now() > end) return false;
+    std::this_thread::sleep_for(kPoll);
+  }
+  return true;
+}
+
+bool Node::empty() {
+  const Json sessions = ask({{"command", "ps"}}), devices = ask({{"command", "devices"}});
+  if (!sessions.contains("sessions") || !devices.contains("devices") || !sessions["sessions"].empty()) return false;
+  for (const Json& device : devices["devices"]) {
+    if (device["used"] != 0 || device["tasks"] != 0) return false;
+  }
+  return true;
+}
+
+pid_t Node::daemon_pid() {
+  return ask({{"command", "status"}}).value("pid", -1);
+}
+pid_t Node::vault_pid() {
+  return ask({{"command", "status"}}).value("vault_pid", -1);
+}
+
+// Whatever has this node's socket or directory in its command line or environment, this test aside.
+std::vector<pid_t> Node::processes_of_node() const {
+  std::vector<pid_t> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const pid_t pid = std::atoi(entry.path().filename().c_str());
+    if (pid <= 0 || pid == ::getpid()) continue;
+    const std::string command = contents_of(entry.path() / "cmdline");
+    const std::string environment = contents_of(entry.path() / "environ");
+    if (command.find(directory_) != std::string::npos || environment.find(directory_) != std::string::npos)
+      found.push_back(pid);
+  }
+  return found;
+}
+
+std::vector<pid_t> Node::worker_pids() {
+  std::vector<pid_t> workers;
+  for (const pid_t pid : processes_of_node()) {
+    std::error_code ignored;
+    const auto program = std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/exe", ignored);
+    if (program.filename() == "heddle-worker") workers.push_back(pid);
+  }
+  return workers;
+}
+
+bool Node::stop_cleanly() {
+  heddle({"daemon", "stop"}, std::chrono::seconds(30));
+  const bool gone = eventually([this] { return processes_of_node().empty(); }, std::chrono::seconds(10));
+  for (const pid_t pid : processes_of_node()) ::kill(pid, SIGKILL);
+  return gone;
+}
+
+std::string Node::log() const {
+  std::string text;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(directory_, ignored)) {
+    if (entry.path().extension() == ".log") text += contents_of(entry.path());
+  }
+  return text;
+}
+
+std::string workload(const std::string& name, bool static_runtime) {
+  const std::string path = std::string(HEDDLE_WORKLOADS) + "/" + name + (static_runtime ? "_static" : "");
+  return ::access(path.c_str(), X_OK) == 0 ? path : "";
+}
+
+}  // namespace heddle::e2e

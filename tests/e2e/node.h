@@ -1,0 +1,97 @@
+#pragma once
+
+// A machine of one's own for a test: a private heddled in a fresh directory, with the configuration given, and the
+// heddle command to use it. Everything is gone, and known to be gone, when the node is.
+
+#include <sys/types.h>
+
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/units.h"
+
+namespace heddle::e2e {
+
+using Json = nlohmann::json;
+using Arguments = std::vector<std::string>;
+
+struct Finished {
+  int status = -1;  // 128 + n: ended by signal n; -1: it had to be killed after the limit
+  std::string out, err;
+};
+
+// A child of the test in the background; killed and reaped if it is still there at the end.
+class Process {
+ public:
+  Process(const Arguments& command, const std::map<std::string, std::string>& environment);
+  Process(Process&& other) noexcept;
+  ~Process();
+
+  pid_t pid() const { return pid_; }
+  void signal(int signal) const;
+  bool running();
+  // Waits for its end, up to `limit`.
+  Finished wait(Duration limit = std::chrono::seconds(120));
+
+ private:
+  pid_t pid_ = -1;
+  std::string out_path_, err_path_;
+  int status_ = 0;
+  bool reaped_ = false;
+};
+
+class Node {
+ public:
+  // Starts heddled with this configuration (TOML); `ready` is false, and `why` says why, if it did not come up.
+  explicit Node(const std::string& config = default_config(), const std::string& policy = "mgb-warps");
+  ~Node();
+  Node(const Node&) = delete;
+
+  bool ready() const { return why_.empty(); }
+  const std::string& why() const { return why_; }
+  const std::string& directory() const { return directory_; }
+  std::string socket() const { return directory_ + "/control"; }
+
+  // Two small software devices that do not pace: for tests of what happens, not of how long it takes.
+  static std::string default_config();
+
+  // `heddle` with these arguments.
+  Finished heddle(const Arguments& arguments, Duration limit = std::chrono::seconds(120));
+  Process spawn(const Arguments& arguments);
+  // `heddle run -- command`.
+  Finished run(const Arguments& command, Duration limit = std::chrono::seconds(120));
+  Process spawn_run(const Arguments& command);
+
+  // heddled's answer to a command, {} where it does not answer.
+  Json ask(const Json& command);
+  // Polls until `holds`, for up to `limit`; false if it never did.
+  static bool eventually(const std::function<bool()>& holds, Duration limit = std::chrono::seconds(20));
+  // No session, no task, no memory used on any device.
+  bool empty();
+
+  pid_t daemon_pid();
+  pid_t vault_pid();
+  std::vector<pid_t> worker_pids();
+  // Ends heddled and its vault properly, and tells whether anything of them is left behind.
+  bool stop_cleanly();
+  std::string log() const;
+
+ private:
+  std::map<std::string, std::string> environment() const;
+  std::vector<pid_t> processes_of_node() const;
+
+  std::string directory_, why_;
+};
+
+// A workload's executable, or where it was not built (no nvcc) an empty string.
+std::string workload(const std::string& name, bool static_runtime = false);
+
+#define HEDDLE_NEEDS_WORKLOADS()                                   \
+  if (::heddle::e2e::workload("vecadd").empty())                   \
+  GTEST_SKIP() << "the workloads were not built: no nvcc on this " \
+                  "machine"
+
+}  // namespace heddle::e2e

@@ -1,0 +1,112 @@
+// What a user sees of heddle run: programs' results, statuses, messages.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <thread>
+
+#include "node.h"
+
+namespace heddle::e2e {
+namespace {
+
+constexpr const char* kPrograms[] = {"backprop", "srad_v1", "srad_v2", "lavamd", "needle",         "dwt2d",
+                                     "bfs",      "mm2",     "conv2d",  "vecadd", "nested_pointers"};
+
+struct Program : testing::TestWithParam<std::tuple<const char*, bool>> {};
+
+TEST_P(Program, IsRightUnderHeddle) {
+  HEDDLE_NEEDS_WORKLOADS();
+  const auto [name, static_runtime] = GetParam();
+  Node node;
+  ASSERT_TRUE(node.ready()) << node.why();
+  const Finished finished = node.run({workload(name, static_runtime)});
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node.log();
+  EXPECT_NE(finished.out.find("PASS"), std::string::npos) << finished.out;
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
+  EXPECT_TRUE(node.stop_cleanly());
+}
+
+INSTANTIATE_TEST_SUITE_P(Workloads, Program, testing::Combine(testing::ValuesIn(kPrograms), testing::Bool()),
+                         [](const auto& instance) {
+                           return std::string(std::get<0>(instance.param)) +
+                                  (std::get<1>(instance.param) ? "_static_runtime" : "_shared_runtime");
+                         });
+
+struct Run : testing::Test {
+  void SetUp() override { ASSERT_TRUE(node.ready()) << node.why(); }
+  Node node;
+};
+
+TEST_F(Run, PassesExitStatusAndOutputThrough) {
+  const Finished finished = node.run({"sh", "-c", "echo out; echo err >&2; exit 37"});
+  EXPECT_EQ(finished.status, 37);
+  EXPECT_EQ(finished.out, "out\n");
+  EXPECT_EQ(finished.err, "err\n");
+}
+
+TEST_F(Run, EndsBySignalLikeTheProgram) {
+  EXPECT_EQ(node.run({"sh", "-c", "kill -SEGV $$"}).status, 128 + SIGSEGV);
+}
+
+TEST_F(Run, PassesASignalOn) {
+  Process process =
+      node.spawn_run({"sh", "-c", "trap 'echo caught; exit 5' TERM; echo up; while :; do sleep 0.05; done"});
+  ASSERT_TRUE(Node::eventually([&] { return node.ask({{"command", "ping"}}).size() > 0; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  process.signal(SIGTERM);
+  const Finished finished = process.wait(std::chrono::seconds(20));
+  EXPECT_EQ(finished.status, 5) << finished.out << finished.err;
+}
+
+TEST_F(Run, AProgramThatIsNotThereIs127) {
+  const Finished finished = node.run({"/nonexistent/program"});
+  EXPECT_EQ(finished.status, 127);
+  EXPECT_NE(finished.err.find("/nonexistent/program"), std::string::npos) << finished.err;
+}
+
+TEST_F(Run, AProgramThatAsksForMoreThanAnyDeviceHasFailsAlone) {
+  HEDDLE_NEEDS_WORKLOADS();
+  // 100 million floats in three arrays: 1.2 GB, on devices of 256 MB.
+  const Finished greedy = node.run({workload("vecadd"), "--size", "100000000"});
+  EXPECT_EQ(greedy.status, 1);
+  EXPECT_NE(greedy.err.find("out of memory"), std::string::npos) << greedy.err;
+  EXPECT_EQ(node.run({workload("vecadd")}).status, 0);
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); }));
+}
+
+TEST(RunWithoutADaemon, StartsOne) {
+  HEDDLE_NEEDS_WORKLOADS();
+  Node node;
+  ASSERT_TRUE(node.ready()) << node.why();
+  ASSERT_EQ(node.heddle({"daemon", "stop"}).status, 0);
+  const Finished finished = node.run({workload("vecadd")});
+  EXPECT_EQ(finished.status, 0) << finished.err;
+  EXPECT_NE(finished.err.find("starting one"), std::string::npos) << finished.err;
+}
+
+TEST(DaemonStart, SaysWhatIsWrongWithAConfiguration) {
+  struct Case {
+    const char *config, *policy, *says;
+  };
+  for (const Case& wrong : {Case{"[daemon]\nagelimit = '2s'\n", "mgb-warps", "agelimit"},
+                            Case{"[[device]]\npreset = 'P200'\n", "mgb-warps", "P200"},
+                            Case{"[daemon\n", "mgb-warps", "heddle.toml"}, Case{"", "best", "best"}}) {
+    Node node(wrong.config, wrong.policy);
+    EXPECT_FALSE(node.ready());
+    EXPECT_NE(node.why().find(wrong.says), std::string::npos) << node.why();
+  }
+}
+
+TEST_F(Run, CommandsAnswerInJson) {
+  for (const Arguments& command :
+       {Arguments{"ps", "--json"}, Arguments{"devices", "--json"}, Arguments{"policies", "--json"},
+        Arguments{"doctor", "--json"}, Arguments{"daemon", "status", "--json"}}) {
+    const Finished finished = node.heddle(command);
+    EXPECT_FALSE(Json::parse(finished.out, nullptr, false).is_discarded())
+        << command[0] << finished.out << finished.err;
+  }
+}
+
+}  // namespace
+}  // namespace heddle::e2e

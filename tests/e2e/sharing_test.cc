@@ -1,0 +1,176 @@
+// Programs beside one another: placement, waiting, budgets, and who may see whom.
+
+#include <grp.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "node.h"
+
+namespace heddle::e2e {
+namespace {
+
+// vecadd with three arrays of `floats` floats; slow enough devices make it stay for a while.
+Arguments vecadd(const std::string& floats) {
+  return {workload("vecadd"), "--size", floats, "--check", "sample"};
+}
+
+std::string one_paced_device(const std::string& more = "") {
+  return "[daemon]\nwarm_workers = 1\n" + more +
+         "\n[[device]]\npreset = 'P100'\ncount = 1\nmemory = '64M'\nslowdown = 200000\ncopy_slowdown = 10\n";
+}
+
+TEST(Sharing, AJobThatDoesNotFitWaitsInsteadOfFailing) {
+  HEDDLE_NEEDS_WORKLOADS();
+  Node node(one_paced_device());
+  ASSERT_TRUE(node.ready()) << node.why();
+  // 48 MB each on 64 MB: one after the other.
+  std::vector<Process> jobs;
+  for (int n = 0; n < 3; ++n) jobs.push_back(node.spawn_run(vecadd("4000000")));
+  bool seen_waiting = false;
+  EXPECT_TRUE(Node::eventually(
+      [&] {
+        for (const Json& session : node.ask({{"command", "ps"}}).value("sessions", Json::array())) {
+          for (const Json& task : session.value("tasks", Json::array())) {
+            seen_waiting |= task.value("state", "") == "waiting" && !task.value("reason", "").empty();
+          }
+        }
+        const Json devices = node.ask({{"command", "devices"}});
+        EXPECT_LE(devices["devices"][0]["used"], devices["devices"][0]["memory"]);
+        return !jobs[0].running() && !jobs[1].running() && !jobs[2].running();
+      },
+      std::chrono::seconds(120)));
+  for (Process& job : jobs) {
+    const Finished finished = job.wait();
+    EXPECT_EQ(finished.status, 0) << finished.out << finished.err;
+  }
+  EXPECT_TRUE(seen_waiting);
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); }));
+}
+
+TEST(Sharing, UnderCgMallocFailsWhenTheDeviceIsFull) {
+  HEDDLE_NEEDS_WORKLOADS();
+  Node node(one_paced_device(), "cg:3");
+  ASSERT_TRUE(node.ready()) << node.why();
+  std::vector<Process> jobs;
+  for (int n = 0; n < 3; ++n) jobs.push_back(node.spawn_run(vecadd("4000000")));
+  int right = 0, out_of_memory = 0;
+  for (Process& job : jobs) {
+    const Finished finished = job.wait();
+    right += finished.status == 0;
+    out_of_memory += finished.status == 1 && finished.err.find("out of memory") != std::string::npos;
+  }
+  EXPECT_GE(right, 1);
+  EXPECT_GE(out_of_memory, 1);
+  EXPECT_EQ(right + out_of_memory, 3);
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); }));
+}
+
+TEST(Sharing, SaGivesEachJobADeviceOfItsOwn) {
+  HEDDLE_NEEDS_WORKLOADS();
+  Node node(one_paced_device(), "sa");
+  ASSERT_TRUE(node.ready()) << node.why();
+  Process first = node.spawn_run(vecadd("1000000")), second = node.spawn_run(vecadd("1000000"));
+  EXPECT_TRUE(Node::eventually(
+      [&] {
+        EXPECT_LE(node.ask({{"command", "devices"}})["devices"][0]["tasks"], 1);
+        return !first.running() && !second.running();
+      },
+      std::chrono::seconds(120)));
+  EXPECT_EQ(first.wait().status, 0);
+  EXPECT_EQ(second.wait().status, 0);
+}
+
+TEST(Sharing, ABudgetHoldsForTheJob) {
+  HEDDLE_NEEDS_WORKLOADS();
+  Node node;
+  ASSERT_TRUE(node.ready()) << node.why();
+  Arguments arguments{"run", "--mem", "16M", "--"};
+  const Arguments program = vecadd("4000000");
+  arguments.insert(arguments.end(), program.begin(), program.end());
+  const Finished finished = node.heddle(arguments);
+  EXPECT_EQ(finished.status, 1);
+  EXPECT_NE(finished.err.find("out of memory"), std::string::npos) << finished.err;
+}
+
+TEST(Sharing, WaitTimeoutEndsAProgramThatWaitsTooLong) {
+  HEDDLE_NEEDS_WORKLOADS();
+  Node node(one_paced_device(), "sa");
+  ASSERT_TRUE(node.ready()) << node.why();
+  Process first = node.spawn_run({workload("vecadd"), "--size", "4000000", "--check", "sample"});
+  ASSERT_TRUE(Node::eventually([&] { return node.ask({{"command", "devices"}})["devices"][0]["tasks"] == 1; }));
+  const Finished second = node.heddle({"run", "--wait-timeout", "500ms", "--", workload("vecadd")});
+  if (second.status == 0) GTEST_SKIP() << "the first program was over before the second had waited";
+  EXPECT_EQ(second.status, 124) << second.err;
+  EXPECT_NE(second.err.find("waiting for"), std::string::npos) << second.err;
+}
+
+TEST(Sharing, CancelEndsTheJobAndFreesWhatItHeld) {
+  HEDDLE_NEEDS_WORKLOADS();
+  Node node(one_paced_device());
+  ASSERT_TRUE(node.ready()) << node.why();
+  Process job = node.spawn_run(vecadd("4000000"));
+  Json sessions;
+  ASSERT_TRUE(Node::eventually([&] {
+    sessions = node.ask({{"command", "ps"}}).value("sessions", Json::array());
+    return !sessions.empty() && !sessions[0].value("tasks", Json::array()).empty();
+  }));
+  EXPECT_EQ(node.heddle({"cancel", sessions[0]["job"].dump()}).status, 0);
+  EXPECT_NE(job.wait(std::chrono::seconds(20)).status, 0);
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); }));
+  EXPECT_NE(node.heddle({"cancel", "999999"}).status, 0);
+}
+
+TEST(Batch, ReportsAndTracesAQueue) {
+  HEDDLE_NEEDS_WORKLOADS();
+  Node node;
+  ASSERT_TRUE(node.ready()) << node.why();
+  const std::string jobs = node.directory() + "/jobs.toml", trace = node.directory() + "/trace.json";
+  std::ofstream(jobs) << "[[job]]\ncommand = ['" << workload("vecadd") << "']\ncount = 3\n"
+                      << "[[job]]\nname = 'wrong'\ncommand = ['false']\n";
+  const Finished finished =
+      node.heddle({"batch", jobs, "--policy", "mgb-warps", "--workers", "2", "--json", "--trace", trace});
+  EXPECT_EQ(finished.status, 1) << finished.err;  // one job crashed
+  const Json result = Json::parse(finished.out, nullptr, false);
+  ASSERT_FALSE(result.is_discarded()) << finished.out;
+  EXPECT_EQ(result["completed"], 3);
+  EXPECT_EQ(result["crashed"], 1);
+  std::ifstream file(trace);
+  const Json events = Json::parse(file, nullptr, false);
+  ASSERT_FALSE(events.is_discarded());
+  int slices = 0;
+  for (const Json& event : events["traceEvents"]) slices += event["ph"] == "X";
+  EXPECT_EQ(slices, 3);
+}
+
+// As root only: becomes another user in a child and looks what it can reach.
+TEST(SecondUser, CannotReachSocketRingOrMemory) {
+  if (::getuid() != 0) GTEST_SKIP() << "needs root, to become somebody else";
+  Node node;
+  ASSERT_TRUE(node.ready()) << node.why();
+  const std::string fd_directory = "/proc/" + std::to_string(node.daemon_pid()) + "/fd";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    constexpr uid_t kNobody = 65534;
+    int reached = 0;
+    if (::setgroups(0, nullptr) != 0 || ::setgid(kNobody) != 0 || ::setuid(kNobody) != 0) ::_exit(99);
+    reached |= ::access(node.socket().c_str(), R_OK | W_OK) == 0 ? 1 : 0;
+    reached |= ::access(node.directory().c_str(), X_OK) == 0 ? 2 : 0;
+    reached |= ::access(fd_directory.c_str(), R_OK) == 0 ? 4 : 0;
+    for (const pid_t worker : node.worker_pids()) {
+      const std::string memory = "/proc/" + std::to_string(worker) + "/mem";
+      reached |= ::access(memory.c_str(), R_OK) == 0 ? 8 : 0;
+    }
+    ::_exit(reached);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "bits: 1 socket, 2 directory, 4 heddled's descriptors, 8 a worker's memory";
+}
+
+}  // namespace
+}  // namespace heddle::e2e
