@@ -37,7 +37,9 @@ void SessionHarness::start_worker() {
   addresses = std::move(*reserve_addresses(window.base, Bytes{window.device_bytes + window.host_bytes}));
   context = std::make_unique<FakeContext>();
   if (prepare_context) prepare_context(*context);
-  const auto describe = [this](std::span<const std::byte>, uint32_t) -> Result<image::ModuleInfo> { return module_info; };
+  const auto describe = [this](std::span<const std::byte>, uint32_t) -> Result<image::ModuleInfo> {
+    return module_info;
+  };
   auto started = Session::start(ring_fd, {model, window, kTaskSerial, describe}, *context, printer, *outbox);
   ASSERT_TRUE(started) << started.error().text;
   session = std::move(*started);

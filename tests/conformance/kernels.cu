@@ -1,5 +1,5 @@
-// The kernels of the conformance suite. kernels.ptx is this file as nvcc translates it, kept beside it so that the suite
-// runs without nvcc: nvcc -ptx -arch=compute_75 kernels.cu, comments removed.
+// The kernels of the conformance suite. kernels.ptx is this file as nvcc translates it, kept beside it so that the
+// suite runs without nvcc: nvcc -ptx -arch=compute_75 kernels.cu, comments removed.
 
 #include <cassert>
 #include <cstdio>
@@ -50,9 +50,13 @@ __global__ void work(unsigned* out, int rounds) {
   out[blockIdx.x * blockDim.x + threadIdx.x] = v;
 }
 
-__global__ void copy_value(const unsigned* from, unsigned* to) { *to = *from; }
+__global__ void copy_value(const unsigned* from, unsigned* to) {
+  *to = *from;
+}
 
-__global__ void count_up(int by) { atomicAdd(pointer_to_counter, by); }
+__global__ void count_up(int by) {
+  atomicAdd(pointer_to_counter, by);
+}
 
 __global__ void apply_factors(float* out) {
   if (threadIdx.x < 3) out[threadIdx.x] = factors[threadIdx.x] * 10.0f;
@@ -82,11 +86,21 @@ __global__ void wait_for_flag(int* flag) {
   while (atomicAdd(flag, 0) == 0) {
   }
 }
-__global__ void raise_flag(int* flag) { atomicExch(flag, 1); }
+__global__ void raise_flag(int* flag) {
+  atomicExch(flag, 1);
+}
 
-__global__ void print_thread(int number) { printf("number %d, thread %d\n", number, static_cast<int>(threadIdx.x)); }
+__global__ void print_thread(int number) {
+  printf("number %d, thread %d\n", number, static_cast<int>(threadIdx.x));
+}
 
-__global__ void write_to(int* address) { *address = 1; }
-__global__ void stop() { asm volatile("trap;"); }
-__global__ void assert_positive(int value) { assert(value > 0); }
+__global__ void write_to(int* address) {
+  *address = 1;
+}
+__global__ void stop() {
+  asm volatile("trap;");
+}
+__global__ void assert_positive(int value) {
+  assert(value > 0);
+}
 }

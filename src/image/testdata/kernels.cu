@@ -43,7 +43,9 @@ __global__ void by_value(Small small, Arrays arrays, char c, Aligned aligned, sh
   atomicAdd(&counter, aligned.number);
 }
 
-__global__ void huge(const __grid_constant__ Huge huge, int i, float* out) { *out = huge.bytes[i]; }
+__global__ void huge(const __grid_constant__ Huge huge, int i, float* out) {
+  *out = huge.bytes[i];
+}
 
 template <class T, int kThreads>
 __global__ void __launch_bounds__(kThreads, 2) reversed(const T* __restrict__ in, T* out) {
@@ -81,8 +83,12 @@ __device__ __noinline__ float shared_below(float x) {
   __syncthreads();
   return module_shared[static_cast<int>(x)] + shared_inside(x);
 }
-__global__ void through_calls(float* out) { *out = shared_below(*out); }
-__global__ void through_one_call(float* out) { *out = shared_inside(*out); }
+__global__ void through_calls(float* out) {
+  *out = shared_below(*out);
+}
+__global__ void through_one_call(float* out) {
+  *out = shared_inside(*out);
+}
 
 __global__ void stack(int* out, int n) {
   int values[200];

@@ -8,4 +8,6 @@ __device__ float shared_helper(float x) {
   return tile[3] + across;
 }
 
-__global__ void second(int* out, char c) { *out = across + c; }
+__global__ void second(int* out, char c) {
+  *out = across + c;
+}

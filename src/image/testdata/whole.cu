@@ -2,7 +2,9 @@
 __constant__ float factors[3];
 __device__ int calls;
 
-__global__ void alone(int* out, int value) { *out = value; }
+__global__ void alone(int* out, int value) {
+  *out = value;
+}
 
 __global__ void __launch_bounds__(64) tiled(char lane, const float* in, float* out) {
   __shared__ float tile[10];
