@@ -177,7 +177,15 @@ Status restrict_system_calls() {
   return {};
 }
 
+bool can_restrict_system_calls() {
+  return true;
+}
+
 #else
+
+bool can_restrict_system_calls() {
+  return false;
+}
 
 Status restrict_system_calls() {
   logger("worker")->warn("system calls are not restricted: this build has a sanitizer or no libseccomp");

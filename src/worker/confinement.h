@@ -11,8 +11,10 @@ namespace heddle::worker {
 Status drop_privileges(const std::string& user);
 
 // Once the device is open: the kernel refuses, with EPERM, what a worker never needs again: other programs, other
-// processes, the network, files opened for writing, tracing, mounting, modules. Logs and returns no error where this
-// build cannot do it (no libseccomp, or a sanitizer, whose runtime needs more).
+// processes, the network, files opened for writing, tracing, mounting, modules. Where can_restrict_system_calls() is
+// false it logs so, and is no error.
 Status restrict_system_calls();
+// False in a build without libseccomp or with a sanitizer, whose runtime needs more.
+bool can_restrict_system_calls();
 
 }  // namespace heddle::worker

@@ -21,7 +21,7 @@ namespace heddle::worker {
 //
 // Cost of a launch beside the device's own: the copy of the record (its parameters), about ten compares, two loads from
 // the stream's slot, a 40-byte slot written and one uncontended atomic add; no lock, no allocation, no system call.
-// Its completion costs one lock for each batch. Measured in bench/.
+// Its completion costs one lock for each batch.
 class Issuer {
  public:
   struct Binding {

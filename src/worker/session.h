@@ -25,7 +25,7 @@ class Session {
                                                 Printer& printer, Outbox& outbox);
   ~Session();
 
-  // heddled's kModule, kMapSegment and kDeviceFault, in the order in which they came.
+  // heddled's kModule, kMapSegment, kProceed and kDeviceFault, in the order in which they came.
   void post(protocol::Packet packet) { issuer_->post(std::move(packet)); }
   UsageMeter& usage() { return usage_; }
 
