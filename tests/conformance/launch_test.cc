@@ -106,12 +106,32 @@ TEST_P(LaunchTest, TwoContextsShareTheDevice) {
   constexpr int kCount = 50'000;
   auto other = target().open(nullptr);
   ASSERT_TRUE(other) << other.error().text;
-  uint64_t memory = map(kCount * sizeof(unsigned));
-  for (int i = 0; i < 5; ++i) launch(0, "positions", {kCount / 250}, {250}, Parameters(memory));
+  std::string fatbin = kernels_from_ptx();
+  auto other_module = (*other)->load(std::as_bytes(std::span(fatbin)));
+  ASSERT_TRUE(other_module);
+  uint64_t memory = map(kCount * sizeof(unsigned)), other_memory = target().window_base() + target().window_bytes() / 2;
+  ASSERT_TRUE((*other)->map(other_memory, Bytes{2 * kMiB}, *target().allocate(Bytes{2 * kMiB}), false));
+  Parameters parameters(other_memory);
+  auto positions = (*other)->kernel(**other_module, "positions");
+  ASSERT_TRUE(positions);
+  device::LaunchConfig config{{kCount / 250}, {250}, 0, false, parameters.bytes()};
+  for (device::Tag tag = 1; tag <= 5; ++tag) {
+    launch(0, "positions", config.grid, config.block, Parameters(memory));
+    ASSERT_TRUE((*other)->launch(0, **positions, config, tag));
+  }
   finish();
-  std::vector<unsigned> expected(kCount);
+  device::Completion done[1];
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_EQ((*other)->completions(done, std::chrono::seconds(60)), 1u);
+    EXPECT_EQ(done[0].cuda_error, 0u) << done[0].text;
+  }
+  std::vector<unsigned> expected(kCount), theirs(kCount);
   std::iota(expected.begin(), expected.end(), 0u);
   EXPECT_EQ(read<unsigned>(memory, kCount), expected);
+  device::CopyShape shape{{reinterpret_cast<uintptr_t>(theirs.data())}, {other_memory}, kCount * sizeof(unsigned)};
+  ASSERT_TRUE((*other)->copy(0, device::CopyDirection::kToHost, shape, 6));
+  ASSERT_EQ((*other)->completions(done, std::chrono::seconds(60)), 1u);
+  EXPECT_EQ(theirs, expected);
 }
 
 }  // namespace
