@@ -71,7 +71,7 @@ Status Daemon::start(protocol::Socket vault) {
   }
   auto items = vault_.open(std::move(vault));
   if (!items) return tl::unexpected(std::move(items).error());
-  Restored restored = restore(shared_, std::move(*items));
+  TakenOver restored = restore(shared_, std::move(*items));
   if (!restored.policy.empty()) shared_.config.policy = restored.policy;
   starts_ = restored.starts + 1;
   deposit_life();
@@ -129,7 +129,7 @@ Status Daemon::make_boards() {
 }
 
 // Sessions first, then the workers that serve them, then the ledger; who has ended meanwhile is found by his pidfd.
-void Daemon::adopt(Restored restored) {
+void Daemon::adopt(TakenOver restored) {
   for (Worker& worker : restored.workers) {
     const WorkerId id = worker.id;
     workers_->adopt(std::move(worker));

@@ -25,6 +25,8 @@ class Daemon {
   EventLoop& loop() { return *loop_; }
   // Refuses what is new, ends sessions and workers, and then the vault and the loop.
   void shut_down();
+  // A connection on the control socket.
+  void accept_client(protocol::Socket socket) { clients_->accept(std::move(socket)); }
   // Books and registry, for tests.
   const Registry& registry() const { return registry_; }
   const policy::Scheduler& scheduler() const { return tasks_->scheduler(); }
@@ -33,10 +35,9 @@ class Daemon {
   Daemon(Options options, std::unique_ptr<EventLoop> loop, const Clock& clock);
   Status start(protocol::Socket vault);
   Status make_boards();
-  void adopt(Restored restored);
+  void adopt(TakenOver restored);
   Status listen(Fd& listener, EventLoop::Watch& watch, void (Daemon::*accept)(protocol::Socket));
   void accept_all(const Fd& listener, EventLoop::Watch& watch, void (Daemon::*accept)(protocol::Socket));
-  void accept_client(protocol::Socket socket) { clients_->accept(std::move(socket)); }
   void accept_worker(protocol::Socket socket) { workers_->accept(std::move(socket)); }
   Result<Tasks::Scheduler> make_scheduler(const std::string& policy, bool& binds_at_malloc) const;
   Status set_policy(const std::string& policy);

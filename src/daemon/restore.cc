@@ -10,7 +10,7 @@ namespace {
 // Turns one deposit after the other into an entry of the registry.
 class Restorer {
  public:
-  Restorer(Shared& shared, Restored& result) : shared_(shared), result_(result) {}
+  Restorer(Shared& shared, TakenOver& result) : shared_(shared), result_(result) {}
 
   Status take(RestoredItem& item) {
     switch (item.kind) {
@@ -216,13 +216,13 @@ class Restorer {
   }
 
   Shared& shared_;
-  Restored& result_;
+  TakenOver& result_;
 };
 
 }  // namespace
 
-Restored restore(Shared& shared, std::vector<RestoredItem> items) {
-  Restored result;
+TakenOver restore(Shared& shared, std::vector<RestoredItem> items) {
+  TakenOver result;
   Restorer restorer(shared, result);
   // The kinds are numbered so that each refers only to smaller ones.
   std::stable_sort(items.begin(), items.end(),

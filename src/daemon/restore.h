@@ -5,7 +5,7 @@
 namespace heddle::daemon {
 
 // What the vault gave back beside the registry's entries.
-struct Restored {
+struct TakenOver {
   Fd control, worker;             // listening sockets
   uint64_t starts = 0;            // of heddled before this one
   std::string policy;             // empty: never set
@@ -15,6 +15,6 @@ struct Restored {
 
 // Rebuilds the registry from deposits. Notes that make no sense, or belong to nobody, are withdrawn with a line in the
 // log: what is lost then is one session's.
-Restored restore(Shared& shared, std::vector<RestoredItem> items);
+TakenOver restore(Shared& shared, std::vector<RestoredItem> items);
 
 }  // namespace heddle::daemon
