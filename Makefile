@@ -5,11 +5,12 @@ JOBS ?= $(shell nproc)
 DEV := build/dev
 CMAKE_BUILD := cmake --build
 
-.PHONY: help demo check build deps deps-check format format-check tidy asan tsan bench bench-short fuzz install uninstall clean
+.PHONY: help demo check check-deep build deps deps-check format format-check tidy asan tsan bench bench-short fuzz install uninstall clean
 
 help:
 	@echo 'make demo       install what is missing, build, run the paper'"'"'s experiment in small'
-	@echo 'make check      install what is missing, build, run every check'
+	@echo 'make check      install what is missing, build, run the tests and a short benchmark'
+	@echo 'make check-deep clang-tidy, sanitizers, fuzzers'
 	@echo 'make build      build only'
 	@echo 'make install    into PREFIX ($(PREFIX)); make uninstall takes it out again'
 	@echo 'make bench      all benchmarks, ratios in one run'
@@ -21,8 +22,11 @@ demo: deps build
 	@scripts/demo.sh $(DEV)
 
 # Everything that CI runs; the whole test suite comes last, so that its closing line is the last word.
-check: deps-check format-check build tidy asan tsan fuzz-short bench-short
+check: deps-check format-check build bench-short
 	ctest --preset dev -j$(JOBS)
+
+# Slower, by hand so far: clang-tidy, the sanitizers, the fuzzers.
+check-deep: tidy asan tsan fuzz-short
 
 deps:
 	@scripts/install-deps.sh build
