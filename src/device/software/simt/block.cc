@@ -13,6 +13,12 @@ constexpr uint64_t kTurn = 100;
 constexpr uint32_t kMaxThreads = 1024;
 constexpr uint64_t kLine = 64;
 
+bool can_run(const Warp& warp) {
+  if (warp.active) return true;
+  return std::any_of(warp.parked, warp.parked + warp.parked_count,
+                     [](const Path& path) { return path.wait == Wait::kNone; });
+}
+
 std::byte* aligned(std::byte* at) {
   return reinterpret_cast<std::byte*>(round_up(reinterpret_cast<uintptr_t>(at), kLine));
 }
@@ -62,7 +68,7 @@ void Block::prepare(const CompiledKernel& kernel, const LaunchShape& launch, con
     warp.code = kernel.code.data();
     warp.index = i;
     warp.local = state_.shared + shared_room + i * local_room;
-    warp.frame = state_.frames.acquire(kernel.functions[0]);
+    warp.root = state_.frames.acquire(kernel.functions[0]);
     for (uint32_t lane = 0; lane < kLanes; ++lane) {
       uint32_t thread = i * kLanes + lane;
       warp.tid[0][lane] = thread % launch.block.x;
@@ -78,14 +84,17 @@ void Block::start(Dim3 block_index, uint32_t sm) {
   state_.fault = {};
   std::fill(std::begin(state_.barriers), std::end(state_.barriers), Barrier{});
   std::memset(state_.shared, 0, state_.shared_bytes);
+  bool abandoned =
+      std::any_of(state_.warps.begin(), state_.warps.end(), [](const Warp& warp) { return warp.live != 0; });
   for (Warp& warp : state_.warps) start_warp(warp);
+  if (abandoned) state_.frames.release_calls();
   next_warp_ = 0;
 }
 
 void Block::start_warp(Warp& warp) {
   auto threads = static_cast<uint32_t>(state_.launch.block.count());
   uint32_t mine = std::min(threads - warp.index * kLanes, kLanes);
-  while (warp.frame->caller) warp.frame = warp.frame->caller;
+  warp.frame = warp.root;
   warp.live = mine == kLanes ? kAllLanes : (1u << mine) - 1;
   warp.frame->lanes = warp.live;
   warp.active = 0;
@@ -125,6 +134,8 @@ Block::Progress Block::run(uint64_t max_warp_instructions) {
 
 // Threads that wait for each other for ever would hang a device; here they are told what they wait at.
 void Block::report_deadlock() {
+  for (const Warp& warp : state_.warps)
+    if (can_run(warp)) return;
   for (Warp& warp : state_.warps) {
     if (!warp.parked_count) continue;
     const Path& path = warp.parked[0];

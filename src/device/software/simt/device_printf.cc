@@ -40,6 +40,7 @@ struct Conversion {
   std::string flags;
   int width = -1, precision = -1;
   bool is_long = false;
+  int halvings = 0;  // "h": a short, "hh": a char
   char kind = 0;
 };
 
@@ -71,10 +72,13 @@ Conversion parse_conversion(std::string_view& rest, ArgumentList& arguments) {
   conversion.width = std::min(conversion.width, kMaxWidth);
   if (!rest.empty() && rest[0] == '.') {
     rest.remove_prefix(1);
-    conversion.precision = std::min(std::max(field_number(rest, arguments), 0), kMaxWidth);
+    bool given = !rest.empty() && rest[0] == '*';  // a negative one then counts as absent
+    int precision = field_number(rest, arguments);
+    conversion.precision = std::min(given ? precision : std::max(precision, 0), kMaxWidth);
   }
   while (!rest.empty() && std::strchr("hljztL", rest[0])) {
     conversion.is_long |= rest[0] != 'h' && rest[0] != 'L';
+    conversion.halvings += rest[0] == 'h';
     rest.remove_prefix(1);
   }
   if (!rest.empty()) {
@@ -116,14 +120,20 @@ std::optional<std::string> convert(const Conversion& c, const MemoryReader& read
     case 'd':
     case 'i': {
       uint64_t value = arguments.next(c.is_long ? 8 : 4);
-      auto number = c.is_long ? static_cast<int64_t>(value) : static_cast<int32_t>(value);
+      int64_t number = c.is_long ? static_cast<int64_t>(value) : static_cast<int32_t>(value);
+      if (c.halvings == 1) number = static_cast<int16_t>(value);
+      if (c.halvings > 1) number = static_cast<int8_t>(value);
       return formatted(host_format(c, "ll"), static_cast<long long>(number));
     }
     case 'u':
     case 'x':
     case 'X':
-    case 'o':
-      return formatted(host_format(c, "ll"), static_cast<unsigned long long>(arguments.next(c.is_long ? 8 : 4)));
+    case 'o': {
+      uint64_t number = arguments.next(c.is_long ? 8 : 4);
+      if (c.halvings == 1) number = static_cast<uint16_t>(number);
+      if (c.halvings > 1) number = static_cast<uint8_t>(number);
+      return formatted(host_format(c, "ll"), static_cast<unsigned long long>(number));
+    }
     case 'c':
       return padded(c, std::string(1, static_cast<char>(arguments.next(4))));
     case 'p':

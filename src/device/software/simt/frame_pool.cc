@@ -32,4 +32,10 @@ void FramePool::release(Frame* frame) {
   free_[frame->function].push_back(frame);
 }
 
+void FramePool::release_calls() {
+  free_.clear();
+  for (const auto& storage : all_)
+    if (storage->frame.caller) release(&storage->frame);
+}
+
 }  // namespace heddle::software

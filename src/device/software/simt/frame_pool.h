@@ -17,6 +17,8 @@ class FramePool {
   // Throws std::bad_alloc.
   Frame* acquire(const CompiledFunction& function);
   void release(Frame* frame);
+  // Takes back the frames of all calls, when a block is abandoned in the middle of them.
+  void release_calls();
 
  private:
   struct Storage {

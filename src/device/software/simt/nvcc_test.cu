@@ -23,8 +23,12 @@ __global__ void scale_and_count(const float* a, float* out, int n) {
   if (i % 7 == 0) atomicAdd(&counter, 1);
 }
 
-__device__ __noinline__ int fibonacci(int n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
-__global__ void recursion(int* out) { out[threadIdx.x] = fibonacci(threadIdx.x % 12); }
+__device__ __noinline__ int fibonacci(int n) {
+  return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
+}
+__global__ void recursion(int* out) {
+  out[threadIdx.x] = fibonacci(threadIdx.x % 12);
+}
 
 __device__ __noinline__ Pair scaled(Pair p, int by) {
   p.a += by;
@@ -32,12 +36,16 @@ __device__ __noinline__ Pair scaled(Pair p, int by) {
   p.c += by;
   return p;
 }
-__global__ void structs(Pair p, Pair* out) { out[threadIdx.x] = scaled(p, threadIdx.x); }
+__global__ void structs(Pair p, Pair* out) {
+  out[threadIdx.x] = scaled(p, threadIdx.x);
+}
 
 __global__ void print(int n, const char* text) {
   if (threadIdx.x < n) printf("thread %d: %f %s %c %ld %5.2f%%\n", threadIdx.x, 1.5 * n, text, 'c', 5L, 3.25f);
 }
-__global__ void check(int n) { assert(threadIdx.x < n); }
+__global__ void check(int n) {
+  assert(threadIdx.x < n);
+}
 
 __global__ void block_sum(const float* in, float* out, int n) {
   extern __shared__ float partial[];
@@ -83,15 +91,32 @@ __global__ void votes(unsigned* out, int n) {
 __global__ void cases(int* out, int n) {
   int t = threadIdx.x;
   switch (t % 9) {
-    case 0: out[t] = n; break;
-    case 1: out[t] = n * 3; break;
-    case 2: out[t] ^= n; break;
-    case 3: out[t] = n / t; break;
-    case 4: out[t] = n % t; break;
-    case 5: out[t] <<= n & 7; break;
-    case 6: out[t] = -t; break;
-    case 7: out[t] = t * t; break;
-    default: out[t] = 0;
+    case 0:
+      out[t] = n;
+      break;
+    case 1:
+      out[t] = n * 3;
+      break;
+    case 2:
+      out[t] ^= n;
+      break;
+    case 3:
+      out[t] = n / t;
+      break;
+    case 4:
+      out[t] = n % t;
+      break;
+    case 5:
+      out[t] <<= n & 7;
+      break;
+    case 6:
+      out[t] = -t;
+      break;
+    case 7:
+      out[t] = t * t;
+      break;
+    default:
+      out[t] = 0;
   }
 }
 

@@ -52,6 +52,7 @@ struct Warp {
   uint32_t polls = 0;  // kPolling accesses since the last turn
   const Op* code = nullptr;
   Frame* frame = nullptr;
+  Frame* root = nullptr;  // the kernel's own
   BlockState* block = nullptr;
   std::byte* local = nullptr;  // of lane 0; lane l's is at local + l * BlockState::local_stride
   uint64_t global_bytes = 0;

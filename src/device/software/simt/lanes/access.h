@@ -143,7 +143,7 @@ template <At kSpace>
 // Forms, checks and resolves the addresses of all lanes. False: the block has faulted. `bytes` is a power of two, of
 // all elements of a lane together, at most 64.
 template <At kSpace>
-[[gnu::always_inline]] inline bool locate(Warp& warp, const Op& op, u64 bytes, bool write, Access& access) {
+[[gnu::noinline]] bool locate(Warp& warp, const Op& op, u64 bytes, bool write, Access& access) {
   constexpr bool kCounts = kSpace == At::kGlobal || kSpace == At::kGeneric;
   u64* address = access.host;
   form_addresses<kSpace>(warp, op, address);
@@ -163,21 +163,6 @@ template <At kSpace>
   if (in_order && strayed == 0 && warp.active == kAllLanes) access.shape = Access::Shape::kRow;
   if (in_order && lowest == highest) access.shape = Access::Shape::kUniform;
   return true;
-}
-
-// Calls `run(Lanes)` where Lanes() gives the host address of a lane's element, in the form that suits the access: a
-// uniform or contiguous one lets the compiler use plain vector moves.
-template <class F>
-[[gnu::always_inline]] inline void for_shape(const Access& access, u64 bytes, F run) {
-  u64 first = access.host[0];
-  switch (access.shape) {
-    case Access::Shape::kUniform:
-      return run([=](u32) { return first; });
-    case Access::Shape::kRow:
-      return run([=](u32 lane) { return first + lane * bytes; });
-    case Access::Shape::kScattered:
-      return run([&](u32 lane) { return access.host[lane]; });
-  }
 }
 
 }  // namespace heddle::software::HEDDLE_LANES

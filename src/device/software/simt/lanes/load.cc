@@ -19,25 +19,29 @@ template <class T, class R>
   return static_cast<R>(static_cast<std::conditional_t<(T(-1) < T(0)), s64, u64>>(value));
 }
 
+// Element `i` of each lane's vector. Its own function, shared by all state spaces.
+template <class T, class R>
+[[gnu::noinline]] void fetch_element(Warp& warp, const Op& op, const Access& access, u32 i) {
+  u32 offset = element(warp, op, i);
+  if (offset == Op::kNone) return;
+  const u64 at = i * sizeof(T), first = access.host[0] + at;
+  if (access.shape == Access::Shape::kUniform) {
+    R value = fetch<T, R>(first);
+    return write_lanes<R>(warp, offset, [=](u32) { return value; });
+  }
+  if (access.shape == Access::Shape::kRow && op.count == 1) {
+    Slot<R>* d = lanes_of<R>(warp, offset);
+    for (u32 lane = 0; lane < kLanes; ++lane) d[lane] = fetch<T, R>(first + lane * sizeof(T));
+    return;
+  }
+  write_lanes<R>(warp, offset, [&](u32 lane) { return fetch<T, R>(access.host[lane] + at); });
+}
+
 template <At kSpace, class T, class R>
 void load(Warp& warp, const Op& op) {
-  const u64 bytes = op.count * sizeof(T);
   Access access;
-  if (!locate<kSpace>(warp, op, bytes, false, access)) return;
-  for (u32 i = 0; i < op.count; ++i) {
-    u32 offset = element(warp, op, i);
-    if (offset == Op::kNone) continue;
-    const u64 at = i * sizeof(T);
-    // A vector of one has its elements next to each other: worth telling the compiler.
-    auto fetch_all = [&](auto host) {
-      write_lanes<R>(warp, offset, [=](u32 lane) { return fetch<T, R>(host(lane) + at); });
-    };
-    if (op.count == 1) {
-      for_shape(access, sizeof(T), fetch_all);
-    } else {
-      for_shape(access, bytes, fetch_all);
-    }
-  }
+  if (!locate<kSpace>(warp, op, op.count * sizeof(T), false, access)) return;
+  for (u32 i = 0; i < op.count; ++i) fetch_element<T, R>(warp, op, access, i);
 }
 
 // A kernel parameter at a fixed place: the same for all lanes, checked when the kernel was compiled.

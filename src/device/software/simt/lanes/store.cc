@@ -17,25 +17,26 @@ template <class T, class R>
   __builtin_memcpy(reinterpret_cast<void*>(host), &narrow, sizeof narrow);
 }
 
-template <At kSpace, class T, class R>
-void store(Warp& warp, const Op& op) {
-  const u64 bytes = op.count * sizeof(T);
-  Access access;
-  if (!locate<kSpace>(warp, op, bytes, true, access)) return;
-  for (u32 i = 0; i < op.count; ++i) {
-    const R* d = static_cast<const R*>(__builtin_assume_aligned(warp.registers + element(warp, op, i), 64));
-    const u64 at = i * sizeof(T);
-    if (access.shape == Access::Shape::kRow && op.count == 1) {
-      for (u32 lane = 0; lane < kLanes; ++lane) put<T, R>(access.host[0] + lane * sizeof(T), d[lane]);
-    } else if (warp.active == kAllLanes) {
-      for (u32 lane = 0; lane < kLanes; ++lane) put<T, R>(access.host[lane] + at, d[lane]);
-    } else {
-      for (u32 rest = warp.active; rest; rest &= rest - 1) {
-        auto lane = static_cast<u32>(__builtin_ctz(rest));
-        put<T, R>(access.host[lane] + at, d[lane]);
-      }
+// Element `i` of each lane's vector. Its own function, shared by all state spaces.
+template <class T, class R>
+[[gnu::noinline]] void put_element(Warp& warp, const Op& op, const Access& access, u32 i) {
+  const R* d = lanes_of<R>(warp, element(warp, op, i));
+  const u64 at = i * sizeof(T);
+  if (access.shape == Access::Shape::kRow && op.count == 1) {
+    for (u32 lane = 0; lane < kLanes; ++lane) put<T, R>(access.host[0] + lane * sizeof(T), d[lane]);
+  } else {
+    for (u32 rest = warp.active; rest; rest &= rest - 1) {
+      auto lane = static_cast<u32>(__builtin_ctz(rest));
+      put<T, R>(access.host[lane] + at, d[lane]);
     }
   }
+}
+
+template <At kSpace, class T, class R>
+void store(Warp& warp, const Op& op) {
+  Access access;
+  if (!locate<kSpace>(warp, op, op.count * sizeof(T), true, access)) return;
+  for (u32 i = 0; i < op.count; ++i) put_element<T, R>(warp, op, access, i);
 }
 
 #define BITS_ROWS(SPACE, AT)                                                                        \
