@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 DEV := build/dev
 CMAKE_BUILD := cmake --build
 
-.PHONY: help demo check check-deep build deps deps-check format format-check tidy asan tsan bench bench-short fuzz install uninstall clean
+.PHONY: help demo check check-deep build deps deps-check format format-check tidy asan tsan storm bench bench-short fuzz install uninstall clean
 
 help:
 	@echo 'make demo       install what is missing, build, run the paper'"'"'s experiment in small'
@@ -60,6 +60,10 @@ tsan:
 	cmake --preset tsan
 	$(CMAKE_BUILD) --preset tsan -j$(JOBS)
 	ctest --preset tsan -j$(JOBS)
+
+# A process killed at a random moment, 200 times, with jobs running.
+storm: build
+	HEDDLE_FAULT_ROUNDS=200 $(DEV)/bin/fault_test
 
 bench: build
 	@scripts/bench.sh $(DEV) full

@@ -66,6 +66,9 @@ void add_daemon_command(CLI::App& app, Action& chosen) {
   CLI::App* starting = command->add_subcommand("start", "Start it in the background");
   starting->add_option("--config", how->config, "Configuration file (TOML)")->check(CLI::ExistingFile);
   starting->add_option("--policy", how->policy, "Placement policy, as 'heddle policies' lists them");
+  starting->add_option("--restarts", how->restarts, "Give up when heddled dies more often than this within a minute")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
   starting->callback([how, &chosen] { chosen = [how] { return start(*how); }; });
   CLI::App* stopping = command->add_subcommand("stop", "End it, and what runs under it");
   stopping->callback([&chosen] { chosen = stop; });

@@ -100,7 +100,8 @@ Result<std::string> library_directory() {
 Status start_daemon(const std::string& socket_path, const DaemonStart& how) {
   auto vault = find_program("heddle-vault");
   if (!vault) return tl::unexpected(std::move(vault).error());
-  std::vector<std::string> arguments{*vault, "--socket", socket_path, "--background"};
+  std::vector<std::string> arguments{*vault,         "--socket",   socket_path,
+                                     "--background", "--restarts", std::to_string(how.restarts)};
   if (!how.config.empty()) arguments.insert(arguments.end(), {"--config", how.config});
   if (!how.policy.empty()) arguments.insert(arguments.end(), {"--policy", how.policy});
   std::vector<char*> argv;

@@ -33,6 +33,7 @@ Result<std::string> library_directory();
 struct DaemonStart {
   std::string config;  // path; empty: the default configuration
   std::string policy;  // empty: as configured
+  int restarts = 5;    // the vault gives up when heddled dies more often than this within a minute
 };
 // Starts heddled (by way of its vault) for this user in the background and waits until it answers at `socket_path`.
 Status start_daemon(const std::string& socket_path, const DaemonStart& how);

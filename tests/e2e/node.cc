@@ -135,7 +135,8 @@ Node::Node(const std::string& config, const std::string& policy) {
     return;
   }
   std::ofstream(directory_ + "/heddle.toml") << config;
-  const Finished started = heddle({"daemon", "start", "--config", directory_ + "/heddle.toml", "--policy", policy});
+  const Finished started =
+      heddle({"daemon", "start", "--config", directory_ + "/heddle.toml", "--policy", policy, "--restarts", "1000000"});
   if (started.status != 0) why_ = "heddled did not start: " + started.err + log();
 }
 
