@@ -205,7 +205,11 @@ pid_t Node::daemon_pid() {
   return ask({{"command", "status"}}).value("pid", -1);
 }
 pid_t Node::vault_pid() {
-  return ask({{"command", "status"}}).value("vault_pid", -1);
+  const auto vaults = running("heddle-vault");
+  return vaults.empty() ? -1 : vaults.front();
+}
+std::vector<pid_t> Node::worker_pids() {
+  return running("heddle-worker");
 }
 
 // Whatever has this node's socket or directory in its command line or environment, this test aside.
@@ -222,14 +226,14 @@ std::vector<pid_t> Node::processes_of_node() const {
   return found;
 }
 
-std::vector<pid_t> Node::worker_pids() {
-  std::vector<pid_t> workers;
+std::vector<pid_t> Node::running(const std::string& program) const {
+  std::vector<pid_t> found;
   for (const pid_t pid : processes_of_node()) {
     std::error_code ignored;
-    const auto program = std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/exe", ignored);
-    if (program.filename() == "heddle-worker") workers.push_back(pid);
+    const auto executable = std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/exe", ignored);
+    if (executable.filename() == program) found.push_back(pid);
   }
-  return workers;
+  return found;
 }
 
 bool Node::stop_cleanly() {

@@ -82,6 +82,7 @@ class Node {
  private:
   std::map<std::string, std::string> environment() const;
   std::vector<pid_t> processes_of_node() const;
+  std::vector<pid_t> running(const std::string& program) const;  // processes of the node that execute it
 
   std::string directory_, why_;
 };
