@@ -5,28 +5,27 @@ JOBS ?= $(shell nproc)
 DEV := build/dev
 CMAKE_BUILD := cmake --build
 
-.PHONY: help demo check check-deep build deps deps-check format format-check tidy asan tsan storm bench bench-short fuzz install uninstall clean
+.PHONY: help demo check build deps deps-check format format-check tidy asan tsan storm bench bench-short fuzz install uninstall clean
 
 help:
 	@echo 'make demo       install what is missing, build, run the paper'"'"'s experiment in small'
-	@echo 'make check      install what is missing, build, run the tests and a short benchmark'
-	@echo 'make check-deep clang-tidy, sanitizers, fuzzers'
+	@echo 'make check      install what is missing, build, run every check: what CI runs'
 	@echo 'make build      build only'
 	@echo 'make install    into PREFIX ($(PREFIX)); make uninstall takes it out again'
 	@echo 'make bench      all benchmarks, ratios in one run'
 	@echo 'make format     format the sources; make tidy runs clang-tidy'
 	@echo 'make fuzz       each fuzzer for FUZZ_SECONDS (default 60)'
 
-demo: deps build
+demo: deps $(DEV)/build.ninja
 	@scripts/need-cuda.sh
+	$(CMAKE_BUILD) --preset dev -j$(JOBS) --target product --target workloads
 	@scripts/demo.sh $(DEV)
 
-# Everything that CI runs; the whole test suite comes last, so that its closing line is the last word.
-check: deps-check format-check build bench-short
+# Everything that CI runs. What fails fast comes first; the whole test suite last, so that its closing line is the last
+# word. In this order, one after the other, under `make -j` too.
+.NOTPARALLEL: check
+check: deps-check format-check build tidy bench-short fuzz-short tsan asan
 	ctest --preset dev -j$(JOBS)
-
-# Slower, by hand so far: clang-tidy, the sanitizers, the fuzzers.
-check-deep: tidy asan tsan fuzz-short
 
 deps:
 	@scripts/install-deps.sh build
@@ -46,7 +45,7 @@ format:
 format-check:
 	@scripts/format.sh check
 
-tidy: $(DEV)/build.ninja
+tidy: build
 	@scripts/tidy.sh $(DEV) $(JOBS)
 
 # AddressSanitizer and UndefinedBehaviorSanitizer over everything.
@@ -58,7 +57,7 @@ asan:
 # ThreadSanitizer over the rooms where threads and processes meet.
 tsan:
 	cmake --preset tsan
-	$(CMAKE_BUILD) --preset tsan -j$(JOBS)
+	$(CMAKE_BUILD) --preset tsan -j$(JOBS) --target concurrent_tests
 	ctest --preset tsan -j$(JOBS)
 
 # A process killed at a random moment, 200 times, with jobs running.
@@ -79,7 +78,8 @@ fuzz:
 fuzz-short:
 	@scripts/fuzz.sh 5
 
-install: build
+install: $(DEV)/build.ninja
+	$(CMAKE_BUILD) --preset dev -j$(JOBS) --target product
 	cmake --install $(DEV) --prefix $(PREFIX)
 
 # CMake keeps the list of what it installed.

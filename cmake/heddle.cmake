@@ -26,8 +26,17 @@ function(heddle_room name)
   target_link_libraries(heddle_${name} PUBLIC heddle_options ${ROOM_USES})
 endfunction()
 
+# heddle_product(DIRECTORY target ...): installs the targets there, and makes them part of `product`: all that runs, and
+# nothing that only checks it.
+add_custom_target(product)
+function(heddle_product directory)
+  install(TARGETS ${ARGN} DESTINATION ${directory})
+  add_dependencies(product ${ARGN})
+endfunction()
+
 # heddle_test(NAME SOURCES a_test.cc ... USES rooms ... [LABEL label] [TIMEOUT seconds])
-# One GoogleTest program; every TEST in it becomes one ctest entry. One label at most.
+# One GoogleTest program; every TEST in it becomes one ctest entry. One label at most; LABEL_tests builds all that have it.
+# Labels: `e2e`, whole programs; `concurrent`, what ThreadSanitizer looks at.
 function(heddle_test name)
   if(NOT HEDDLE_TESTS)
     return()
@@ -43,6 +52,10 @@ function(heddle_test name)
   set(properties TIMEOUT ${TEST_TIMEOUT})
   if(TEST_LABEL)
     list(APPEND properties LABELS ${TEST_LABEL})
+    if(NOT TARGET ${TEST_LABEL}_tests)
+      add_custom_target(${TEST_LABEL}_tests)
+    endif()
+    add_dependencies(${TEST_LABEL}_tests ${name})
   endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES ${properties})
 endfunction()
@@ -55,8 +68,8 @@ function(heddle_bench name)
   target_link_libraries(${name} PRIVATE ${BENCH_USES} benchmark::benchmark benchmark::benchmark_main)
 endfunction()
 
-# heddle_fuzz(NAME SOURCES a_fuzz.cc ... USES rooms ...): one libFuzzer program, with -DHEDDLE_FUZZ=ON and clang.
-# Its corpus lies beside it in corpus/NAME/.
+# heddle_fuzz(NAME SOURCES NAME.cc ... USES rooms ...): one libFuzzer program, with -DHEDDLE_FUZZ=ON and clang; NAME ends
+# in _fuzz. Its corpus lies beside it in corpus/NAME/. scripts/fuzz.sh finds both by their names.
 function(heddle_fuzz name)
   if(NOT HEDDLE_FUZZ)
     return()

@@ -9,15 +9,10 @@ cmake -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPIL
   -DHEDDLE_FUZZ=ON -DHEDDLE_TESTS=OFF -DHEDDLE_BENCH=OFF -DHEDDLE_SANITIZE=address,undefined >/dev/null
 cmake --build $build --target fuzzers
 mkdir -p $build/found
-found=
-for fuzzer in "$build"/bin/*_fuzz; do
-  [ -x "$fuzzer" ] || continue
-  found=yes
-  name=$(basename "$fuzzer")
-  kept=$(git ls-files "src/*/corpus/*" "src/*/corpus/$name/*" "src/**/corpus/$name/*" | xargs -r -n1 dirname | sort -u | grep "/$name\$" || true)
+for source in $(git ls-files 'src/*_fuzz.cc'); do
+  name=$(basename "$source" .cc)
   mkdir -p "$build/corpus/$name"
   echo "== $name, $seconds s"
-  "$fuzzer" -max_total_time="$seconds" -artifact_prefix="$build/found/$name-" -print_final_stats=0 -verbosity=0 \
-    "$build/corpus/$name" $kept
+  "$build/bin/$name" -max_total_time="$seconds" -artifact_prefix="$build/found/$name-" -print_final_stats=0 -verbosity=0 \
+    "$build/corpus/$name" "$(dirname "$source")/corpus/$name"
 done
-[ -n "$found" ] || { echo "no fuzzer was built" >&2; exit 1; }

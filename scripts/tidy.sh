@@ -1,21 +1,36 @@
 #!/bin/sh
-# clang-tidy over every source of src/, as the compile commands of BUILD_DIR have it. Usage: tidy.sh BUILD_DIR [JOBS]
-# A file that was clean is not looked at again until it, a header of the project or the configuration changes.
+# clang-tidy over every source of src/ that is no test, as BUILD_DIR compiles it. Usage: tidy.sh BUILD_DIR [JOBS]
+# What was clean is remembered in the user's cache, like ccache does it: by the content of the source, of everything
+# that it includes, and of the configuration. BUILD_DIR must be built: its dependencies come from ninja.
 set -eu
 cd "$(dirname "$0")/.."
 build=${1:?usage: tidy.sh BUILD_DIR [JOBS]}
 jobs=${2:-2}
-stamps=$build/tidy
-mkdir -p "$stamps"
+clean=${XDG_CACHE_HOME:-$HOME/.cache}/heddle/tidy
+mkdir -p "$clean"
+find "$clean" -type f -mtime +30 -delete
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 
-headers=$(git ls-files 'src/*.h' .clang-tidy | xargs cat | sha256sum | cut -c1-16)
-todo=
-for file in $(git ls-files 'src/*.cc' | grep -v -e '_test\.cc$' -e '_fuzz\.cc$'); do
+ninja -C "$build" -t deps > "$work/deps"
+awk '/^    / {print $1}' "$work/deps" | sort -u | (cd "$build" && xargs sha256sum 2>/dev/null || true) > "$work/sums"
+# One line a source: its path, and the sums of all that it is made of. An object's first dependency is its source.
+awk 'NR == FNR {sum[$2] = $1; next}
+     /^[^ ]/ {fresh = 1}
+     /^    / {if (fresh && source) print source, line
+              if (fresh) {source = $1; line = ""; fresh = 0}
+              line = line sum[$1]}
+     END {if (source) print source, line}' "$work/sums" "$work/deps" > "$work/sources"
+
+configuration=$(cat .clang-tidy && clang-tidy-14 --version)
+for file in $(git ls-files 'src/*.cc' | grep -v -e '_test\.cc$' -e '_fuzz\.cc$' -e '/testing/'); do
   grep -q "\"file\": \".*/$file\"" "$build/compile_commands.json" || continue
-  stamp=$stamps/$(echo "$headers $file" | cat - "$file" | sha256sum | cut -c1-32)
-  [ -e "$stamp" ] || todo="$todo $file:$stamp"
-done
-[ -n "$todo" ] || { echo 'clang-tidy: nothing changed'; exit 0; }
-echo "clang-tidy: $(echo $todo | wc -w) files"
-printf '%s\n' $todo | xargs -P "$jobs" -I{} sh -c '
-  pair={}; clang-tidy-14 -p "$0" --quiet "${pair%%:*}" 2>/dev/null && touch "${pair#*:}"' "$build"
+  content=$(awk -v file="/$file" 'substr($1, length($1) - length(file) + 1) == file {print $2}' "$work/sources" | sort)
+  stamp=$clean/$(printf '%s %s %s' "$configuration" "$file" "$content" | sha256sum | cut -c1-32)
+  [ -n "$content" ] && [ -e "$stamp" ] || echo "$file:$stamp"
+done > "$work/todo"
+[ -s "$work/todo" ] || { echo 'clang-tidy: nothing changed'; exit 0; }
+echo "clang-tidy: $(wc -l < "$work/todo") files"
+xargs -P "$jobs" -I{} sh -c '
+  pair={}; clang-tidy-14 -p "$0" --quiet "${pair%%:*}" 2>/dev/null && touch "${pair#*:}"' "$build" < "$work/todo"
+echo 'clang-tidy: clean'
