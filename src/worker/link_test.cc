@@ -91,7 +91,7 @@ struct LinkTest : testing::Test {
     EXPECT_TRUE(ready) << ready.error().text;
     return ready.value_or(protocol::WorkerReady{});
   }
-  void bind(const protocol::Window& window) {
+  void send_binding(const protocol::Window& window) {
     protocol::BindSession message;
     message.session = 12;
     message.task_serial = 3;
@@ -99,6 +99,9 @@ struct LinkTest : testing::Test {
     message.window = window;
     const int descriptors[] = {ring_fd.get()};
     ASSERT_TRUE(heddled.send(message, descriptors));
+  }
+  void bind(const protocol::Window& window) {
+    send_binding(window);
     ASSERT_TRUE(heddled.send(protocol::Proceed{}));
   }
   void send_module() {
@@ -185,7 +188,7 @@ TEST_F(LinkTest, ReservesTheSessionsWindowWhereItIsAnother) {
 
 TEST_F(LinkTest, ASessionsWindowThatIsTakenIsAFaultAndTheEnd) {
   warm();
-  bind(kTaken);
+  send_binding(kTaken);  // alone: the worker ends over it, and nothing could be sent any more
   const auto fault = heddled.expect<protocol::WorkerFault>(kPatience);
   ASSERT_TRUE(fault) << fault.error().text;
   EXPECT_THAT(protocol::get_text(fault->text), HasSubstr("cannot reserve"));
