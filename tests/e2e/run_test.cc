@@ -59,6 +59,12 @@ TEST_F(Run, PassesASignalOn) {
   EXPECT_EQ(finished.status, 5) << finished.out << finished.err;
 }
 
+TEST_F(Run, AStaticallyLinkedProgramKnowsItsName) {
+  HEDDLE_NEEDS_WORKLOADS();
+  const Finished finished = node.run({HEDDLE_E2E_PROGRAMS "/invocation_name"});
+  EXPECT_EQ(finished.out, "invocation_name: 2 devices\n") << finished.err;
+}
+
 TEST_F(Run, AProgramThatIsNotThereIs127) {
   const Finished finished = node.run({"/nonexistent/program"});
   EXPECT_EQ(finished.status, 127);

@@ -14,8 +14,10 @@
 #include <link.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <set>
 
 #include "client/redirect/jump.h"
@@ -160,10 +162,14 @@ bool refuses(const char* name) {
 }
 
 // The loader hands every constructor the program's arguments. Before libc's own has run, environ is not set, and dlopen
-// would initialise libc without it.
-[[gnu::constructor]] void start(int, char**, char** environment) {
+// initialises libc without it and without the program's name.
+[[gnu::constructor]] void start(int, char** arguments, char** environment) {
   if (!environ) environ = environment;
   look_at_all(false);
+  if (!arguments || !arguments[0]) return;
+  program_invocation_name = arguments[0];
+  char* const slash = std::strrchr(arguments[0], '/');
+  program_invocation_short_name = slash ? slash + 1 : arguments[0];
 }
 
 }  // namespace
