@@ -59,7 +59,7 @@ Done check_cooperative(const image::KernelInfo& info, const LaunchShape& shape, 
 void fill(LaunchRecord& record, const Function& function, const image::KernelInfo& info, const LaunchShape& shape,
           void** arguments) {
   record.module = function.module->id();
-  record.kernel = function.index;
+  record.kernel = function.index.load(std::memory_order_relaxed);
   const dim3 &grid = shape.grid, &block = shape.block;
   record.grid[0] = grid.x, record.grid[1] = grid.y, record.grid[2] = grid.z;
   record.block[0] = block.x, record.block[1] = block.y, record.block[2] = block.z;

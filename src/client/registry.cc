@@ -47,7 +47,7 @@ Done Function::prepare(Session& session) {
   const auto& kernels = module->info().kernels;
   for (uint32_t i = 0; i < kernels.size(); ++i) {
     if (kernels[i].name != name) continue;
-    index = i;
+    index.store(i, std::memory_order_relaxed);
     info.store(&kernels[i], std::memory_order_release);
     return {};
   }

@@ -53,7 +53,7 @@ struct Function {
   std::string name;
   // Set by prepare(); what a launch needs, in one place.
   std::atomic<const image::KernelInfo*> info{nullptr};
-  uint32_t index = 0;
+  std::atomic<uint32_t> index{0};               // in the module; several threads may find it at once
   std::atomic<uint32_t> max_dynamic_shared{0};  // cudaFuncAttributeMaxDynamicSharedMemorySize; 0: not set
   std::atomic<int> carveout{-1};
 
