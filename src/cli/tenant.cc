@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include "protocol/socket_path.h"
 
@@ -16,6 +17,9 @@ extern char** environ;
 
 namespace heddle::cli {
 namespace {
+
+constexpr Duration kComesBack = std::chrono::seconds(10);  // a heddled that died and was started again
+constexpr Duration kCallEvery = std::chrono::milliseconds(50);
 
 // "NAME=front:rest", where rest is what the variable held.
 std::string prepend(const char* name, const std::string& front) {
@@ -65,10 +69,25 @@ std::vector<char*> pointers_to(std::vector<std::string>& strings) {
   ::_exit(127);
 }
 
+// Asks the successor of a heddled that died over the question. What the dead one did for this link went with the link.
+Result<Json> ask_lastingly(DaemonLink& link, const Json& command) {
+  auto answer = link.request(command);
+  for (Duration waited{}; waited < kComesBack; waited += kCallEvery) {
+    if (answer || answer.error().code != ErrorCode::kPeerDied) break;
+    std::this_thread::sleep_for(kCallEvery);
+    auto successor = DaemonLink::connect(protocol::control_socket_path());
+    if (!successor) continue;
+    link = std::move(*successor);
+    answer = link.request(command);
+  }
+  return answer;
+}
+
 }  // namespace
 
 Result<Job> open_job(DaemonLink& link, const JobRequest& request) {
-  auto answer = link.request({{"command", "job_open"}, {"name", request.name}, {"memory", request.memory.value}});
+  auto answer =
+      ask_lastingly(link, {{"command", "job_open"}, {"name", request.name}, {"memory", request.memory.value}});
   if (!answer) return tl::unexpected(std::move(answer).error());
   const auto job = answer->find("job"), secret = answer->find("secret");
   if (job == answer->end() || secret == answer->end() || !job->is_number_unsigned() || !secret->is_number_unsigned())

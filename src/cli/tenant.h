@@ -17,6 +17,7 @@ struct JobRequest {
   std::string name;
   Bytes memory;  // budget over all its sessions; 0: the largest device
 };
+// Outlasts a restart of heddled; `link` then leads to the new one.
 Result<Job> open_job(DaemonLink& link, const JobRequest& request);
 
 struct TenantOptions {

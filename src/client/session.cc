@@ -17,6 +17,7 @@ using namespace protocol;
 namespace {
 
 constexpr Duration kForever(-1);
+constexpr Duration kCallEvery = std::chrono::milliseconds(50);  // while heddled is away
 
 // The name that `heddle ps` shows.
 void set_program(Hello& hello) {
@@ -48,16 +49,30 @@ Result<Fd> memfd_of(std::span<const std::span<const std::byte>> parts, uint64_t 
 
 Answer<std::unique_ptr<Session>> Session::open(SessionSettings settings) {
   std::unique_ptr<Session> session(new Session(std::move(settings)));
-  auto socket = connect_to(session->settings_.socket_path);
-  if (!socket)
-    return refuse(cudaErrorInitializationError,
-                  "no heddled: " + socket.error().text + "; start the program with `heddle run`");
-  const auto welcome = session->greet(*socket, 0, 0);
-  if (!welcome) return refuse(cudaErrorInitializationError, "heddled: " + welcome.error().text);
-  session->welcome_ = *welcome;
-  session->socket_ = std::move(*socket);
+  HEDDLE_ANSWER(session->introduce());
   HEDDLE_ANSWER(session->reserve_window());
   return session;
+}
+
+// A heddled that dies while it is greeted has a successor soon, who ends what its forerunner may have opened.
+Done Session::introduce() {
+  const TimePoint deadline = MonotonicClock().now() + settings_.lost_after;
+  for (bool reached = false;; std::this_thread::sleep_for(kCallEvery)) {
+    auto socket = connect_to(settings_.socket_path);
+    if (!socket && !reached)
+      return refuse(cudaErrorInitializationError,
+                    "no heddled: " + socket.error().text + "; start the program with `heddle run`");
+    reached = true;
+    auto welcome = socket ? greet(*socket, 0, 0) : tl::unexpected(std::move(socket).error());
+    if (welcome) {
+      welcome_ = *welcome;
+      socket_ = std::move(*socket);
+      return {};
+    }
+    const bool died = !socket || welcome.error().code == ErrorCode::kPeerDied;
+    if (!died || MonotonicClock().now() >= deadline)
+      return refuse(cudaErrorInitializationError, "heddled: " + welcome.error().text);
+  }
 }
 
 Result<Welcome> Session::greet(Socket& socket, uint64_t resume_session, uint64_t resume_secret) {
@@ -118,7 +133,7 @@ Done Session::reconnect() {
         return {};
       }
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::this_thread::sleep_for(kCallEvery);
   } while (MonotonicClock().now() < deadline);
   return lost(stringf("heddled is gone for more than %s (HEDDLE_LOST_AFTER)", to_string(settings_.lost_after).c_str()));
 }

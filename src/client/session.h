@@ -58,6 +58,7 @@ class Session {
   explicit Session(SessionSettings settings) : settings_(std::move(settings)) {}
 
   Result<protocol::Welcome> greet(protocol::Socket& socket, uint64_t resume_session, uint64_t resume_secret);
+  Done introduce();
   Done reserve_window();
   Done reconnect();
   Status declare_again(protocol::Socket& socket);

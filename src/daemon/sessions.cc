@@ -32,7 +32,7 @@ Result<Session*> Sessions::hello(const Hello& hello, Connection& connection, con
         "this heddled speaks protocol version %u, the program's runtime version %u: install both from one release",
         protocol::kProtocolVersion, hello.version);
   if (hello.resume_session != 0) return resume(hello, connection, peer);
-  end_forerunner(peer.pid);
+  end_forerunners(peer.pid);
   HEDDLE_TRY(check_limits(peer.uid));
   auto process = connection.socket().peer_pidfd();
   if (!process) return tl::unexpected(std::move(process).error());
@@ -81,13 +81,17 @@ Result<Session*> Sessions::resume(const Hello& hello, Connection& connection, co
   return session;
 }
 
-// A program that executed another leaves its session behind: same process, connection closed.
-void Sessions::end_forerunner(pid_t pid) {
+// A program that executed another leaves its session behind, as does one whose greeting heddled's forerunner died of:
+// same process, connection closed.
+void Sessions::end_forerunners(pid_t pid) {
+  std::vector<Session*> left;
   for (auto& [id, session] : shared_.registry.sessions) {
-    const bool left = !session.connection || session.connection->hung_up();
-    if (session.pid != pid || session.ending || !left) continue;
-    shared_.log->info("session {}: process {} has become another program", id.value, pid);
-    return tasks_.end(session);
+    const bool connected = session.connection && !session.connection->hung_up();
+    if (session.pid == pid && !session.ending && !connected) left.push_back(&session);
+  }
+  for (Session* session : left) {
+    shared_.log->info("session {}: process {} has become another program, or greets again", session->id.value, pid);
+    tasks_.end(*session);
   }
 }
 

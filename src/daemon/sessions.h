@@ -38,7 +38,7 @@ class Sessions {
   Result<Session*> resume(const protocol::Hello& hello, Connection& connection, const protocol::PeerCredentials& peer);
   Result<Job*> job_of(const protocol::Hello& hello, const protocol::PeerCredentials& peer);
   Status check_limits(uid_t uid) const;
-  void end_forerunner(pid_t pid);
+  void end_forerunners(pid_t pid);
   void drop_if_empty(JobId id);
 
   Shared& shared_;
