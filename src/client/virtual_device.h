@@ -11,6 +11,7 @@
 #include "client/host_calls.h"
 #include "client/lazy_task.h"
 #include "client/session.h"
+#include "core/clock.h"
 #include "protocol/ring_writer.h"
 
 // One device as the program sees it: its ring to a worker, its memory, streams and events.
@@ -97,12 +98,16 @@ class VirtualDevice : private TaskVoice {
   // Sleeps until `reached()`; an error when the session or the device fails first.
   template <class Reached>
   Done wait_until(Reached&& reached) {
-    for (;;) {
+    const MonotonicClock clock;
+    for (TimePoint looked = clock.now();;) {
       const uint32_t seen = protocol::read_bell(header().to_client);
       if (reached()) return {};
       HEDDLE_ANSWER(failure());
-      protocol::wait_bell(header().to_client, seen, kLookEvery);
+      protocol::watch_bell(header().to_client, seen, kLookEvery);
+      const TimePoint now = clock.now();
+      if (now - looked < kLookEvery) continue;  // a system call; bells may ring often
       HEDDLE_ANSWER(session_.look());
+      looked = now;
     }
   }
   bool stream_reached(uint32_t stream, uint64_t sequence) const {

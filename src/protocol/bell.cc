@@ -16,6 +16,15 @@ long futex(std::atomic<uint32_t>& word, int operation, uint32_t value, const tim
   return ::syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), operation, value, timeout, nullptr, 0);
 }
 
+// Of a waiter before it sleeps: less than what waking it costs, so that looking in vain never doubles the price.
+constexpr int kLooks = 256;
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
 }  // namespace
 
 // The word moves before the sleepers are counted, and a sleeper counts itself before it looks at the word: with both
@@ -36,6 +45,14 @@ bool wait_bell(Bell& bell, uint32_t seen, Duration timeout) {
   const bool timed_out = result != 0 && errno == ETIMEDOUT;
   bell.sleepers.fetch_sub(1, std::memory_order_seq_cst);
   return !timed_out;
+}
+
+bool watch_bell(Bell& bell, uint32_t seen, Duration timeout) {
+  for (int look = 0; look < kLooks; ++look) {
+    if (read_bell(bell) != seen) return true;
+    relax();
+  }
+  return wait_bell(bell, seen, timeout);
 }
 
 }  // namespace heddle::protocol

@@ -15,5 +15,8 @@ void ring_bell(Bell& bell);
 uint32_t read_bell(const Bell& bell);
 // False when the time ran out.
 bool wait_bell(Bell& bell, uint32_t seen, Duration timeout);
+// The same, but looks at the bell for some microseconds before it sleeps: for a waiter with nothing else to do whose
+// answer is often there sooner than a sleeper could be woken.
+bool watch_bell(Bell& bell, uint32_t seen, Duration timeout);
 
 }  // namespace heddle::protocol
