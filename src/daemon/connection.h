@@ -31,6 +31,7 @@ class Connection {
   // Descriptors are lent. Sending to a peer that is gone does nothing: `closed` tells.
   template <class Message>
   void send(const Message& message, std::span<const int> descriptors = {}) {
+    loop_.commit();
     if (backlog_.empty() && sent_or_gone(socket_.send(message, descriptors))) return;
     enqueue(std::make_unique<Waiting<Message>>(message, descriptors));
   }

@@ -73,13 +73,14 @@ Status Daemon::start(protocol::Socket vault) {
   if (!items) return tl::unexpected(std::move(items).error());
   TakenOver restored = restore(shared_, std::move(*items));
   if (!restored.policy.empty()) shared_.config.policy = restored.policy;
+  // Whoever started this process takes the first deposit as its word that it runs: what can be wrong comes before.
+  bool binds = false;
+  auto scheduler = make_scheduler(shared_.config.policy, binds);
+  if (!scheduler) return tl::unexpected(std::move(scheduler).error());
   starts_ = restored.starts + 1;
   deposit_life();
   HEDDLE_TRY(make_boards());
 
-  bool binds = false;
-  auto scheduler = make_scheduler(shared_.config.policy, binds);
-  if (!scheduler) return tl::unexpected(std::move(scheduler).error());
   tasks_ = std::make_unique<Tasks>(shared_, *workers_, segments_, std::move(*scheduler),
                                    [this](SessionId id) { sessions_->released(id); });
   tasks_->set_binds_at_malloc(binds);

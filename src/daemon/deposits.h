@@ -38,6 +38,11 @@ class Deposits {
     items_.erase(found->second);
     index_.erase(found);
   }
+  // Null where there is none; stays valid until the pair is taken away.
+  const Item* find(uint64_t kind, uint64_t key) const {
+    const auto found = index_.find({kind, key});
+    return found == index_.end() ? nullptr : &*found->second;
+  }
   const std::list<Item>& items() const { return items_; }
 
  private:

@@ -61,6 +61,13 @@ class EventLoop {
   // At the end of this round: the place to destroy whoever is calling.
   void defer(Work work) { deferred_.push_back(std::move(work)); }
 
+  // What must be done before anybody can act on what this process has decided: called before the loop sleeps, and by
+  // Connection before it sends.
+  void set_commit(Work commit) { commit_ = std::move(commit); }
+  void commit() {
+    if (commit_) commit_();
+  }
+
   // Sleeps until something is ready or due, at most `patience` (without limit where negative), and serves it.
   Status run_once(Duration patience);
   // Rounds until stop().
@@ -81,6 +88,7 @@ class EventLoop {
   std::unordered_map<uint64_t, std::shared_ptr<Handler>> handlers_;
   std::map<std::pair<TimePoint, uint64_t>, Work> timers_;
   std::vector<Work> deferred_;
+  Work commit_;
 };
 
 }  // namespace heddle::daemon

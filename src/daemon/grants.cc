@@ -62,8 +62,6 @@ void Tasks::granted(const Decision& decision) {
   task.reason = decision.reason;
   task.granted = shared_.now();
   if (scheduler_->binds()) device->bound = decision.device;
-  shared_.log->info("task {} of session {} gets device {} after {}: {}", task.id.value, session->id.value,
-                    decision.device.value, to_string(decision.waited), decision.reason);
   trace("task_granted", *session, task, decision.memory, decision.reason);
   deposit_task(*session, *device);
   deposit_ring(*session, *device);
@@ -76,7 +74,10 @@ void Tasks::granted(const Decision& decision) {
     if (std::exchange(segment->answer, false) && session->connection)
       session->connection->send(protocol::SegmentAnswer{segment->number});
   }
-  if (task.serial != 0) want_worker(*session, *device);
+  const SessionId id = session->id;
+  if (task.serial != 0) want_worker(*session, *device);  // may be the session's end
+  shared_.log->info("task {} of session {} gets device {} after {}: {}", decision.task.value, id.value,
+                    decision.device.value, to_string(decision.waited), decision.reason);
 }
 
 void Tasks::extended(const Decision& decision) {
@@ -161,6 +162,8 @@ void Tasks::bind(Session& session, VirtualDevice& device, Worker& worker) {
   task.state = Task::State::kRunning;
   device.worker = &worker;
   ++device.generation;
+  // Told ahead of the books: the program may go on, and nothing of it is done before the worker has its memory.
+  say_bound(device, task.device, task.serial);
   const Status backed = back_all(session, device);
   deposit_ring(session, device);
   workers_.bound(worker, session.id, device.index, task.serial);
@@ -168,7 +171,6 @@ void Tasks::bind(Session& session, VirtualDevice& device, Worker& worker) {
   shared_.log->debug("worker {} serves session {}, task {}", worker.id.value, session.id.value, task.id.value);
   send_binding(session, device);
   send_everything(session, device);
-  say_bound(device, task.device, task.serial);
 }
 
 Status Tasks::back_all(Session& session, const VirtualDevice& device) {

@@ -133,6 +133,7 @@ struct DeviceState {
   uint32_t failed_starts = 0;  // in a row
   std::string last_failure;
   TimePoint next_start{};
+  TimePoint last_bound{};  // when a worker was last taken out of the pool
   EventLoop::Timer start_timer;
   std::deque<std::pair<SessionId, uint32_t>> wanting;  // virtual devices with a grant and without a worker
 };

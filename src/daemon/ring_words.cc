@@ -10,17 +10,22 @@ using protocol::RingHeader;
 
 void set_binding(RingHeader& header, Binding binding) {
   header.binding.store(static_cast<uint32_t>(binding), std::memory_order_release);
+}
+
+void announce_binding(RingHeader& header, Binding binding) {
+  set_binding(header, binding);
   protocol::ring_bell(header.to_client);
 }
 
 }  // namespace
 
 void say_waiting(VirtualDevice& device) {
+  // Nobody sleeps for this word: it is there to be read.
   if (device.ring) set_binding(device.ring->header(), Binding::kWaiting);
 }
 
 void say_unbound(VirtualDevice& device) {
-  if (device.ring) set_binding(device.ring->header(), Binding::kUnbound);
+  if (device.ring) announce_binding(device.ring->header(), Binding::kUnbound);
 }
 
 void say_bound(VirtualDevice& device, DeviceId on, uint64_t serial) {
@@ -29,7 +34,7 @@ void say_bound(VirtualDevice& device, DeviceId on, uint64_t serial) {
   header.device.store(static_cast<uint32_t>(on.value), std::memory_order_relaxed);
   header.generation.store(device.generation, std::memory_order_relaxed);
   header.task_serial.store(serial, std::memory_order_release);
-  set_binding(header, Binding::kBound);
+  announce_binding(header, Binding::kBound);
   protocol::ring_bell(header.to_worker);
 }
 
@@ -38,7 +43,7 @@ void say_failed(VirtualDevice& device, uint32_t cuda_error, const std::string& t
   RingHeader& header = device.ring->header();
   protocol::set_text(header.error_text, text);
   header.error.store(cuda_error, std::memory_order_release);
-  set_binding(header, Binding::kFailed);
+  announce_binding(header, Binding::kFailed);
 }
 
 }  // namespace heddle::daemon

@@ -17,8 +17,8 @@ Segment& SegmentStore::add(Session& session, const protocol::DeclareSegment& dec
   if (placed.kind == protocol::SegmentKind::kHost) {
     session.host_bytes += placed.bytes;
     shared_.registry.host_bytes += placed.bytes;
+    deposit(session, placed);
   }
-  deposit(session, placed);
   return placed;
 }
 
@@ -34,7 +34,7 @@ Status SegmentStore::back(Session& session, Segment& segment) {
 void SegmentStore::unback(Session& session, Segment& segment) {
   if (!segment.memory) return;
   const Fd memory = std::move(segment.memory);
-  deposit(session, segment);  // before the descriptor closes: the vault's list borrows it
+  deposit(session, segment);  // before the descriptor closes: the vault link borrows it
 }
 
 void SegmentStore::remove(Session& session, uint64_t number) {

@@ -53,6 +53,7 @@ void Tasks::ask_for_held_back(Session& session, VirtualDevice& device) {
       Segment& segment = found->second;
       if (device.live + segment.bytes > session.budget && task.state == Task::State::kRunning) return;
       segment.state = Segment::State::kAsked;
+      segments_.deposit(session, segment);
       device.live += segment.bytes;
       task.asked.push_back(segment.number);
       scheduler_->extension_requested(task.id, segment.bytes, shared_.now());
@@ -119,6 +120,7 @@ void Tasks::start(Session& session, VirtualDevice& device, std::unique_ptr<Task>
   device.task = std::move(task);
   device.live = memory;
   deposit_task(session, device);
+  for (const Segment* segment : SegmentStore::of_device(session, device.index)) segments_.deposit(session, *segment);
   if (device.task->serial != 0) say_waiting(device);
   trace("task_arrived", session, *device.task, memory, "");
   policy::TaskRequest request;

@@ -39,6 +39,11 @@ RestoredItem item_of(protocol::Packet packet) {
 
 }  // namespace
 
+VaultLink::VaultLink(EventLoop& loop, StartVault start, std::shared_ptr<spdlog::logger> log)
+    : loop_(loop), start_(std::move(start)), log_(std::move(log)) {
+  loop_.set_commit([this] { commit(); });
+}
+
 Result<std::vector<RestoredItem>> VaultLink::open(protocol::Socket socket) {
   socket_ = std::move(socket);
   HEDDLE_TRY(limit_sends(socket_));
@@ -59,15 +64,28 @@ Result<std::vector<RestoredItem>> VaultLink::open(protocol::Socket socket) {
 
 void VaultLink::deposit(NoteKind kind, uint64_t key, const std::string& note, int descriptor) {
   mirror_.put(static_cast<uint64_t>(kind), key, note, descriptor);
-  if (!socket_) return;
-  if (const auto sent = send_deposit(static_cast<uint64_t>(kind), key, note, descriptor); !sent)
-    lost(sent.error().text);
+  changed(kind, key);
 }
 
 void VaultLink::withdraw(NoteKind kind, uint64_t key) {
   mirror_.take_away(static_cast<uint64_t>(kind), key);
-  if (!socket_) return;
-  if (const auto sent = send(protocol::Withdraw{static_cast<uint64_t>(kind), key}, -1); !sent) lost(sent.error().text);
+  changed(kind, key);
+}
+
+void VaultLink::changed(NoteKind kind, uint64_t key) {
+  const std::pair<uint64_t, uint64_t> id(static_cast<uint64_t>(kind), key);
+  if (is_changed_.insert(id).second) changed_.push_back(id);
+}
+
+void VaultLink::commit() {
+  if (changed_.empty()) return;
+  is_changed_.clear();
+  for (const auto& [kind, key] : std::exchange(changed_, {})) {
+    if (!socket_) return;  // the next vault gets everything
+    const Item* item = mirror_.find(kind, key);
+    const Status sent = item ? send_deposit(*item) : send(protocol::Withdraw{kind, key}, -1);
+    if (!sent) return lost(sent.error().text);
+  }
 }
 
 void VaultLink::shut_down() {
@@ -84,13 +102,13 @@ Status VaultLink::send(const Message& message, int descriptor) {
   return socket_.send(message, std::span(lent, descriptor >= 0 ? 1 : 0));
 }
 
-Status VaultLink::send_deposit(uint64_t kind, uint64_t key, const std::string& note, int descriptor) {
+Status VaultLink::send_deposit(const Item& item) {
   protocol::Deposit message;
-  message.kind = kind;
-  message.key = key;
-  message.note_bytes = static_cast<uint32_t>(note.size());
-  std::memcpy(message.note, note.data(), note.size());
-  return send(message, descriptor);
+  message.kind = item.kind;
+  message.key = item.key;
+  message.note_bytes = static_cast<uint32_t>(item.note.size());
+  std::memcpy(message.note, item.note.data(), item.note.size());
+  return send(message, item.handle);
 }
 
 Status VaultLink::watch_end() {
@@ -114,7 +132,7 @@ void VaultLink::replace() {
     if (!socket) return tl::unexpected(std::move(socket).error());
     socket_ = std::move(*socket);
     HEDDLE_TRY(limit_sends(socket_));
-    for (const auto& item : mirror_.items()) HEDDLE_TRY(send_deposit(item.kind, item.key, item.note, item.handle));
+    for (const auto& item : mirror_.items()) HEDDLE_TRY(send_deposit(item));
     HEDDLE_TRY(send(protocol::AllRestored{mirror_.items().size()}, -1));
     return watch_end();
   };

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "core/log.h"
@@ -20,8 +21,11 @@ struct RestoredItem {
   Fd descriptor;  // may be none
 };
 
-// heddled's end of the vault: everything that must outlive heddled goes here before it is used. When the vault dies,
-// heddled starts another and gives it everything again.
+// heddled's end of the vault: everything that must outlive heddled goes here before anybody outside can act on it. When
+// the vault dies, heddled starts another and gives it everything again.
+//
+// Deposits are committed in groups: the loop sends what has changed before it sleeps and before any message to a
+// program or a worker. What changes several times in between is sent once.
 //
 // Sends wait for the vault, but never long: it does nothing but read. One that takes longer than kPatience counts as
 // dead.
@@ -30,8 +34,10 @@ class VaultLink {
   using StartVault = std::function<Result<protocol::Socket>()>;
 
   // `start` starts a new vault and returns our end of its socket; it may be called at any time.
-  VaultLink(EventLoop& loop, StartVault start, std::shared_ptr<spdlog::logger> log)
-      : loop_(loop), start_(std::move(start)), log_(std::move(log)) {}
+  VaultLink(EventLoop& loop, StartVault start, std::shared_ptr<spdlog::logger> log);
+  ~VaultLink() { loop_.set_commit({}); }
+  VaultLink(const VaultLink&) = delete;
+  VaultLink& operator=(const VaultLink&) = delete;
 
   // Takes over the vault at `socket`: everything that it kept, in order. What is of no use any more is to be withdrawn.
   Result<std::vector<RestoredItem>> open(protocol::Socket socket);
@@ -45,9 +51,13 @@ class VaultLink {
   uint32_t replacements() const { return replacements_; }
 
  private:
+  using Item = Deposits<int>::Item;
+
   template <class Message>
   Status send(const Message& message, int descriptor);
-  Status send_deposit(uint64_t kind, uint64_t key, const std::string& note, int descriptor);
+  Status send_deposit(const Item& item);
+  void changed(NoteKind kind, uint64_t key);
+  void commit();
   Status watch_end();
   void lost(const std::string& why);
   void replace();
@@ -59,6 +69,8 @@ class VaultLink {
   EventLoop::Watch watch_;
   EventLoop::Timer retry_;
   Deposits<int> mirror_;
+  std::vector<std::pair<uint64_t, uint64_t>> changed_;  // (kind, key), in the order of the first change
+  std::set<std::pair<uint64_t, uint64_t>> is_changed_;
   uint32_t replacements_ = 0;
   bool closing_ = false;
 };

@@ -14,6 +14,9 @@ using protocol::MessageType;
 
 constexpr Duration kFirstBackoff = std::chrono::milliseconds(100);
 constexpr Duration kLongestBackoff = std::chrono::seconds(10);
+// From a task's beginning to the start of its worker's replacement: that costs milliseconds of the very cores on which
+// the task makes its first steps.
+constexpr Duration kRefillDelay = std::chrono::milliseconds(10);
 constexpr size_t kMostStrangers = 256;  // connections on the worker socket that have not said who they are
 
 Duration backoff(uint32_t failures) {
@@ -46,19 +49,21 @@ void Workers::refill(DeviceId device) {
   DeviceState& state = device_of(device);
   const size_t coming = count(device, Worker::State::kStarting) + count(device, Worker::State::kWarm);
   if (coming >= shared_.config.warm_workers + state.wanting.size()) return;
-  if (shared_.now() < state.next_start) return start_later(device);
+  const bool wanted = coming < state.wanting.size();
+  const TimePoint earliest = wanted ? state.next_start : std::max(state.next_start, state.last_bound + kRefillDelay);
+  if (shared_.now() < earliest) return start_later(device, earliest);
   if (const Status started = start(device); !started) {
     start_failed(state, started.error().text);
-    return start_later(device);
+    return start_later(device, state.next_start);
   }
   // Whoever waits gets a worker now; the warm ones come one after the other, behind the work that is going on.
   if (count(device, Worker::State::kStarting) < state.wanting.size()) refill(device);
 }
 
-void Workers::start_later(DeviceId device) {
+void Workers::start_later(DeviceId device, TimePoint when) {
   DeviceState& state = device_of(device);
   if (state.start_timer) return;
-  state.start_timer = shared_.loop.at(state.next_start, [this, device] {
+  state.start_timer = shared_.loop.at(when, [this, device] {
     device_of(device).start_timer.reset();
     refill(device);
   });
@@ -174,6 +179,7 @@ void Workers::bound(Worker& worker, SessionId session, uint32_t virtual_device, 
   worker.session = session;
   worker.virtual_device = virtual_device;
   worker.serial = serial;
+  device_of(worker.device).last_bound = shared_.now();
   deposit(worker);
 }
 

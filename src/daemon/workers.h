@@ -52,7 +52,7 @@ class Workers {
   size_t count(DeviceId device, Worker::State state) const;
 
  private:
-  void start_later(DeviceId device);
+  void start_later(DeviceId device, TimePoint when);
   Status start(DeviceId device);
   void send_start(Worker& worker);
   void listen(Worker& worker, protocol::Socket socket);
