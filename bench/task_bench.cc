@@ -105,21 +105,23 @@ void wait_for_warm(Node& node, int count) {
   Node::eventually([&] { return node.ask({{"command", "devices"}})["devices"][0]["warm_workers"] >= count; });
 }
 
-// Goal: 2 ping-pongs at most.
+// With one warm worker and no other each time: the last one has ended, and no new one is just being started on the same
+// cores. What that costs is the other figure. Goal: 2 ping-pongs at most.
 void task_begin(benchmark::State& state) {
-  Node node(config(2));
+  Node node(config(1));
   if (!node.ready()) return state.SkipWithError(node.why().c_str());
   Session session(node.socket());
-  double spent = 0;
+  std::vector<double> times;
   for (auto _ : state) {
     wait_for_warm(node, 1);
+    Node::eventually([&] { return node.ask({{"command", "status"}})["workers"] == 1; });
     const double one = session.begin_task();
     session.first_record();
     session.end_task();
-    spent += one;
+    times.push_back(one);
     state.SetIterationTime(one);
   }
-  state.counters["ping_pongs"] = spent / static_cast<double>(state.iterations()) / ping_pong_s;
+  state.counters["ping_pongs"] = heddle::bench::median(times) / ping_pong_s;
 }
 
 // From the announcement to the first record done.

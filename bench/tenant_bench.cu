@@ -58,32 +58,32 @@ void synchronize_round_trip(benchmark::State& state) {
   device_word();
   cudaEvent_t event;
   check(cudaEventCreate(&event), "cudaEventCreate");
-  double spent = 0;
+  std::vector<double> times;
   for (auto _ : state) {
     const double begin = seconds_now();
     check(cudaEventRecord(event), "cudaEventRecord");
     check(cudaEventSynchronize(event), "cudaEventSynchronize");
     const double one = seconds_now() - begin;
-    spent += one;
+    times.push_back(one);
     state.SetIterationTime(one);
   }
-  state.counters["ping_pongs"] = spent / static_cast<double>(state.iterations()) / ping_pong_s;
+  state.counters["ping_pongs"] = heddle::bench::median(times) / ping_pong_s;
   cudaEventDestroy(event);
 }
 
 // The same with an empty kernel instead of a bare event.
 void launch_round_trip(benchmark::State& state) {
   int* word = device_word();
-  double spent = 0;
+  std::vector<double> times;
   for (auto _ : state) {
     const double begin = seconds_now();
     nothing<<<1, 1>>>(word);
     check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     const double one = seconds_now() - begin;
-    spent += one;
+    times.push_back(one);
     state.SetIterationTime(one);
   }
-  state.counters["ping_pongs"] = spent / static_cast<double>(state.iterations()) / ping_pong_s;
+  state.counters["ping_pongs"] = heddle::bench::median(times) / ping_pong_s;
 }
 
 void copy(benchmark::State& state, cudaMemcpyKind kind) {
