@@ -19,7 +19,8 @@ trap 'exit 130' INT TERM
 echo
 echo 'Sixteen jobs under six policies, about four minutes. Under cg some are expected to crash: that is its point.'
 status=0
-"$build/bin/heddle" batch "$results/jobs.toml" --policy sa,cg:2,cg:4,schedgpu,mgb-sm,mgb-warps --workers auto \
+# The devices are computed on the same cores as the jobs prepare and check their results on: devices come first.
+nice -n 10 "$build/bin/heddle" batch "$results/jobs.toml" --policy sa,cg:2,cg:4,schedgpu,mgb-sm,mgb-warps --workers auto \
   --output "$results/output" --json-file "$results/result.json" --trace "$results/trace.json" || status=$?
 [ $status -le 1 ] || exit $status  # 1: jobs crashed, and the table says which
 echo

@@ -7,9 +7,7 @@
 
 namespace heddle::client {
 
-using protocol::CopyEnd;
 using protocol::CopyRecord;
-using protocol::Place;
 using protocol::RecordType;
 
 namespace {

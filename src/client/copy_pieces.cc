@@ -71,7 +71,7 @@ Answer<std::optional<InFlight>> send_for(const StreamRef& stream, const CopyPlac
 // Waits for the piece and takes it out; its place in the bulk area is given back either way.
 Done receive(const StreamRef& stream, const CopyPlace& to, const InFlight& sent) {
   VirtualDevice& device = *stream.device;
-  const Done done = device.synchronize_stream(stream.slot, sent.sequence);
+  Done done = device.synchronize_stream(stream.slot, sent.sequence);
   if (done) scatter(device.bulk_at(sent.position), to, sent.piece);
   const VirtualDevice::Lock lock(device.mutex);
   device.release_bulk(sent.position, sent.sequence);

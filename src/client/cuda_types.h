@@ -10,7 +10,7 @@
 namespace heddle::client {
 
 enum cudaError_t : int {
-#define HEDDLE_CUDA_ERROR(number, name, text) name = number,
+#define HEDDLE_CUDA_ERROR(number, name, text) name = (number),
 #include "client/cuda_errors.inc"
 #undef HEDDLE_CUDA_ERROR
 };

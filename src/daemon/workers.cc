@@ -256,13 +256,13 @@ void Workers::accept(protocol::Socket socket) {
   auto connection = std::make_unique<Connection>(shared_.loop, std::move(socket));
   const auto forget = [this, key] { shared_.loop.defer([this, key] { strangers_.erase(key); }); };
   const Status started =
-      connection->start({[this, key](protocol::Packet packet) { greet_later(key, std::move(packet)); },
+      connection->start({[this, key](const protocol::Packet& packet) { greet_later(key, packet); },
                          [forget](const Error&) { forget(); }});
   if (started) strangers_[key] = std::move(connection);
 }
 
 // Behind the round, because the connection that is calling changes its owner.
-void Workers::greet_later(uint64_t key, protocol::Packet packet) {
+void Workers::greet_later(uint64_t key, const protocol::Packet& packet) {
   const auto found = strangers_.find(key);
   if (found == strangers_.end()) return;
   found->second->pause();

@@ -63,7 +63,7 @@ class Workers {
   void deposit(const Worker& worker);
   Worker* find(WorkerId id);
   DeviceState& device_of(DeviceId id) { return shared_.registry.devices[id.value]; }
-  void greet_later(uint64_t key, protocol::Packet packet);
+  void greet_later(uint64_t key, const protocol::Packet& packet);
 
   Shared& shared_;
   Launch launch_;

@@ -17,7 +17,7 @@
 namespace heddle::protocol {
 
 inline constexpr size_t kMaxDescriptors = 4;
-inline constexpr size_t kMaxMessageBytes = 24 * 1024;
+inline constexpr size_t kMaxMessageBytes = size_t{24} * 1024;
 
 // A received message whose size is right for its type.
 struct Packet {

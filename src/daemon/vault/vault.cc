@@ -92,7 +92,7 @@ Status Vault::start() {
   ended_by_itself_ = false;
   ends->second.close();
   // A heddled that dies here is found by serve().
-  if (const Status replayed = replay(); !replayed && replayed.error().code != ErrorCode::kPeerDied) return replayed;
+  if (Status replayed = replay(); !replayed && replayed.error().code != ErrorCode::kPeerDied) return replayed;
   return {};
 }
 

@@ -11,7 +11,7 @@ namespace {
 Duration at_rate(double work, double rate, double slowdown) {
   if (rate <= 0 || slowdown <= 0) return Duration::zero();
   double ns = work / rate * slowdown * 1e9;
-  constexpr auto kLongest = static_cast<double>(std::numeric_limits<int64_t>::max() / 4);
+  constexpr auto kLongest = static_cast<double>(std::numeric_limits<int64_t>::max()) / 4;
   return Duration(static_cast<int64_t>(std::llround(std::min(ns, kLongest))));
 }
 
