@@ -63,7 +63,7 @@ Done Session::introduce() {
       return refuse(cudaErrorInitializationError,
                     "no heddled: " + socket.error().text + "; start the program with `heddle run`");
     reached = true;
-    auto welcome = socket ? greet(*socket, 0, 0) : tl::unexpected(std::move(socket).error());
+    const auto welcome = socket ? greet(*socket, 0, 0) : tl::unexpected(socket.error());
     if (welcome) {
       welcome_ = *welcome;
       socket_ = std::move(*socket);
@@ -262,8 +262,9 @@ Answer<uint64_t> Session::map_host_segment(uint32_t virtual_device, uint64_t add
 }
 
 void Session::unmap_host_segment(uint64_t number, uint64_t address, uint64_t bytes) {
-  ::mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
-         -1, 0);
+  // Where this fails the pages stay until the next segment is mapped over them.
+  (void)::mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   const std::lock_guard lock(mutex_);
   // A session that cannot say so any more has lost its memory anyway.
   (void)tell(DeclareSegment{number, address, bytes, SegmentKind::kHost, 0, 0, 1});

@@ -23,7 +23,7 @@ Result<std::string> find_program(const std::string& name, const std::string& dir
   if (!directory.empty()) {
     places = {directory};
   } else {
-    const auto own = own_directory();
+    auto own = own_directory();
     if (!own) return own;
     places = {*own, *own + "/../libexec/heddle"};
   }

@@ -122,7 +122,7 @@ std::optional<std::string> convert(const Conversion& c, const MemoryReader& read
       uint64_t value = arguments.next(c.is_long ? 8 : 4);
       int64_t number = c.is_long ? static_cast<int64_t>(value) : static_cast<int32_t>(value);
       if (c.halvings == 1) number = static_cast<int16_t>(value);
-      if (c.halvings > 1) number = static_cast<int8_t>(value);
+      if (c.halvings > 1) number = int64_t{static_cast<int8_t>(value)};
       return formatted(host_format(c, "ll"), static_cast<long long>(number));
     }
     case 'u':

@@ -29,15 +29,31 @@ const Row* InstructionSet::find(std::string_view name) const {
   return found == rows_.end() ? nullptr : found->second;
 }
 
+#ifdef HEDDLE_LANES_X86
+namespace {
+
+// The levels of x86-64 by some of their features, since not every compiler knows the levels' names; a processor has the
+// others of a level with them.
+bool has_level_3() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma");
+}
+bool has_level_4() {
+  return has_level_3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+
+}  // namespace
+#endif
+
 std::vector<const InstructionSet*> runnable_instruction_sets() {
   static const InstructionSet baseline("baseline", lanes_baseline::row_set());
   std::vector<const InstructionSet*> sets = {&baseline};
 #ifdef HEDDLE_LANES_X86
-  if (__builtin_cpu_supports("x86-64-v3")) {
+  if (has_level_3()) {
     static const InstructionSet avx2("avx2", lanes_avx2::row_set());
     sets.push_back(&avx2);
   }
-  if (__builtin_cpu_supports("x86-64-v4")) {
+  if (has_level_4()) {
     static const InstructionSet avx512("avx512", lanes_avx512::row_set());
     sets.push_back(&avx512);
   }
