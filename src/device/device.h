@@ -94,6 +94,9 @@ class Context {
   virtual Status map(uint64_t address, Bytes size, const Fd& memory, bool host) = 0;
   // The caller has made sure that nothing in flight uses it.
   virtual Status unmap(uint64_t address, Bytes size) = 0;
+  // Host memory outside of the window that copies will start from or end at, for as long as the context lives: a device
+  // that copies faster where it may pin memory does so at the first of them.
+  virtual void pin_later(uint64_t /*address*/, Bytes /*size*/) {}
 
   // Loads a fat binary as nvcc embedded it. Its variables get addresses and their initial values.
   virtual Result<Module*> load(std::span<const std::byte> fatbin) = 0;
@@ -126,7 +129,9 @@ using PrintSink = std::function<void(std::string_view)>;
 struct ContextOptions {
   DeviceModel model;
   uint64_t window_base = 0, window_bytes = 0;  // reserved by the caller already, no memory behind it
+  uint64_t device_bytes = 0;                   // the window's first part, for device memory; 0: all of it
   uint32_t host_threads = 1;                   // software: threads that compute blocks
+  uint32_t ordinal = 0;                        // CUDA: which of the devices that this process sees
   PrintSink print;
 };
 
@@ -134,5 +139,9 @@ struct ContextOptions {
 // whoever owns the device. It holds the SM slots and copy engines; a holder that dies gives its share back.
 Bytes software_board_bytes(const DeviceModel& model);
 Result<std::unique_ptr<Context>> open_software_context(const ContextOptions& options, const Fd& board);
+
+// A context on a GPU of this machine. Under MPS where the environment says so (CUDA_MPS_PIPE_DIRECTORY). kNotFound
+// where there is no driver; kLimitExceeded where the driver has the window's addresses for itself.
+Result<std::unique_ptr<Context>> open_cuda_context(const ContextOptions& options);
 
 }  // namespace heddle::device

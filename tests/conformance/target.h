@@ -19,6 +19,14 @@ class Target {
   virtual uint64_t window_bytes() const = 0;
   virtual Result<Fd> allocate(Bytes size) = 0;
   virtual const DeviceModel& model() const = 0;
+
+  // What a device can do only where each context has a process of its own, as workers do; tests/gpu shows it there.
+  // A context that is destroyed ends its kernels.
+  virtual bool ends_kernels() const { return true; }
+  // One context's fault leaves the others of the process alone.
+  virtual bool isolates_contexts() const { return true; }
+  // Kernels can use all memory of the process (heterogeneous memory management), so that a wild pointer into it works.
+  virtual bool reaches_host_memory() const { return false; }
 };
 
 struct TargetKind {

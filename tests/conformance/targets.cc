@@ -1,3 +1,4 @@
+#include "cuda_target.h"
 #include "software_target.h"
 #include "target.h"
 
@@ -6,7 +7,8 @@ namespace heddle::conformance {
 std::vector<TargetKind> targets() {
   return {{"Software", unpaced_software_target},
           {"SoftwarePaced", paced_software_target},
-          {"SoftwareTimeSliced", time_sliced_software_target}};
+          {"SoftwareTimeSliced", time_sliced_software_target},
+          {"Cuda", cuda_target}};
 }
 
 }  // namespace heddle::conformance

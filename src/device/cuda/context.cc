@@ -1,0 +1,164 @@
+#include "device/cuda/context.h"
+
+#include <thread>
+
+namespace heddle::cuda {
+namespace {
+
+// For what is in flight when a context is closed. What takes longer ends with the process.
+constexpr Duration kPatience = std::chrono::seconds(2);
+// An MPS server that has just lost a client, or is starting, takes new ones a little later (HARDWARE.md, p6 retry).
+constexpr Duration kRetryAfter = std::chrono::milliseconds(50);
+constexpr int kRetries = 40;
+
+bool passes_by(CUresult result) {
+  return result == CUDA_ERROR_MPS_SERVER_NOT_READY || result == CUDA_ERROR_DEVICE_UNAVAILABLE;
+}
+
+CUresult retain(const Driver& driver, CUcontext& context, CUdevice device) {
+  CUresult result = driver.cuDevicePrimaryCtxRetain(&context, device);
+  for (int i = 0; i < kRetries && passes_by(result); ++i) {
+    std::this_thread::sleep_for(kRetryAfter);
+    result = driver.cuDevicePrimaryCtxRetain(&context, device);
+  }
+  return result;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<CudaContext>> CudaContext::open(const device::ContextOptions& options) {
+  const auto driver = Driver::load();
+  if (!driver) return tl::unexpected(driver.error());
+  std::unique_ptr<CudaContext> context(new CudaContext(*driver));
+  HEDDLE_TRY(context->build(options));
+  return context;
+}
+
+Status CudaContext::build(const device::ContextOptions& options) {
+  HEDDLE_TRY(driver_.check(driver_.cuDeviceGet(&device_, static_cast<int>(options.ordinal)), "cuDeviceGet"));
+  HEDDLE_TRY(driver_.check(retain(driver_, context_, device_), "cuDevicePrimaryCtxRetain"));
+  HEDDLE_TRY(driver_.check(driver_.cuCtxSetCurrent(context_), "cuCtxSetCurrent"));
+  arch_ = options.model.capability_major * 10 + options.model.capability_minor;
+  const uint64_t device_bytes = options.device_bytes > 0 ? options.device_bytes : options.window_bytes;
+  // After the context: the driver lays out addresses of its own when it is made.
+  auto range = AddressRange::reserve(driver_, options.window_base, device_bytes);
+  if (!range) return tl::unexpected(range.error());
+  const Window::Shape shape{options.window_base, options.window_bytes, device_bytes};
+  window_ = std::make_unique<Window>(driver_, shape, device_, std::move(*range));
+  auto engine = Engine::start(driver_, context_, *window_, options.print);
+  if (!engine) return tl::unexpected(engine.error());
+  engine_ = std::move(*engine);
+  return {};
+}
+
+CudaContext::~CudaContext() {
+  if (!context_) return;
+  driver_.cuCtxSetCurrent(context_);
+  const bool faulted = engine_ && engine_->faulted();
+  if (engine_ && !faulted && !engine_->drain(kPatience)) {
+    // A kernel that does not end can only be ended with its process: nothing may be taken away from it.
+    engine_->abandon();
+    window_->abandon();
+    for (auto& program : programs_) (void)program.release();
+    (void)engine_.release();
+    (void)window_.release();
+    return;
+  }
+  engine_.reset();
+  programs_.clear();
+  window_.reset();
+  // The last one to release it destroys it, and a fault with it.
+  driver_.cuDevicePrimaryCtxRelease(device_);
+}
+
+Status CudaContext::map(uint64_t address, Bytes size, const Fd& memory, bool host) {
+  engine_->make_current();
+  return window_->map(address, size, memory, host);
+}
+
+Status CudaContext::unmap(uint64_t address, Bytes size) {
+  engine_->make_current();
+  return window_->unmap(address, size);
+}
+
+Result<device::Module*> CudaContext::load(std::span<const std::byte> fatbin) {
+  engine_->make_current();
+  auto program = Program::load(driver_, fatbin, arch_);
+  if (!program) return tl::unexpected(program.error());
+  programs_.push_back(std::move(*program));
+  return programs_.back().get();
+}
+
+Result<device::Kernel*> CudaContext::kernel(device::Module& module, std::string_view name) {
+  engine_->make_current();
+  auto found = static_cast<Program&>(module).kernel(std::string(name));
+  if (!found) return tl::unexpected(found.error());
+  return *found;
+}
+
+Result<device::Variable> CudaContext::variable(device::Module& module, std::string_view name) {
+  engine_->make_current();
+  return static_cast<Program&>(module).variable(std::string(name));
+}
+
+Status CudaContext::create_stream(device::StreamIndex index, bool non_blocking, int priority) {
+  engine_->make_current();
+  return engine_->create_stream(index, non_blocking, priority);
+}
+
+Status CudaContext::destroy_stream(device::StreamIndex index) {
+  return engine_->destroy_stream(index);
+}
+
+Status CudaContext::submit(device::StreamIndex stream, device::Tag tag, Work work) {
+  engine_->make_current();
+  return engine_->submit(stream, tag, std::move(work));
+}
+
+Status CudaContext::launch(device::StreamIndex stream, device::Kernel& kernel, const device::LaunchConfig& config,
+                           device::Tag tag) {
+  return submit(stream, tag, LaunchWork{static_cast<LoadedKernel*>(&kernel), config, {}});
+}
+
+Status CudaContext::copy(device::StreamIndex stream, device::CopyDirection direction, const device::CopyShape& shape,
+                         device::Tag tag) {
+  const auto bytes = payload("copy", shape.width, shape.height, shape.depth);
+  if (!bytes) return tl::unexpected(bytes.error());
+  return submit(stream, tag, CopyWork{direction, shape, *bytes});
+}
+
+Status CudaContext::fill(device::StreamIndex stream, const device::FillShape& shape, device::Tag tag) {
+  if (shape.element_bytes != 1 && shape.element_bytes != 2 && shape.element_bytes != 4)
+    return fail(ErrorCode::kInvalidArgument, "fill with elements of %u bytes: 1, 2 and 4 are possible",
+                shape.element_bytes);
+  const auto bytes = payload("fill", shape.width, shape.height, shape.depth);
+  if (!bytes) return tl::unexpected(bytes.error());
+  return submit(stream, tag, FillWork{shape, *bytes});
+}
+
+Status CudaContext::mark(device::StreamIndex stream, device::Tag tag) {
+  return submit(stream, tag, MarkWork{});
+}
+
+Status CudaContext::wait(device::StreamIndex stream, device::Tag awaited, device::Tag tag) {
+  return submit(stream, tag, WaitWork{awaited});
+}
+
+Status CudaContext::hold(device::StreamIndex stream, device::Tag tag) {
+  return submit(stream, tag, HoldWork{});
+}
+
+Status CudaContext::release(device::Tag tag) {
+  engine_->make_current();
+  return engine_->release(tag);
+}
+
+size_t CudaContext::completions(std::span<device::Completion> out, Duration timeout) {
+  return engine_->completions(out, timeout);
+}
+
+void CudaContext::wake() {
+  engine_->wake();
+}
+
+}  // namespace heddle::cuda

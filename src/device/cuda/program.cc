@@ -1,0 +1,85 @@
+#include "device/cuda/program.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "image/fatbin.h"
+
+namespace heddle::cuda {
+namespace {
+
+// Device printf calls vprintf of the driver's device library: the name stands in PTX and in the symbols of a cubin.
+bool may_print(const std::vector<image::Image>& images) {
+  return std::any_of(images.begin(), images.end(),
+                     [](const image::Image& each) { return each.bytes.find("vprintf") != std::string::npos; });
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Program>> Program::load(const Driver& driver, std::span<const std::byte> fatbin, uint32_t arch) {
+  const auto images = image::read_fatbin(fatbin);
+  if (!images) return tl::unexpected(images.error());
+  std::unique_ptr<Program> program(new Program(driver));
+  program->prints_ = may_print(*images);
+  HEDDLE_TRY(program->load(fatbin, *images, arch));
+  return program;
+}
+
+// The driver chooses among the images itself. Where it does not take the container, it is offered the image that it
+// would have chosen.
+Status Program::load(std::span<const std::byte> fatbin, const std::vector<image::Image>& images, uint32_t arch) {
+  const CUresult whole = load_bytes(fatbin);
+  if (whole == CUDA_SUCCESS || is_sticky(whole) || whole == CUDA_ERROR_OUT_OF_MEMORY)
+    return driver_.check(whole, "cuModuleLoadData");
+  for (const image::Image& each : images) {
+    if (each.kind == image::ImageKind::kCubin && each.arch == arch && !each.relocatable &&
+        load_bytes(std::as_bytes(std::span(each.bytes))) == CUDA_SUCCESS)
+      return {};
+  }
+  const auto ptx = image::choose_ptx(images, arch);
+  if (!ptx) return tl::unexpected(ptx.error());
+  return driver_.check(load_bytes(std::as_bytes(std::span((*ptx)->bytes))), "cuModuleLoadData");
+}
+
+// Aligned, and followed by a zero: the driver decides by its first bytes what it reads.
+CUresult Program::load_bytes(std::span<const std::byte> bytes) {
+  std::vector<uint64_t> copy(bytes.size() / sizeof(uint64_t) + 2);
+  std::memcpy(copy.data(), bytes.data(), bytes.size());
+  return driver_.cuModuleLoadData(&module_, copy.data());
+}
+
+Program::~Program() {
+  if (module_) driver_.cuModuleUnload(module_);
+}
+
+Result<LoadedKernel*> Program::kernel(const std::string& name) {
+  if (const auto found = kernels_.find(name); found != kernels_.end()) return found->second.get();
+  auto kernel = std::make_unique<LoadedKernel>();
+  kernel->name = name;
+  kernel->prints = prints_;
+  HEDDLE_TRY(driver_.check(driver_.cuModuleGetFunction(&kernel->function, module_, name.c_str()),
+                           ("kernel '" + name + "'").c_str()));
+  HEDDLE_TRY(read_parameters(*kernel));
+  return (kernels_[name] = std::move(kernel)).get();
+}
+
+Status Program::read_parameters(LoadedKernel& kernel) const {
+  for (size_t index = 0;; ++index) {
+    size_t offset = 0, size = 0;
+    const CUresult result = driver_.cuFuncGetParamInfo(kernel.function, index, &offset, &size);
+    if (result == CUDA_ERROR_INVALID_VALUE) return {};  // there are no more
+    HEDDLE_TRY(driver_.check(result, "cuFuncGetParamInfo"));
+    kernel.offsets.push_back(offset);
+    kernel.parameter_bytes = std::max(kernel.parameter_bytes, offset + size);
+  }
+}
+
+Result<device::Variable> Program::variable(const std::string& name) const {
+  CUdeviceptr address = 0;
+  size_t bytes = 0;
+  HEDDLE_TRY(driver_.check(driver_.cuModuleGetGlobal(&address, &bytes, module_, name.c_str()),
+                           ("variable '" + name + "'").c_str()));
+  return device::Variable{address, bytes};
+}
+
+}  // namespace heddle::cuda

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/cuda/driver.h"
+#include "device/device.h"
+#include "image/image.h"
+
+namespace heddle::cuda {
+
+// A kernel that is loaded.
+struct LoadedKernel : device::Kernel {
+  CUfunction function = nullptr;
+  std::string name;
+  std::vector<size_t> offsets;  // of the parameters
+  size_t parameter_bytes = 0;   // how many a launch must bring
+  uint32_t dynamic_shared = 0;  // as much was allowed so far
+  bool prints = false;          // its module may print
+};
+
+// A program module, loaded by the driver: machine code for this device where the fat binary has it, else its PTX.
+class Program : public device::Module {
+ public:
+  // A context must be current. Checks the fat binary first, because the driver trusts the sizes in it. `arch`: of the
+  // device, as image::Image::arch. kCorrupt, kNotFound (no code for this device) and the driver's own words.
+  static Result<std::unique_ptr<Program>> load(const Driver& driver, std::span<const std::byte> fatbin, uint32_t arch);
+  // A context must be current and nothing of it in flight.
+  ~Program() override;
+
+  // kNotFound.
+  Result<LoadedKernel*> kernel(const std::string& name);
+  Result<device::Variable> variable(const std::string& name) const;
+
+ private:
+  explicit Program(const Driver& driver) : driver_(driver) {}
+  Status load(std::span<const std::byte> fatbin, const std::vector<image::Image>& images, uint32_t arch);
+  CUresult load_bytes(std::span<const std::byte> bytes);
+  Status read_parameters(LoadedKernel& kernel) const;
+
+  const Driver& driver_;
+  CUmodule module_ = nullptr;
+  bool prints_ = false;
+  std::map<std::string, std::unique_ptr<LoadedKernel>, std::less<>> kernels_;
+};
+
+}  // namespace heddle::cuda

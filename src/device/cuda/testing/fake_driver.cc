@@ -1,0 +1,587 @@
+// A libcuda for tests on machines without a GPU: the driver functions that heddle uses, over one software device.
+// Loaded where HEDDLE_CUDA_LIBRARY names it, so that everything above the driver runs as it is: context, keeper,
+// heddled.
+//
+// What it does not do: two devices, host memory for kernels, MPS. A fault is sticky for the process.
+
+#include <cuda.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <unordered_map>
+
+#include "core/clock.h"
+#include "device/device.h"
+#include "image/describe.h"
+#include "image/fatbin.h"
+#include "image/fatbin_format.h"
+
+// NOLINTBEGIN: the names and signatures are the driver's.
+
+namespace {
+
+using namespace heddle;
+
+constexpr uint64_t kBase = 0x10000000000, kWindow = 8ull << 40;
+constexpr uint64_t kAnywhere = kBase + kWindow / 2;  // reservations without a hint
+constexpr uint64_t kMemory = 1 * kGiB;
+
+struct Module {
+  device::Module* loaded = nullptr;
+  image::ModuleInfo info;
+};
+struct Function {
+  device::Kernel* kernel = nullptr;
+  const image::KernelInfo* info = nullptr;
+};
+struct Stream {
+  device::StreamIndex index;
+};
+struct Event {
+  device::Tag tag = 0;
+};
+struct HostCall {
+  CUhostFn function;
+  void* argument;
+};
+
+struct Fake {
+  std::mutex mutex;
+  uint32_t users = 0;
+  Fd board;
+  std::unique_ptr<device::Context> context;
+  std::thread completing;
+  std::atomic<bool> stopping{false};
+  uint32_t fault = 0;
+  device::Tag last_tag = 0;
+  device::StreamIndex last_stream = 1000;
+  std::set<device::Tag> open;                        // handed over, not completed
+  std::unordered_map<device::Tag, TimePoint> ended;  // of events
+  std::unordered_map<device::Tag, HostCall> calls;
+  std::map<uint64_t, Fd> memory;  // by handle
+  uint64_t last_handle = 0, next_anywhere = kAnywhere;
+  std::map<uint64_t, uint64_t> reserved;
+  std::string printed;
+  std::vector<std::unique_ptr<Module>> modules;
+  std::map<std::pair<Module*, std::string>, std::unique_ptr<Function>> functions;
+};
+
+Fake& fake() {
+  static Fake* one = new Fake;  // outlives exit handlers
+  return *one;
+}
+
+DeviceModel model() {
+  DeviceModel model = *device_preset("H200");
+  model.sms = 4;
+  model.memory_bytes = kMemory;
+  model.slowdown = model.copy_slowdown = 0;
+  return model;
+}
+
+CUresult state() {
+  return static_cast<CUresult>(fake().fault);
+}
+
+void complete(const device::Completion& done) {
+  Fake& all = fake();
+  std::unique_lock lock(all.mutex);
+  if (done.cuda_error && !all.fault) all.fault = done.cuda_error;
+  all.ended[done.tag] = done.ended;
+  if (const auto call = all.calls.find(done.tag); call != all.calls.end()) {
+    const HostCall what = call->second;
+    all.calls.erase(call);
+    lock.unlock();
+    if (!done.cuda_error) what.function(what.argument);
+    lock.lock();
+    if (all.context) (void)all.context->release(done.tag);
+  }
+  all.open.erase(done.tag);
+}
+
+void complete_loop() {
+  Fake& all = fake();
+  device::Completion batch[16];
+  while (!all.stopping) {
+    const size_t count = all.context->completions(batch, std::chrono::milliseconds(100));
+    for (size_t i = 0; i < count; ++i) complete(batch[i]);
+  }
+}
+
+Status open_context() {
+  Fake& all = fake();
+  device::ContextOptions options;
+  options.model = model();
+  options.window_base = kBase;
+  options.window_bytes = kWindow;
+  options.host_threads = 2;
+  options.print = [](std::string_view text) {
+    std::lock_guard lock(fake().mutex);
+    fake().printed += text;
+  };
+  all.board = std::move(*create_memfd("fake-board", device::software_board_bytes(options.model)));
+  auto context = device::open_software_context(options, all.board);
+  if (!context) return tl::unexpected(context.error());
+  all.context = std::move(*context);
+  all.stopping = false;
+  all.completing = std::thread(complete_loop);
+  return {};
+}
+
+CUresult code(const Status& status) {
+  if (status) return CUDA_SUCCESS;
+  switch (status.error().code) {
+    case ErrorCode::kNotFound:
+      return CUDA_ERROR_NOT_FOUND;
+    case ErrorCode::kOutOfMemory:
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    case ErrorCode::kLimitExceeded:
+      return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+// Hands an operation over under a tag of its own.
+template <class Call>
+CUresult hand_over(Call call, device::Tag* tag_of = nullptr) {
+  Fake& all = fake();
+  std::lock_guard lock(all.mutex);
+  if (all.fault) return state();
+  if (!all.context) return CUDA_ERROR_INVALID_CONTEXT;
+  const device::Tag tag = ++all.last_tag;
+  all.open.insert(tag);
+  const Status status = call(*all.context, tag);
+  if (!status) all.open.erase(tag);
+  if (tag_of) *tag_of = tag;
+  return code(status);
+}
+
+device::StreamIndex index_of(CUstream stream) {
+  return stream ? reinterpret_cast<Stream*>(stream)->index : 0;
+}
+
+CUresult copy(CUstream stream, device::CopyDirection direction, const device::CopyShape& shape) {
+  return hand_over(
+      [&](device::Context& context, device::Tag tag) { return context.copy(index_of(stream), direction, shape, tag); });
+}
+
+CUresult fill(CUstream stream, uint64_t at, uint64_t pitch, uint32_t value, uint32_t element, uint64_t width,
+              uint64_t height) {
+  device::FillShape shape;
+  shape.to = {at, pitch};
+  shape.width = width * element;
+  shape.height = height;
+  shape.value = value;
+  shape.element_bytes = element;
+  return hand_over(
+      [&](device::Context& context, device::Tag tag) { return context.fill(index_of(stream), shape, tag); });
+}
+
+bool done(device::Tag tag) {
+  std::lock_guard lock(fake().mutex);
+  return !fake().open.contains(tag);
+}
+
+void flush_prints() {
+  std::string text;
+  {
+    std::lock_guard lock(fake().mutex);
+    text.swap(fake().printed);
+  }
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+CUresult launch(CUfunction function, device::Dim3 grid, device::Dim3 block, unsigned shared, CUstream stream,
+                void** arguments, bool cooperative) {
+  const auto& target = *reinterpret_cast<Function*>(function);
+  std::vector<std::byte> parameters(target.info->parameter_bytes);
+  for (size_t i = 0; i < target.info->parameters.size(); ++i) {
+    const auto [offset, size] = target.info->parameters[i];
+    std::memcpy(parameters.data() + offset, arguments[i], size);
+  }
+  const device::LaunchConfig config{grid, block, shared, cooperative, parameters};
+  return hand_over([&](device::Context& context, device::Tag tag) {
+    return context.launch(index_of(stream), *target.kernel, config, tag);
+  });
+}
+
+}  // namespace
+
+#define API extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI
+
+API cuInit(unsigned) {
+  return CUDA_SUCCESS;
+}
+API cuDriverGetVersion(int* version) {
+  *version = CUDA_VERSION;
+  return CUDA_SUCCESS;
+}
+API cuGetErrorName(CUresult, const char** text) {
+  *text = "CUDA_ERROR_FAKE";
+  return CUDA_SUCCESS;
+}
+API cuGetErrorString(CUresult, const char** text) {
+  *text = "an error of the driver for tests";
+  return CUDA_SUCCESS;
+}
+API cuDeviceGetCount(int* count) {
+  *count = 1;
+  return CUDA_SUCCESS;
+}
+API cuDeviceGet(CUdevice* device, int ordinal) {
+  *device = 0;
+  return ordinal == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+API cuDeviceGetName(char* name, int size, CUdevice) {
+  std::snprintf(name, static_cast<size_t>(size), "heddle test GPU");
+  return CUDA_SUCCESS;
+}
+API cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
+  const DeviceModel m = model();
+  switch (attribute) {
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+      *value = static_cast<int>(m.sms);
+      break;
+    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR:
+      *value = static_cast<int>(m.max_threads_per_sm);
+      break;
+    case CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR:
+      *value = static_cast<int>(m.max_blocks_per_sm);
+      break;
+    case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR:
+    case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK:
+      *value = static_cast<int>(m.registers_per_sm);
+      break;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR:
+      *value = static_cast<int>(m.shared_bytes_per_sm);
+      break;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK:
+      *value = static_cast<int>(m.shared_bytes_per_block);
+      break;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
+      *value = static_cast<int>(m.shared_bytes_per_block_optin);
+      break;
+    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+      *value = static_cast<int>(m.max_threads_per_block);
+      break;
+    case CU_DEVICE_ATTRIBUTE_WARP_SIZE:
+      *value = 32;
+      break;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+      *value = 9;
+      break;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+    case CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS:
+      *value = 0;
+      break;
+    default:
+      *value = 1;
+  }
+  return CUDA_SUCCESS;
+}
+API cuDeviceTotalMem(size_t* bytes, CUdevice) {
+  *bytes = kMemory;
+  return CUDA_SUCCESS;
+}
+API cuDeviceGetUuid(CUuuid* uuid, CUdevice) {
+  std::memset(uuid, 0x5e, sizeof *uuid);
+  return CUDA_SUCCESS;
+}
+API cuDeviceGetPCIBusId(char* text, int size, CUdevice) {
+  std::snprintf(text, static_cast<size_t>(size), "0000:5e:00.0");
+  return CUDA_SUCCESS;
+}
+API cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
+  Fake& all = fake();
+  std::lock_guard lock(all.mutex);
+  if (all.users == 0 && !open_context()) return CUDA_ERROR_OUT_OF_MEMORY;
+  ++all.users;
+  *context = reinterpret_cast<CUcontext>(&all);
+  return CUDA_SUCCESS;
+}
+API cuDevicePrimaryCtxRelease(CUdevice) {
+  Fake& all = fake();
+  std::unique_lock lock(all.mutex);
+  if (all.users == 0 || --all.users > 0) return CUDA_SUCCESS;
+  all.stopping = true;
+  lock.unlock();
+  all.context->wake();
+  all.completing.join();
+  lock.lock();
+  all.context.reset();
+  all.fault = 0;
+  all.open.clear();
+  all.functions.clear();
+  all.modules.clear();
+  return CUDA_SUCCESS;
+}
+API cuCtxSetCurrent(CUcontext) {
+  return CUDA_SUCCESS;
+}
+API cuCtxSynchronize() {
+  return state();
+}
+API cuMemGetInfo(size_t* free, size_t* total) {
+  *total = kMemory;
+  *free = kMemory / 2;
+  return CUDA_SUCCESS;
+}
+API cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size, const CUmemAllocationProp*, unsigned long long) {
+  Fake& all = fake();
+  std::lock_guard lock(all.mutex);
+  auto memory = create_memfd("fake-device-memory", Bytes{size});
+  if (!memory || size > kMemory) return CUDA_ERROR_OUT_OF_MEMORY;
+  *handle = ++all.last_handle;
+  all.memory[*handle] = std::move(*memory);
+  return CUDA_SUCCESS;
+}
+API cuMemRelease(CUmemGenericAllocationHandle handle) {
+  std::lock_guard lock(fake().mutex);
+  return fake().memory.erase(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+API cuMemExportToShareableHandle(void* out, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType,
+                                 unsigned long long) {
+  std::lock_guard lock(fake().mutex);
+  auto copy = fake().memory.at(handle).duplicate();
+  if (!copy) return CUDA_ERROR_OUT_OF_MEMORY;
+  *static_cast<int*>(out) = copy->release();
+  return CUDA_SUCCESS;
+}
+API cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, void* descriptor, CUmemAllocationHandleType) {
+  Fake& all = fake();
+  std::lock_guard lock(all.mutex);
+  const int fd = ::dup(static_cast<int>(reinterpret_cast<intptr_t>(descriptor)));
+  if (fd < 0) return CUDA_ERROR_INVALID_VALUE;
+  *handle = ++all.last_handle;
+  all.memory[*handle] = Fd(fd);
+  return CUDA_SUCCESS;
+}
+API cuMemAddressReserve(CUdeviceptr* at, size_t size, size_t, CUdeviceptr hint, unsigned long long) {
+  Fake& all = fake();
+  std::lock_guard lock(all.mutex);
+  uint64_t where = hint;
+  if (where < kBase || where + size > kBase + kWindow) {
+    where = all.next_anywhere;
+    all.next_anywhere += round_up(size, 2 * kMiB) + 2 * kMiB;
+  }
+  void* got = ::mmap(reinterpret_cast<void*>(where), size, PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (got != reinterpret_cast<void*>(where)) return CUDA_ERROR_OUT_OF_MEMORY;
+  all.reserved[where] = size;
+  *at = where;
+  return CUDA_SUCCESS;
+}
+API cuMemAddressFree(CUdeviceptr at, size_t size) {
+  std::lock_guard lock(fake().mutex);
+  if (!fake().reserved.erase(at)) return CUDA_ERROR_INVALID_VALUE;
+  ::munmap(reinterpret_cast<void*>(at), size);
+  return CUDA_SUCCESS;
+}
+API cuMemMap(CUdeviceptr at, size_t size, size_t, CUmemGenericAllocationHandle handle, unsigned long long) {
+  Fake& all = fake();
+  std::lock_guard lock(all.mutex);
+  const auto memory = all.memory.find(handle);
+  if (memory == all.memory.end()) return CUDA_ERROR_INVALID_VALUE;
+  return code(all.context->map(at, Bytes{size}, memory->second, false));
+}
+API cuMemUnmap(CUdeviceptr at, size_t size) {
+  std::unique_lock lock(fake().mutex);
+  // A faulted GPU has stopped; the software device's threads take a moment.
+  while (fake().fault && !fake().open.empty()) {
+    lock.unlock();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    lock.lock();
+  }
+  return fake().context ? code(fake().context->unmap(at, Bytes{size})) : CUDA_ERROR_INVALID_CONTEXT;
+}
+API cuMemSetAccess(CUdeviceptr, size_t, const CUmemAccessDesc*, size_t) {
+  return CUDA_SUCCESS;
+}
+API cuMemHostAlloc(void** at, size_t size, unsigned) {
+  *at = std::malloc(size);
+  return *at ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+API cuMemFreeHost(void* at) {
+  std::free(at);
+  return CUDA_SUCCESS;
+}
+API cuMemHostRegister(void*, size_t, unsigned) {
+  return CUDA_SUCCESS;
+}
+API cuMemHostUnregister(void*) {
+  return CUDA_SUCCESS;
+}
+API cuModuleLoadData(CUmodule* out, const void* data) {
+  Fake& all = fake();
+  image::FatbinHeader header;
+  std::memcpy(&header, data, sizeof header);
+  const std::span<const std::byte> fatbin(static_cast<const std::byte*>(data), header.header_size + header.size);
+  const auto images = image::read_fatbin(fatbin);
+  if (!images) return CUDA_ERROR_INVALID_IMAGE;
+  auto info = image::describe(*images, 90);
+  if (!info) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  std::lock_guard lock(all.mutex);
+  auto loaded = all.context->load(fatbin);
+  if (!loaded) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  all.modules.push_back(std::make_unique<Module>(Module{*loaded, std::move(*info)}));
+  *out = reinterpret_cast<CUmodule>(all.modules.back().get());
+  return CUDA_SUCCESS;
+}
+API cuModuleUnload(CUmodule) {
+  return CUDA_SUCCESS;
+}
+API cuModuleGetFunction(CUfunction* out, CUmodule module, const char* name) {
+  Fake& all = fake();
+  std::lock_guard lock(all.mutex);
+  auto* owner = reinterpret_cast<Module*>(module);
+  const auto kernel = all.context->kernel(*owner->loaded, name);
+  const image::KernelInfo* info = owner->info.kernel(name);
+  if (!kernel || !info) return CUDA_ERROR_NOT_FOUND;
+  auto& function = all.functions[{owner, name}];
+  if (!function) function = std::make_unique<Function>(Function{*kernel, info});
+  *out = reinterpret_cast<CUfunction>(function.get());
+  return CUDA_SUCCESS;
+}
+API cuModuleGetGlobal(CUdeviceptr* at, size_t* bytes, CUmodule module, const char* name) {
+  std::lock_guard lock(fake().mutex);
+  const auto found = fake().context->variable(*reinterpret_cast<Module*>(module)->loaded, name);
+  if (!found) return CUDA_ERROR_NOT_FOUND;
+  *at = found->address;
+  *bytes = found->bytes;
+  return CUDA_SUCCESS;
+}
+API cuFuncGetAttribute(int* value, CUfunction_attribute, CUfunction) {
+  *value = 0;
+  return CUDA_SUCCESS;
+}
+API cuFuncSetAttribute(CUfunction, CUfunction_attribute, int value) {
+  return value <= static_cast<int>(model().shared_bytes_per_block_optin) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+API cuFuncGetParamInfo(CUfunction function, size_t index, size_t* offset, size_t* size) {
+  const auto& parameters = reinterpret_cast<Function*>(function)->info->parameters;
+  if (index >= parameters.size()) return CUDA_ERROR_INVALID_VALUE;
+  *offset = parameters[index].offset;
+  *size = parameters[index].size;
+  return CUDA_SUCCESS;
+}
+API cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                   unsigned shared, CUstream stream, void** arguments, void**) {
+  return launch(function, {gx, gy, gz}, {bx, by, bz}, shared, stream, arguments, false);
+}
+API cuLaunchCooperativeKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                              unsigned bz, unsigned shared, CUstream stream, void** arguments) {
+  return launch(function, {gx, gy, gz}, {bx, by, bz}, shared, stream, arguments, true);
+}
+API cuLaunchHostFunc(CUstream stream, CUhostFn function, void* argument) {
+  return hand_over([&](device::Context& context, device::Tag tag) {
+    fake().calls[tag] = {function, argument};
+    return context.hold(index_of(stream), tag);
+  });
+}
+API cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction, int, size_t) {
+  *blocks = 1;
+  return CUDA_SUCCESS;
+}
+API cuStreamCreateWithPriority(CUstream* out, unsigned flags, int priority) {
+  Fake& all = fake();
+  std::lock_guard lock(all.mutex);
+  if (all.fault) return state();
+  auto* stream = new Stream{++all.last_stream};
+  *out = reinterpret_cast<CUstream>(stream);
+  return code(all.context->create_stream(stream->index, flags == CU_STREAM_NON_BLOCKING, priority));
+}
+API cuStreamDestroy(CUstream stream) {
+  Fake& all = fake();
+  std::lock_guard lock(all.mutex);
+  const CUresult result = code(all.context->destroy_stream(index_of(stream)));
+  delete reinterpret_cast<Stream*>(stream);
+  return result;
+}
+API cuEventCreate(CUevent* out, unsigned) {
+  *out = reinterpret_cast<CUevent>(new Event);
+  return CUDA_SUCCESS;
+}
+API cuEventDestroy(CUevent event) {
+  delete reinterpret_cast<Event*>(event);
+  return CUDA_SUCCESS;
+}
+API cuEventRecord(CUevent event, CUstream stream) {
+  return hand_over([&](device::Context& context, device::Tag tag) { return context.mark(index_of(stream), tag); },
+                   &reinterpret_cast<Event*>(event)->tag);
+}
+API cuEventQuery(CUevent event) {
+  if (!done(reinterpret_cast<Event*>(event)->tag)) return fake().fault ? state() : CUDA_ERROR_NOT_READY;
+  return state();
+}
+API cuEventSynchronize(CUevent event) {
+  while (!done(reinterpret_cast<Event*>(event)->tag) && !fake().fault)
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  flush_prints();
+  return state();
+}
+API cuEventElapsedTime(float* milliseconds, CUevent from, CUevent to) {
+  std::lock_guard lock(fake().mutex);
+  const auto at = [](CUevent event) { return fake().ended[reinterpret_cast<Event*>(event)->tag]; };
+  *milliseconds = static_cast<float>((at(to) - at(from)).count()) / 1e6f;
+  return CUDA_SUCCESS;
+}
+API cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
+  return hand_over([&](device::Context& context, device::Tag tag) {
+    return context.wait(index_of(stream), reinterpret_cast<Event*>(event)->tag, tag);
+  });
+}
+API cuStreamSynchronize(CUstream stream) {
+  Event event;
+  const CUresult result = cuEventRecord(reinterpret_cast<CUevent>(&event), stream);
+  return result == CUDA_SUCCESS ? cuEventSynchronize(reinterpret_cast<CUevent>(&event)) : result;
+}
+API cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
+  return copy(stream, device::CopyDirection::kToDevice, {{to}, {reinterpret_cast<uintptr_t>(from)}, bytes});
+}
+API cuMemcpyDtoHAsync(void* to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  return copy(stream, device::CopyDirection::kToHost, {{reinterpret_cast<uintptr_t>(to)}, {from}, bytes});
+}
+API cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  return copy(stream, device::CopyDirection::kOnDevice, {{to}, {from}, bytes});
+}
+API cuMemcpy2DAsync(const CUDA_MEMCPY2D* plane, CUstream stream) {
+  const bool from_host = plane->srcMemoryType == CU_MEMORYTYPE_HOST,
+             to_host = plane->dstMemoryType == CU_MEMORYTYPE_HOST;
+  const uint64_t from = from_host ? reinterpret_cast<uintptr_t>(plane->srcHost) : plane->srcDevice;
+  const uint64_t to = to_host ? reinterpret_cast<uintptr_t>(plane->dstHost) : plane->dstDevice;
+  const auto direction = from_host ? device::CopyDirection::kToDevice
+                         : to_host ? device::CopyDirection::kToHost
+                                   : device::CopyDirection::kOnDevice;
+  return copy(stream, direction, {{to, plane->dstPitch}, {from, plane->srcPitch}, plane->WidthInBytes, plane->Height});
+}
+API cuMemsetD8Async(CUdeviceptr at, unsigned char value, size_t count, CUstream stream) {
+  return fill(stream, at, 0, value, 1, count, 1);
+}
+API cuMemsetD16Async(CUdeviceptr at, unsigned short value, size_t count, CUstream stream) {
+  return fill(stream, at, 0, value, 2, count, 1);
+}
+API cuMemsetD32Async(CUdeviceptr at, unsigned value, size_t count, CUstream stream) {
+  return fill(stream, at, 0, value, 4, count, 1);
+}
+API cuMemsetD2D8Async(CUdeviceptr at, size_t pitch, unsigned char value, size_t width, size_t height, CUstream stream) {
+  return fill(stream, at, pitch, value, 1, width, height);
+}
+API cuMemsetD2D16Async(CUdeviceptr at, size_t pitch, unsigned short value, size_t width, size_t height,
+                       CUstream stream) {
+  return fill(stream, at, pitch, value, 2, width, height);
+}
+API cuMemsetD2D32Async(CUdeviceptr at, size_t pitch, unsigned value, size_t width, size_t height, CUstream stream) {
+  return fill(stream, at, pitch, value, 4, width, height);
+}
+
+// NOLINTEND

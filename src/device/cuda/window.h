@@ -1,0 +1,91 @@
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "core/fd.h"
+#include "core/units.h"
+#include "device/cuda/driver.h"
+
+namespace heddle::cuda {
+
+// The addresses [base, base + bytes), reserved with the driver, so that memory can be mapped there for kernels.
+//
+// The caller holds them by a mapping without access. The driver wants to take them itself, so the caller's is lifted
+// just before and put back at the end. What the driver gives is verified: a hint is only a hint (HARDWARE.md, p5).
+class AddressRange {
+ public:
+  // A context must be current. kLimitExceeded where the driver gives other addresses. Contexts of one process share a
+  // range, as they share its addresses: hence shared_ptr.
+  static Result<std::shared_ptr<AddressRange>> reserve(const Driver& driver, uint64_t base, uint64_t bytes);
+  ~AddressRange();
+  AddressRange(const AddressRange&) = delete;
+  AddressRange& operator=(const AddressRange&) = delete;
+
+ private:
+  AddressRange(const Driver& driver, uint64_t base, uint64_t bytes) : driver_(driver), base_(base), bytes_(bytes) {}
+
+  const Driver driver_;
+  const uint64_t base_, bytes_;
+};
+
+// What one context has mapped in its window: device memory in its first part, pinned host memory in the rest; and the
+// host memory that is registered with the driver, wherever it is.
+//
+// Thread safety: the owner's lock.
+class Window {
+ public:
+  struct Shape {
+    uint64_t base = 0, bytes = 0;  // all of it
+    uint64_t device_bytes = 0;     // the first part
+  };
+
+  Window(const Driver& driver, const Shape& shape, CUdevice device, std::shared_ptr<AddressRange> range)
+      : driver_(driver), shape_(shape), device_(device), range_(std::move(range)) {}
+  // Unmaps what is still mapped; nothing may be in flight.
+  ~Window();
+  Window(const Window&) = delete;
+  Window& operator=(const Window&) = delete;
+
+  // As device::Context::map() and unmap(). A context must be current.
+  Status map(uint64_t address, Bytes size, const Fd& memory, bool host);
+  Status unmap(uint64_t address, Bytes size);
+  // Whether a copy may touch [address, address + bytes): addresses in the window must be mapped, others pass.
+  bool accessible(uint64_t address, uint64_t bytes) const;
+
+  // Host memory outside of the window that copies will touch: registered with the driver at the first of them.
+  void pin_later(uint64_t address, Bytes size) { pinnable_[address] = {size.value, Pin::kNotYet}; }
+  // Whether the driver can copy from and to there asynchronously. Registers what pin_later() named. What the driver
+  // refuses to register is not an error: such copies are staged.
+  bool pinned(uint64_t address, uint64_t bytes);
+
+  // Leaves everything as it is, for a process that is about to end with work in flight.
+  void abandon();
+
+ private:
+  enum class Pin { kNotYet, kPinned, kRefused };
+  struct Range {
+    uint64_t bytes;
+    bool host;
+  };
+  struct Pinnable {
+    uint64_t bytes;
+    Pin pin;
+  };
+
+  Status check_range(uint64_t address, uint64_t bytes) const;
+  Status map_device(uint64_t address, uint64_t bytes, const Fd& memory);
+  Status map_host(uint64_t address, uint64_t bytes, const Fd& memory);
+  Status unmap_one(uint64_t address, const Range& range);
+  bool covered(uint64_t address, uint64_t bytes) const;
+  bool on_host(uint64_t address) const { return address - shape_.base >= shape_.device_bytes; }
+
+  const Driver& driver_;
+  const Shape shape_;
+  const CUdevice device_;
+  std::shared_ptr<AddressRange> range_;
+  std::map<uint64_t, Range> mapped_;       // by address
+  std::map<uint64_t, Pinnable> pinnable_;  // likewise
+};
+
+}  // namespace heddle::cuda
