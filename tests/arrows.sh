@@ -11,6 +11,7 @@ allowed() {
     protocol) echo core protocol ;;
     device) echo core image device ;;
     worker) echo core image protocol device worker ;;
+    keeper) echo core protocol device keeper ;;
     daemon) echo core protocol policy daemon ;;
     client) echo core image protocol client ;;
     cli) echo core protocol cli ;;

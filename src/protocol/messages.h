@@ -49,6 +49,9 @@ enum class MessageType : uint32_t {
   kRestored,
   kAllRestored,
   kShutdown,
+  // heddled <-> keeper
+  kMakeMemory = 600,
+  kMemoryMade,
 };
 
 struct MessageHeader {
@@ -262,6 +265,19 @@ struct AllRestored {
   static constexpr MessageType kType = MessageType::kAllRestored;
   uint64_t count = 0;
 };
+// heddled -> keeper: `bytes` of device memory, a multiple of 2 MiB, all zero. Answers come in order.
+struct MakeMemory {
+  static constexpr MessageType kType = MessageType::kMakeMemory;
+  uint64_t bytes = 0;
+};
+// keeper -> heddled. Descriptor: the memory, unless `error` (an ErrorCode) says why there is none.
+struct MemoryMade {
+  static constexpr MessageType kType = MessageType::kMemoryMade;
+  uint64_t bytes = 0;
+  uint32_t error = 0, reserved = 0;
+  char text[256] = {};
+};
+
 // heddled ends on purpose: the vault ends too instead of starting another.
 struct Shutdown {
   static constexpr MessageType kType = MessageType::kShutdown;

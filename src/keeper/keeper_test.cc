@@ -1,0 +1,111 @@
+// The real keeper over the driver that tests bring.
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include "core/fd.h"
+#include "protocol/socket.h"
+
+namespace heddle::keeper {
+namespace {
+
+constexpr Duration kPatience = std::chrono::seconds(60);
+
+struct Keeper : testing::Test {
+  void SetUp() override {
+    ::setenv("HEDDLE_CUDA_LIBRARY", HEDDLE_TEST_DRIVER, 1);
+    auto pair = protocol::socket_pair();
+    ASSERT_TRUE(pair);
+    heddled = std::move(pair->first);
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    const int passed = ::fcntl(pair->second.get(), F_DUPFD_CLOEXEC, 100);
+    ::posix_spawn_file_actions_adddup2(&actions, passed, 3);
+    char program[] = HEDDLE_KEEPER_PROGRAM, socket[] = "--socket=3";
+    char* arguments[] = {program, socket, nullptr};
+    ASSERT_EQ(::posix_spawn(&pid, program, &actions, nullptr, arguments, environ), 0);
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::close(passed);
+  }
+  void TearDown() override {
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+  }
+  protocol::MemoryMade ask(uint64_t bytes) {
+    EXPECT_TRUE(heddled.send(protocol::MakeMemory{bytes}));
+    auto answer = heddled.expect<protocol::MemoryMade>(kPatience, &descriptors);
+    EXPECT_TRUE(answer) << answer.error().text;
+    return answer ? *answer : protocol::MemoryMade{};
+  }
+
+  protocol::Socket heddled;
+  std::vector<Fd> descriptors;
+  pid_t pid = -1;
+};
+
+TEST_F(Keeper, MemoryIsZeroAndComesAsADescriptor) {
+  const auto answer = ask(4 * kMiB);
+  EXPECT_EQ(answer.error, 0u) << protocol::get_text(answer.text);
+  ASSERT_EQ(descriptors.size(), 1u);
+  const auto mapping = map_shared(descriptors[0], Bytes{4 * kMiB});
+  ASSERT_TRUE(mapping);
+  const auto* bytes = static_cast<const char*>(mapping->data());
+  EXPECT_EQ(bytes[0], 0);
+  EXPECT_EQ(bytes[4 * kMiB - 1], 0);
+}
+
+TEST_F(Keeper, MemoryOutlivesItsKeeper) {
+  ask(2 * kMiB);
+  ASSERT_EQ(descriptors.size(), 1u);
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, nullptr, 0);
+  EXPECT_TRUE(map_shared(descriptors[0], Bytes{2 * kMiB}));
+}
+
+TEST_F(Keeper, MoreThanTheGpuHasIsRefusedAndTheNextIsServed) {
+  const auto answer = ask(1024 * kGiB);
+  EXPECT_EQ(answer.error, static_cast<uint32_t>(ErrorCode::kOutOfMemory));
+  EXPECT_THAT(protocol::get_text(answer.text), testing::HasSubstr("1099511627776"));
+  EXPECT_EQ(ask(2 * kMiB).error, 0u);
+}
+
+TEST_F(Keeper, OddSizesAreRefused) {
+  EXPECT_EQ(ask(1000).error, static_cast<uint32_t>(ErrorCode::kInvalidArgument));
+}
+
+TEST_F(Keeper, EndsWithHeddled) {
+  ask(2 * kMiB);
+  heddled.close();
+  int status = -1;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  pid = ::fork();  // for TearDown
+  if (pid == 0) ::_exit(0);
+}
+
+std::string output_of(const std::string& arguments) {
+  ::setenv("HEDDLE_CUDA_LIBRARY", HEDDLE_TEST_DRIVER, 1);
+  std::FILE* output = ::popen((HEDDLE_KEEPER_PROGRAM " " + arguments + " 2>&1").c_str(), "r");
+  std::string text;
+  char piece[512];
+  while (std::fgets(piece, sizeof piece, output)) text += piece;
+  EXPECT_EQ(::pclose(output), 0) << text;
+  return text;
+}
+
+TEST(KeeperList, HasALineForEachGpu) {
+  const std::string text = output_of("--list");
+  EXPECT_THAT(text, testing::StartsWith("uuid=GPU-5e5e5e5e-5e5e-5e5e-5e5e-5e5e5e5e5e5e\tpci=0000:5e:00.0\t"));
+  EXPECT_THAT(text, testing::HasSubstr("\tmemory=1073741824\t"));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
+}
+
+}  // namespace
+}  // namespace heddle::keeper

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "device/cuda/allocator.h"
+#include "protocol/socket.h"
+
+namespace heddle::keeper {
+
+// Answers heddled's requests until its end of the connection is closed.
+Status serve(protocol::Socket socket, cuda::Allocator& allocator);
+
+}  // namespace heddle::keeper
