@@ -68,28 +68,8 @@ constexpr const char* kRefused[] = {
     "pidfd_open",
     "pidfd_getfd",
     "pidfd_send_signal",
-    "bind",
-    "listen",
-    "accept",
-    "accept4",
-    "creat",
-    "truncate",
-    "link",
-    "linkat",
-    "symlink",
-    "symlinkat",
-    "rename",
-    "renameat",
-    "renameat2",
-    "unlink",
-    "unlinkat",
-    "mkdir",
-    "mkdirat",
-    "rmdir",
     "mknod",
     "mknodat",
-    "chmod",
-    "fchmodat",
     "chown",
     "lchown",
     "fchownat",
@@ -126,8 +106,14 @@ constexpr const char* kRefused[] = {
     "move_mount",
     "open_tree",
     "fsopen",
-    "openat2",
     "memfd_secret",
+};
+
+// And these, which NVIDIA's driver needs.
+constexpr const char* kRefusedOnSoftware[] = {
+    "bind",     "listen",  "accept",    "accept4", "creat",    "truncate",  "link",
+    "linkat",   "symlink", "symlinkat", "rename",  "renameat", "renameat2", "unlink",
+    "unlinkat", "mkdir",   "mkdirat",   "rmdir",   "chmod",    "fchmodat",  "openat2",
 };
 
 Status add(const Filter& filter, const char* name, unsigned count, const scmp_arg_cmp* conditions) {
@@ -147,10 +133,13 @@ Status refuse_writing(const Filter& filter, const char* name, unsigned flags_arg
   return {};
 }
 
-Status fill(const Filter& filter) {
+Status fill(const Filter& filter, DeviceKind device) {
   for (const char* name : kRefused) HEDDLE_TRY(add(filter, name, 0, nullptr));
-  HEDDLE_TRY(refuse_writing(filter, "open", 1));
-  HEDDLE_TRY(refuse_writing(filter, "openat", 2));
+  if (device == DeviceKind::kSoftware) {
+    for (const char* name : kRefusedOnSoftware) HEDDLE_TRY(add(filter, name, 0, nullptr));
+    HEDDLE_TRY(refuse_writing(filter, "open", 1));
+    HEDDLE_TRY(refuse_writing(filter, "openat", 2));
+  }
   // Only sockets to call heddled, only threads. clone3 hides its flags in memory: without it the C library uses clone.
   const scmp_arg_cmp other_family = SCMP_CMP(0, SCMP_CMP_NE, AF_UNIX);
   HEDDLE_TRY(add(filter, "socket", 1, &other_family));
@@ -166,10 +155,10 @@ Status fill(const Filter& filter) {
 
 }  // namespace
 
-Status restrict_system_calls() {
+Status restrict_system_calls(DeviceKind device) {
   const Filter filter(::seccomp_init(SCMP_ACT_ALLOW), &::seccomp_release);
   if (!filter) return fail(ErrorCode::kSystem, "cannot make a system call filter");
-  HEDDLE_TRY(fill(filter));
+  HEDDLE_TRY(fill(filter, device));
   // The device's threads run already: all of them are filtered.
   int result = ::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_TSYNC, 1);
   if (result == 0) result = ::seccomp_load(filter.get());
@@ -187,7 +176,7 @@ bool can_restrict_system_calls() {
   return false;
 }
 
-Status restrict_system_calls() {
+Status restrict_system_calls(DeviceKind) {
   logger("worker")->warn("system calls are not restricted: this build has a sanitizer or no libseccomp");
   return {};
 }

@@ -51,7 +51,7 @@ TEST(Confinement, RootBecomesTheUserForGood) {
 TEST(Confinement, RefusesWhatAWorkerNeverNeeds) {
   if (!can_restrict_system_calls()) GTEST_SKIP() << "this build cannot restrict system calls";
   EXPECT_EQ(in_a_process([] {
-              if (!drop_privileges("") || !restrict_system_calls()) return 1;
+              if (!drop_privileges("") || !restrict_system_calls(DeviceKind::kSoftware)) return 1;
               if (!refused(::open("/tmp/heddle-confinement-test", O_CREAT | O_WRONLY, 0600))) return 2;
               if (!refused(::open("/dev/null", O_RDWR))) return 3;
               if (!refused(::socket(AF_INET, SOCK_STREAM, 0))) return 4;
@@ -66,7 +66,7 @@ TEST(Confinement, RefusesWhatAWorkerNeverNeeds) {
 TEST(Confinement, LeavesWhatAWorkerNeeds) {
   if (!can_restrict_system_calls()) GTEST_SKIP() << "this build cannot restrict system calls";
   EXPECT_EQ(in_a_process([] {
-              if (!drop_privileges("") || !restrict_system_calls()) return 1;
+              if (!drop_privileges("") || !restrict_system_calls(DeviceKind::kSoftware)) return 1;
               bool ran = false;
               std::thread([&] { ran = true; }).join();
               if (!ran) return 2;

@@ -22,8 +22,7 @@ Result<image::ModuleInfo> describe(std::span<const std::byte> fatbin, uint32_t a
 
 Result<std::unique_ptr<device::Context>> open_context(const device::ContextOptions& options, const Fd& board) {
   if (options.model.kind == DeviceKind::kSoftware) return device::open_software_context(options, board);
-  return fail(ErrorCode::kNotSupported, "device '%s' is a CUDA device; this worker knows software devices",
-              options.model.name);
+  return device::open_cuda_context(options);
 }
 
 Status serve(const Options& options) {
@@ -33,7 +32,7 @@ Status serve(const Options& options) {
   Worker worker(**outbox, open_context, describe);
   Link link(protocol::Socket(Fd(options.socket)), {options.daemon_path, options.reconnect_for}, **outbox, worker);
   HEDDLE_TRY(link.run_until_warm());
-  HEDDLE_TRY(restrict_system_calls());
+  HEDDLE_TRY(restrict_system_calls(worker.device_kind()));
   return link.run();
 }
 

@@ -62,17 +62,19 @@ Status Worker::start(const protocol::Packet& packet) {
     if (!board) return tl::unexpected(std::move(board).error());
     board_ = std::move(*board);
   }
-  HEDDLE_TRY(take_first_window());
-  return open_context();
+  return open_first_window();
 }
 
-Status Worker::take_first_window() {
+// A device may want some addresses for itself: then the next window is tried.
+Status Worker::open_first_window() {
   const uint32_t count = std::min(start_.window_count, protocol::kMaxWindows);
   std::string tried;
   for (uint32_t i = 0; i < count; ++i) {
     const auto taken = take_window(start_.windows[i]);
-    if (taken) return {};
-    tried += "; " + taken.error().text;
+    const auto opened = taken ? open_context() : taken;
+    if (opened) return {};
+    if (opened.error().code != ErrorCode::kLimitExceeded && taken) return opened;
+    tried += "; " + opened.error().text;
   }
   return fail(ErrorCode::kLimitExceeded, "none of %u windows can be reserved%s", count, tried.c_str());
 }
@@ -96,6 +98,7 @@ Status Worker::open_context() {
   options.model = start_.model;
   options.window_base = window_.base;
   options.window_bytes = window_.device_bytes + window_.host_bytes;
+  options.device_bytes = window_.device_bytes;
   options.host_threads = std::max(start_.host_threads, 1u);
   options.print = [this](std::string_view text) { printer_.print(text); };
   auto context = open_(options, board_);

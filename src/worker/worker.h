@@ -23,6 +23,7 @@ class Worker {
   Result<bool> handle(protocol::Packet packet);
 
   bool started() const { return start_.worker != 0; }
+  DeviceKind device_kind() const { return start_.model.kind; }
   // Who this is and what it serves: the first message on every connection once started.
   protocol::WorkerReady ready() const;
   // Null while unbound.
@@ -33,7 +34,7 @@ class Worker {
   Status bind(const protocol::Packet& packet);
   Status start_session(const protocol::Packet& packet);
   Status take_window(const protocol::Window& window);
-  Status take_first_window();
+  Status open_first_window();
   Status open_context();
 
   Outbox& outbox_;
