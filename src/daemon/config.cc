@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "daemon/device_config.h"
+#include "daemon/gpus.h"
 #include "daemon/toml_table.h"
 #include "policy/placement/table.h"
 
@@ -41,7 +42,8 @@ std::vector<DeviceConfig> default_devices() {
 
 // What depends on the machine and on the pool as a whole.
 void complete(Config& config) {
-  if (config.devices.empty()) config.devices = default_devices();
+  config.names_devices = !config.devices.empty() || !config.gpus.empty();
+  if (!config.names_devices) config.devices = default_devices();
   if (config.windows.empty()) config.windows = default_windows();
   if (config.limits.host_total.value == 0) config.limits.host_total = Bytes{machine_memory().value / 2};
   for (size_t i = 0; i < config.devices.size(); ++i) {
@@ -128,6 +130,13 @@ Status read_device(const toml::table& table, const std::string& file, Config& co
   return {};
 }
 
+Status read_gpu(const toml::table& table, const std::string& file, Config& config) {
+  auto gpu = parse_gpu(table, file);
+  if (!gpu) return tl::unexpected(std::move(gpu).error());
+  config.gpus.push_back(std::move(*gpu));
+  return {};
+}
+
 using ReadTable = Status (*)(const toml::table&, const std::string&, Config&);
 
 // `[name]` once, or `[[name]]` any number of times.
@@ -156,6 +165,8 @@ Status read_root(const toml::table& root, const std::string& file, Config& confi
       HEDDLE_TRY(read_section(node, name, true, read_window, file, config));
     } else if (name == "device") {
       HEDDLE_TRY(read_section(node, name, true, read_device, file, config));
+    } else if (name == "gpu") {
+      HEDDLE_TRY(read_section(node, name, true, read_gpu, file, config));
     } else {
       return fail(ErrorCode::kInvalidArgument, "%s:%u: no such key: %s", file.c_str(), node.source().begin.line,
                   name.c_str());

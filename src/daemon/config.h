@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,11 +12,25 @@
 
 namespace heddle::daemon {
 
+// Whether the workers of a GPU share it through MPS.
+enum class MpsUse : uint32_t { kAuto, kOn, kOff };  // auto: where NVIDIA's control program is installed
+
 // One device of the pool.
 struct DeviceConfig {
   DeviceModel model;
   bool shared_faults = false;  // a fault or a killed worker fails every worker of the device, as under MPS
   uint32_t host_threads = 1;   // of one worker, that compute blocks
+  std::string uuid;            // of a GPU: CUDA_VISIBLE_DEVICES for its workers and its keeper
+  MpsUse mps = MpsUse::kOff;
+};
+
+// One [[gpu]] table: GPUs of this machine that belong to the pool.
+struct GpuConfig {
+  std::string uuid;               // which; empty: by `index`, or all
+  std::optional<uint32_t> index;  // as the driver counts
+  Bytes memory;                   // at most so much of each; 0: all that is free when heddled starts
+  std::optional<Bytes> context;   // what a worker's context is charged; none: as measured
+  MpsUse mps = MpsUse::kAuto;
 };
 
 // What one peer may take of heddled itself. All protect the others, not the device.
@@ -48,9 +63,12 @@ struct Config {
   std::vector<protocol::Window> windows;
   Limits limits;
   std::vector<DeviceConfig> devices;
+  std::vector<GpuConfig> gpus;
+  bool names_devices = false;  // the file has a [[device]] or [[gpu]] table: there is no default pool
 };
 
-// Without a file: two software devices that share half of this machine's memory, unpaced.
+// Without a file: two software devices that share half of this machine's memory, unpaced. Where there are GPUs they
+// take the place of these (gpus.h).
 Config default_config();
 // `name` stands for the file in errors, which give line and key. Unknown keys are errors.
 Result<Config> parse_config(std::string_view text, const std::string& name);

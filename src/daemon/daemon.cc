@@ -1,8 +1,10 @@
 #include "daemon/daemon.h"
 
 #include <fcntl.h>
+#include <pwd.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,6 +18,8 @@ namespace {
 
 constexpr Duration kAcceptPause = std::chrono::milliseconds(100);  // when there is no descriptor left
 constexpr Duration kEndLook = std::chrono::milliseconds(10);
+constexpr Duration kMpsLook = std::chrono::seconds(1);  // at the control daemons
+constexpr uint32_t kMpsClients = 40;  // that compute at once; MPS admits 48, and warm and leaving workers are some too
 constexpr Duration kEndPatience = std::chrono::seconds(3);  // beyond the workers' own
 
 // Room for a software device's board, which its first worker lays out; only the pages that it touches cost memory. Two
@@ -23,6 +27,20 @@ constexpr Duration kEndPatience = std::chrono::seconds(3);  // beyond the worker
 Bytes board_bytes(const DeviceModel& model) {
   constexpr uint64_t kFixed = 4 * kMiB, kSlot = 256;
   return Bytes{round_up(kFixed + uint64_t{model.sms} * model.max_blocks_per_sm * kSlot, 2 * kMiB)};
+}
+
+std::string directory_of(const std::string& path) {
+  return path.substr(0, path.rfind('/'));
+}
+
+// Only workers write there, under the user that they run as.
+Status make_cache(const std::string& directory, const std::string& worker_user) {
+  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
+    return fail_errno(-1, "cannot make '%s'", directory.c_str());
+  const passwd* user = worker_user.empty() ? nullptr : ::getpwnam(worker_user.c_str());
+  if (user && ::geteuid() == 0 && ::lchown(directory.c_str(), user->pw_uid, user->pw_gid) != 0)
+    return fail_errno(-1, "cannot give '%s' to %s", directory.c_str(), worker_user.c_str());
+  return {};
 }
 
 policy::DeviceSpec spec_of(size_t index, const DeviceModel& model) {
@@ -59,8 +77,13 @@ Daemon::Daemon(Options options, std::unique_ptr<EventLoop> loop, const Clock& cl
       vault_(*loop_, options_.start_vault, log_),
       ids_(vault_),
       shared_{options_.config, options_.places, clock, *loop_, vault_, ids_, registry_, trace_, log_},
-      segments_(shared_),
-      workers_storage_(shared_, {options_.worker_program, options_.worker_output}) {}
+      mps_({Mps::find_control(), directory_of(options_.places.control), options_.worker_output}),
+      keepers_(options_.keeper_program, options_.worker_output),
+      segments_(shared_, keepers_),
+      workers_storage_(
+          shared_,
+          {options_.worker_program, options_.worker_output, directory_of(options_.places.control) + "/cuda-cache"},
+          mps_) {}
 
 Daemon::~Daemon() = default;
 
@@ -80,6 +103,7 @@ Status Daemon::start(protocol::Socket vault) {
   starts_ = restored.starts + 1;
   deposit_life();
   HEDDLE_TRY(make_boards());
+  HEDDLE_TRY(start_gpus());
 
   tasks_ = std::make_unique<Tasks>(shared_, *workers_, segments_, std::move(*scheduler),
                                    [this](SessionId id) { sessions_->released(id); });
@@ -116,7 +140,15 @@ void Daemon::deposit_life() {
 Status Daemon::make_boards() {
   for (size_t i = 0; i < registry_.devices.size(); ++i) {
     DeviceState& device = registry_.devices[i];
-    if (device.board || device.config.model.kind != DeviceKind::kSoftware) continue;
+    if (device.config.model.kind == DeviceKind::kCuda) {
+      // What was promised before a restart counts then, not what is free beside it.
+      BoardNote note{};
+      note.bytes = device.config.model.memory_bytes;
+      protocol::set_text(note.model, device.config.model.model);
+      vault_.deposit(NoteKind::kBoard, i, write_note(note), -1);
+      continue;
+    }
+    if (device.board) continue;
     const Bytes size = board_bytes(device.config.model);
     auto board = create_memfd("heddle-board", size);
     if (!board) return tl::unexpected(std::move(board).error());
@@ -127,6 +159,28 @@ Status Daemon::make_boards() {
     vault_.deposit(NoteKind::kBoard, i, write_note(note), device.board.get());
   }
   return {};
+}
+
+// Keepers build their contexts while nobody waits for memory yet.
+Status Daemon::start_gpus() {
+  for (size_t i = 0; i < registry_.devices.size(); ++i) {
+    const DeviceConfig& device = registry_.devices[i].config;
+    if (device.model.kind != DeviceKind::kCuda) continue;
+    HEDDLE_TRY(make_cache(directory_of(shared_.places.control) + "/cuda-cache", shared_.config.worker_user));
+    HEDDLE_TRY(keepers_.start(DeviceId{i}, device.uuid));
+    if (device.mps == MpsUse::kOff || (device.mps == MpsUse::kAuto && !mps_.installed())) continue;
+    const Status started = mps_.start(DeviceId{i}, device.uuid);
+    if (!started && device.mps == MpsUse::kOn) return started;
+    if (!started) log_->warn("device {} is shared by time slices: {}", i, started.error().text);
+  }
+  look_after_mps();
+  return {};
+}
+
+void Daemon::look_after_mps() {
+  for (const DeviceId device : mps_.revive())
+    log_->error("the MPS control daemon of device {} had ended and was started again", device.value);
+  if (mps_.serves_any()) mps_timer_ = loop_->after(kMpsLook, [this] { look_after_mps(); });
 }
 
 // Sessions first, then the workers that serve them, then the ledger; who has ended meanwhile is found by his pidfd.
@@ -200,7 +254,10 @@ Result<Tasks::Scheduler> Daemon::make_scheduler(const std::string& policy, bool&
   if (!placement) return tl::unexpected(std::move(placement).error());
   binds_at_malloc = (*placement)->memory_oblivious();
   std::vector<policy::DeviceSpec> specs;
-  for (size_t i = 0; i < registry_.devices.size(); ++i) specs.push_back(spec_of(i, registry_.devices[i].config.model));
+  for (size_t i = 0; i < registry_.devices.size(); ++i) {
+    specs.push_back(spec_of(i, registry_.devices[i].config.model));
+    if (mps_.serves(DeviceId{i})) specs.back().max_clients = kMpsClients;
+  }
   return std::make_unique<policy::Scheduler>(std::move(*placement), std::move(specs),
                                              policy::Options{shared_.config.age_limit});
 }
@@ -242,6 +299,7 @@ void Daemon::end_when_empty() {
     end_timer_ = loop_->after(kEndLook, [this] { end_when_empty(); });
     return;
   }
+  mps_.end();
   vault_.shut_down();
   log_->info("heddled has ended");
   loop_->stop();

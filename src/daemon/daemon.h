@@ -12,7 +12,8 @@ class Daemon {
     Config config;
     Places places;
     std::string worker_program;  // heddle-worker's path
-    int worker_output = -1;      // where workers' standard error goes; -1: ours
+    std::string keeper_program;  // heddle-keeper's path; empty where it is not installed
+    int worker_output = -1;      // where workers' and keepers' standard error goes; -1: ours
     VaultLink::StartVault start_vault;
   };
 
@@ -35,6 +36,8 @@ class Daemon {
   Daemon(Options options, std::unique_ptr<EventLoop> loop, const Clock& clock);
   Status start(protocol::Socket vault);
   Status make_boards();
+  Status start_gpus();
+  void look_after_mps();
   void adopt(TakenOver restored);
   Status listen(Fd& listener, EventLoop::Watch& watch, void (Daemon::*accept)(protocol::Socket));
   void accept_all(const Fd& listener, EventLoop::Watch& watch, void (Daemon::*accept)(protocol::Socket));
@@ -53,6 +56,8 @@ class Daemon {
   VaultLink vault_;
   IdSource ids_;
   Shared shared_;
+  Mps mps_;
+  Keepers keepers_;
   SegmentStore segments_;
   Workers workers_storage_;
   Workers* workers_ = &workers_storage_;
@@ -63,7 +68,7 @@ class Daemon {
   std::unique_ptr<Clients> clients_;
   Fd control_, worker_;
   EventLoop::Watch control_watch_, worker_watch_;
-  EventLoop::Timer accept_pause_, job_grace_, end_timer_;
+  EventLoop::Timer accept_pause_, job_grace_, end_timer_, mps_timer_;
   uint64_t starts_ = 0;
   bool ending_ = false;
   TimePoint end_by_{};

@@ -12,6 +12,7 @@
 #include <cstdio>
 
 #include "daemon/daemon.h"
+#include "daemon/gpus.h"
 #include "daemon/programs.h"
 #include "daemon/spawn.h"
 
@@ -43,6 +44,16 @@ Result<Config> read_config(const Options& options) {
   // A service for everybody does not run tenants' code as itself.
   if (options.system && config.worker_user.empty() && ::geteuid() == 0) config.worker_user = "nobody";
   return config;
+}
+
+// The GPUs that are configured; or those that there are, where nothing is. Without any, software devices.
+Status add_machine_gpus(Config& config, const Result<std::string>& keeper) {
+  if (config.names_devices && config.gpus.empty()) return {};
+  auto found = keeper ? find_gpus(*keeper) : tl::unexpected(keeper.error());
+  if (found) return add_gpus(config, *found);
+  if (config.names_devices) return tl::unexpected(found.error());
+  logger("heddled")->info("{}: the pool consists of software devices", found.error().text);
+  return {};
 }
 
 std::vector<std::string> vault_arguments(const Options& options, const Places& places) {
@@ -122,6 +133,8 @@ int run(const Options& options) {
   auto config = read_config(options);
   if (!config) return complain(config.error());
   if (const Status opened = open_log(config->log_file, config->log_level); !opened) return complain(opened.error());
+  const auto keeper = find_program("heddle-keeper", options.libexec);
+  if (const Status added = add_machine_gpus(*config, keeper); !added) return complain(added.error());
   auto worker = find_program("heddle-worker", options.libexec);
   if (!worker) return complain(worker.error());
   auto vault = find_program("heddle-vault", options.libexec);
@@ -134,7 +147,8 @@ int run(const Options& options) {
 
   VaultStarter starter(*vault, vault_arguments(options, places));
   const MonotonicClock clock;
-  auto daemon = Daemon::create({std::move(*config), places, *worker, output.get(), [&] { return starter.start(); }},
+  auto daemon = Daemon::create({std::move(*config), places, *worker, keeper.value_or(std::string()), output.get(),
+                                [&] { return starter.start(); }},
                                protocol::Socket(Fd(options.vault)), clock);
   if (!daemon) return complain(daemon.error());
   const auto watch = watch_signals(**daemon, signals);

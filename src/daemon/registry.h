@@ -130,7 +130,8 @@ struct Worker {
 struct DeviceState {
   DeviceConfig config;
   Fd board;
-  uint32_t failed_starts = 0;  // in a row
+  std::optional<protocol::Window> window;  // of a GPU: what its workers could reserve
+  uint32_t failed_starts = 0;              // in a row
   std::string last_failure;
   TimePoint next_start{};
   TimePoint last_bound{};  // when a worker was last taken out of the pool

@@ -79,7 +79,11 @@ class Restorer {
     DeviceState& device = shared_.registry.devices[item.key];
     if (protocol::get_text(note.model) != device.config.model.model)
       return fail(ErrorCode::kNotFound, "of a device that is another one now");
-    device.board = std::move(item.descriptor);
+    if (device.config.model.kind == DeviceKind::kCuda) {
+      device.config.model.memory_bytes = note.bytes;
+    } else {
+      device.board = std::move(item.descriptor);
+    }
     return {};
   }
 

@@ -22,9 +22,20 @@ Segment& SegmentStore::add(Session& session, const protocol::DeclareSegment& dec
   return placed;
 }
 
+// Of the GPU that the segment's task was granted; of this machine for software devices, and for pinned memory.
+Result<Fd> SegmentStore::memory_for(const Session& session, const Segment& segment) {
+  if (segment.kind == protocol::SegmentKind::kDevice && segment.virtual_device < session.devices.size()) {
+    const VirtualDevice& device = session.devices[segment.virtual_device];
+    const DeviceState* on = device.task ? &shared_.registry.devices[device.task->device.value] : nullptr;
+    if (on && on->config.model.kind == DeviceKind::kCuda)
+      return keepers_.allocate(device.task->device, on->config.uuid, segment.bytes);
+  }
+  return create_memfd("heddle-segment", segment.bytes);
+}
+
 Status SegmentStore::back(Session& session, Segment& segment) {
   if (segment.memory) return {};
-  auto memory = create_memfd("heddle-segment", segment.bytes);
+  auto memory = memory_for(session, segment);
   if (!memory) return tl::unexpected(std::move(memory).error());
   segment.memory = std::move(*memory);
   deposit(session, segment);

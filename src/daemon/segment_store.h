@@ -1,5 +1,6 @@
 #pragma once
 
+#include "daemon/keepers.h"
 #include "daemon/shared.h"
 
 namespace heddle::daemon {
@@ -7,7 +8,7 @@ namespace heddle::daemon {
 // The sessions' segments and their memory: the registry's entry, the deposit and the descriptor change together here.
 class SegmentStore {
  public:
-  explicit SegmentStore(Shared& shared) : shared_(shared) {}
+  SegmentStore(Shared& shared, Keepers& keepers) : shared_(shared), keepers_(keepers) {}
 
   // A declared segment, checked already (segment_rules.h).
   Segment& add(Session& session, const protocol::DeclareSegment& declared);
@@ -25,7 +26,10 @@ class SegmentStore {
   static std::vector<Segment*> on_host(Session& session);
 
  private:
+  Result<Fd> memory_for(const Session& session, const Segment& segment);
+
   Shared& shared_;
+  Keepers& keepers_;
 };
 
 }  // namespace heddle::daemon

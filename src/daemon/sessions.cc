@@ -6,6 +6,7 @@
 
 #include "daemon/cuda_codes.h"
 #include "daemon/spawn.h"
+#include "daemon/windows.h"
 
 namespace heddle::daemon {
 namespace {
@@ -126,8 +127,9 @@ protocol::Welcome Sessions::welcome(const Session& session) const {
   welcome.session = session.id.value;
   welcome.secret = session.secret;
   welcome.budget_bytes = session.budget.value;
-  welcome.window_count = static_cast<uint32_t>(shared_.config.windows.size());
-  std::copy(shared_.config.windows.begin(), shared_.config.windows.end(), welcome.windows);
+  const auto windows = offered_windows(shared_.config, shared_.registry);
+  welcome.window_count = static_cast<uint32_t>(windows.size());
+  std::copy(windows.begin(), windows.end(), welcome.windows);
   for (const DeviceState& device : shared_.registry.devices) {
     if (welcome.device_count == session.devices.size()) break;
     if (device.config.model.model == session.model) welcome.devices[welcome.device_count++] = device.config.model;

@@ -76,10 +76,11 @@ bool is_harmless(std::string_view variable) {
   return false;
 }
 
-std::vector<char*> environment_for(bool apart) {
+std::vector<char*> environment_for(const SpawnOptions& options) {
   std::vector<char*> variables;
+  for (const std::string& each : options.environment) variables.push_back(const_cast<char*>(each.c_str()));
   for (char** each = environ; *each; ++each) {
-    if (!apart || is_harmless(*each)) variables.push_back(*each);
+    if (!options.apart || is_harmless(*each)) variables.push_back(*each);
   }
   variables.push_back(nullptr);
   return variables;
@@ -96,7 +97,7 @@ Result<Child> spawn(const SpawnOptions& options) {
   std::vector<char*> arguments{const_cast<char*>(options.program.c_str())};
   for (const std::string& each : options.arguments) arguments.push_back(const_cast<char*>(each.c_str()));
   arguments.push_back(nullptr);
-  const std::vector<char*> environment = environment_for(options.apart);
+  const std::vector<char*> environment = environment_for(options);
 
   Child child;
   const int status = ::posix_spawn(&child.pid, options.program.c_str(), &plan.actions, &plan.attributes,

@@ -10,11 +10,12 @@
 namespace heddle::daemon {
 
 struct SpawnOptions {
-  std::string program;                 // a path
-  std::vector<std::string> arguments;  // without the program's own name
-  std::vector<int> descriptors;        // the child gets them as 3, 4, ... and no others but 0, 1, 2
-  int output = -1;                     // the child's 1 and 2; -1: ours
-  bool apart = false;                  // own process group, stdin empty, an environment of only what is harmless
+  std::string program;                        // a path
+  std::vector<std::string> arguments;         // without the program's own name
+  std::vector<int> descriptors;               // the child gets them as 3, 4, ... and no others but 0, 1, 2
+  int output = -1;                            // the child's 1 and 2; -1: ours
+  bool apart = false;                         // own process group, stdin empty, an environment of only what is harmless
+  std::vector<std::string> environment = {};  // "NAME=value", beside that
 };
 
 struct Child {

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <csignal>
 
+#include "daemon/keepers.h"
 #include "daemon/spawn.h"
+#include "daemon/windows.h"
 
 namespace heddle::daemon {
 namespace {
@@ -17,6 +19,7 @@ constexpr Duration kLongestBackoff = std::chrono::seconds(10);
 // From a task's beginning to the start of its worker's replacement: that costs milliseconds of the very cores on which
 // the task makes its first steps.
 constexpr Duration kRefillDelay = std::chrono::milliseconds(10);
+constexpr Duration kTakeOff = std::chrono::seconds(1);  // that MPS may take to terminate a client
 constexpr size_t kMostStrangers = 256;  // connections on the worker socket that have not said who they are
 
 Duration backoff(uint32_t failures) {
@@ -84,6 +87,12 @@ Status Workers::start(DeviceId device) {
   options.descriptors = {ends->second.get()};
   options.output = launch_.output;
   options.apart = true;
+  const DeviceConfig& config = device_of(device).config;
+  if (config.model.kind == DeviceKind::kCuda) {
+    options.environment = gpu_environment(config.uuid);
+    if (!launch_.cache.empty()) options.environment.push_back("CUDA_CACHE_PATH=" + launch_.cache);
+    for (std::string& variable : mps_.environment(device)) options.environment.push_back(std::move(variable));
+  }
   auto child = spawn(options);
   if (!child) return tl::unexpected(std::move(child).error());
 
@@ -116,8 +125,9 @@ void Workers::send_start(Worker& worker) {
   message.secret = worker.secret;
   message.model = device.config.model;
   message.host_threads = device.config.host_threads;
-  message.window_count = static_cast<uint32_t>(shared_.config.windows.size());
-  std::copy(shared_.config.windows.begin(), shared_.config.windows.end(), message.windows);
+  const auto windows = offered_windows(shared_.config, shared_.registry);
+  message.window_count = static_cast<uint32_t>(windows.size());
+  std::copy(windows.begin(), windows.end(), message.windows);
   worker.connection->send(message, device.board);
 }
 
@@ -169,6 +179,7 @@ void Workers::ready(Worker& worker, const protocol::WorkerReady& ready) {
   if (worker.state == Worker::State::kBound) return events_->worker_returned(worker, ready);
   device_of(worker.device).failed_starts = 0;
   device_of(worker.device).next_start = {};
+  if (device_of(worker.device).config.model.kind == DeviceKind::kCuda) device_of(worker.device).window = ready.window;
   worker.state = Worker::State::kWarm;
   events_->worker_warm(worker);
   refill(DeviceId{worker.device});
@@ -207,7 +218,33 @@ void Workers::retire(Worker& worker) {
 void Workers::kill(Worker& worker) {
   worker.killed = true;
   worker.patience.reset();
-  kill_process(worker.process, SIGKILL);
+  if (worker.state == Worker::State::kStarting || !mps_.serves(worker.device) || !take_off(worker))
+    kill_process(worker.process, SIGKILL);
+}
+
+// A client of MPS that is killed with work in flight takes all others of its GPU with it (HARDWARE.md, p4).
+Status Workers::take_off(Worker& worker) {
+  if (taking_off_.contains(worker.id)) return {};
+  auto child = mps_.terminate(worker.device, worker.pid);
+  if (!child) return tl::unexpected(std::move(child).error());
+  const WorkerId id = worker.id;
+  auto watch = shared_.loop.watch(child->pidfd.get(), EPOLLIN, [this, id](uint32_t) { taken_off(id); });
+  if (!watch) return tl::unexpected(std::move(watch).error());
+  taking_off_[id] = {std::move(*child), std::move(*watch)};
+  worker.patience = shared_.loop.after(kTakeOff, [this, id] { taken_off(id); });
+  return {};
+}
+
+void Workers::taken_off(WorkerId id) {
+  const auto found = taking_off_.find(id);
+  if (found == taking_off_.end()) return;
+  kill_process(found->second.child.pidfd, SIGKILL);  // nothing, mostly: it has ended
+  (void)reap(found->second.child.pidfd);
+  taking_off_.erase(found);
+  Worker* worker = find(id);
+  if (!worker) return;
+  worker->patience.reset();
+  kill_process(worker->process, SIGKILL);
 }
 
 void Workers::ended(WorkerId id) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "daemon/mps.h"
 #include "daemon/shared.h"
 
 namespace heddle::daemon {
@@ -25,9 +26,11 @@ class Workers {
   struct Launch {
     std::string program;  // heddle-worker's path
     int output = -1;      // where its standard error goes; -1: ours
+    std::string cache;    // directory where GPUs' workers keep what the driver compiled; empty: nowhere
   };
 
-  Workers(Shared& shared, Launch launch) : shared_(shared), launch_(std::move(launch)) {}
+  // `mps` outlives the workers.
+  Workers(Shared& shared, Launch launch, const Mps& mps) : shared_(shared), launch_(std::move(launch)), mps_(mps) {}
   void connect(WorkerEvents& events) { events_ = &events; }
 
   // A warm worker of the device, for the caller to bind; none where there is none yet. Another is started in its place.
@@ -39,7 +42,7 @@ class Workers {
   void bound(Worker& worker, SessionId session, uint32_t virtual_device, uint64_t serial);
   // The worker has done its task: it is told to end, and made to if it does not.
   void retire(Worker& worker);
-  // SIGKILL; worker_gone follows when the process is really gone.
+  // SIGKILL; worker_gone follows when the process is really gone. A client of MPS is first taken off the GPU.
   void kill(Worker& worker);
 
   // After a restart: a worker of a former life. It is killed if it does not come back within the grace.
@@ -65,8 +68,18 @@ class Workers {
   DeviceState& device_of(DeviceId id) { return shared_.registry.devices[id.value]; }
   void greet_later(uint64_t key, const protocol::Packet& packet);
 
+  // The process that asks MPS to take a worker off its GPU.
+  struct Helper {
+    Child child;
+    EventLoop::Watch watch;
+  };
+  Status take_off(Worker& worker);
+  void taken_off(WorkerId id);
+
   Shared& shared_;
   Launch launch_;
+  const Mps& mps_;
+  std::map<WorkerId, Helper> taking_off_;
   WorkerEvents* events_ = nullptr;
   bool stopping_ = false;
   uint64_t last_stranger_ = 0;

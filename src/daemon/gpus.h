@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/config.h"
+#include "daemon/toml_table.h"
+
+// The machine's GPUs. heddled makes no CUDA call: `heddle-keeper --list` looks, and a line of it is one GPU.
+namespace heddle::daemon {
+
+struct FoundGpu {
+  std::string uuid, pci;
+  DeviceModel model;            // memory_bytes: all of the card's
+  Bytes free;                   // by nobody used, once the keeper is there
+  Bytes context;                // of one worker, measured
+  bool virtual_memory = false;  // it can do what heddle needs
+  uint64_t driver = 0;          // 13000 for CUDA 13.0
+};
+
+// One [[gpu]] table.
+Result<GpuConfig> parse_gpu(const toml::table& table, const std::string& file);
+
+// Lines of `heddle-keeper --list`. kCorrupt with the line where one makes no sense.
+Result<std::vector<FoundGpu>> parse_gpu_list(std::string_view text);
+
+// Runs `keeper --list`. An error where there is no driver, with the keeper's own words.
+Result<std::vector<FoundGpu>> find_gpus(const std::string& keeper);
+
+// Adds to the pool what the [[gpu]] tables ask for; without [[gpu]] and [[device]] tables, all GPUs instead of software
+// devices. kNotFound for a GPU that is named and not there, kNotSupported for one that heddle cannot use.
+Status add_gpus(Config& config, const std::vector<FoundGpu>& found);
+
+}  // namespace heddle::daemon

@@ -1,0 +1,191 @@
+#include "daemon/mps.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "daemon/keepers.h"
+
+namespace heddle::daemon {
+namespace {
+
+constexpr const char* kControl = "nvidia-cuda-mps-control";
+constexpr const char* kPlaces[] = {"/usr/bin", "/usr/local/nvidia/bin", "/usr/local/bin"};
+constexpr int kLooks = 200;  // of 10 ms, for the daemon's pipe, and for its end
+
+// For every server of the daemon, because the client is only one's.
+constexpr const char* kTerminate =
+    "for server in $(echo get_server_list | \"$0\"); do echo \"terminate_client $server $1\" | \"$0\"; done";
+
+std::string pid_file(const std::string& directory) {
+  return directory + "/control.pid";
+}
+
+Fd open_process(pid_t pid) {
+  return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+}
+
+pid_t read_pid(const std::string& path) {
+  int pid = 0;
+  if (std::FILE* file = std::fopen(path.c_str(), "re")) {
+    if (std::fscanf(file, "%d", &pid) != 1) pid = 0;
+    std::fclose(file);
+  }
+  return pid;
+}
+
+Status write_pid(const std::string& path, pid_t pid) {
+  std::FILE* file = std::fopen(path.c_str(), "we");
+  if (!file) return fail_errno(-1, "cannot write '%s'", path.c_str());
+  std::fprintf(file, "%d\n", pid);
+  std::fclose(file);
+  return {};
+}
+
+// A number may be another process's by now: the program must be the same.
+bool runs(pid_t pid, const std::string& program) {
+  std::array<char, PATH_MAX> path{};
+  const ssize_t length = ::readlink(stringf("/proc/%d/exe", pid).c_str(), path.data(), path.size() - 1);
+  std::array<char, PATH_MAX> wanted{};
+  if (length <= 0 || !::realpath(program.c_str(), wanted.data())) return false;
+  if (std::string(path.data()) == wanted.data()) return true;
+  // A script runs as its interpreter; its name is the second word of the command line.
+  std::FILE* file = std::fopen(stringf("/proc/%d/cmdline", pid).c_str(), "re");
+  if (!file) return false;
+  std::array<char, PATH_MAX> line{};
+  const size_t got = std::fread(line.data(), 1, line.size() - 1, file);
+  std::fclose(file);
+  return std::string(line.data(), got).find(program) != std::string::npos;
+}
+
+void nap() {
+  const timespec ten_milliseconds{0, 10'000'000};
+  ::nanosleep(&ten_milliseconds, nullptr);
+}
+
+}  // namespace
+
+std::string Mps::find_control() {
+  std::vector<std::string> places(std::begin(kPlaces), std::end(kPlaces));
+  const char* path = std::getenv("PATH");
+  std::string rest = path ? path : "";
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find(':'), rest.size());
+    places.push_back(rest.substr(0, end));
+    rest.erase(0, end + 1);
+  }
+  for (const std::string& place : places) {
+    const std::string program = place + "/" + kControl;
+    if (::access(program.c_str(), X_OK) == 0) return program;
+  }
+  return {};
+}
+
+std::vector<std::string> Mps::variables(const Gpu& gpu) {
+  std::vector<std::string> variables = gpu_environment(gpu.uuid);
+  variables.push_back("CUDA_MPS_PIPE_DIRECTORY=" + gpu.directory);
+  variables.push_back("CUDA_MPS_LOG_DIRECTORY=" + gpu.directory);
+  return variables;
+}
+
+std::vector<std::string> Mps::environment(DeviceId device) const {
+  const auto found = gpus_.find(device);
+  if (found == gpus_.end()) return {"CUDA_MPS_PIPE_DIRECTORY=/nonexistent"};
+  return {"CUDA_MPS_PIPE_DIRECTORY=" + found->second.directory, "CUDA_MPS_LOG_DIRECTORY=" + found->second.directory};
+}
+
+Status Mps::start(DeviceId device, const std::string& uuid) {
+  if (!installed())
+    return fail(ErrorCode::kNotFound, "%s is not installed: set mps = \"off\" for this GPU, or install it", kControl);
+  Gpu gpu;
+  gpu.uuid = uuid;
+  gpu.directory = options_.directory + stringf("/mps-%lu", static_cast<unsigned long>(device.value));
+  if (::mkdir(gpu.directory.c_str(), 0755) != 0 && errno != EEXIST)
+    return fail_errno(-1, "cannot make '%s'", gpu.directory.c_str());
+  if (!adopt(gpu)) HEDDLE_TRY(launch(gpu));
+  gpus_[device] = std::move(gpu);
+  return {};
+}
+
+bool Mps::adopt(Gpu& gpu) const {
+  const pid_t pid = read_pid(pid_file(gpu.directory));
+  if (pid <= 1) return false;
+  Fd process = open_process(pid);
+  if (!process || !runs(pid, options_.program)) return false;
+  gpu.pid = pid;
+  gpu.process = std::move(process);
+  return true;
+}
+
+// The number is written before anybody waits, so that an interrupted start leaves nothing that its successor does not
+// find.
+Status Mps::launch(Gpu& gpu) const {
+  SpawnOptions options;
+  options.program = options_.program;
+  options.arguments = {"-f"};  // in the foreground: it stays the process that was started
+  options.output = options_.output;
+  options.apart = true;
+  options.environment = variables(gpu);
+  ::unlink((gpu.directory + "/control").c_str());
+  auto child = spawn(options);
+  if (!child) return tl::unexpected(std::move(child).error());
+  gpu.pid = child->pid;
+  gpu.process = std::move(child->pidfd);
+  HEDDLE_TRY(write_pid(pid_file(gpu.directory), gpu.pid));
+  for (int look = 0; look < kLooks && !has_ended(gpu.process); ++look) {
+    if (::access((gpu.directory + "/control").c_str(), F_OK) == 0) return {};
+    nap();
+  }
+  const std::string how = reap(gpu.process);
+  kill_process(gpu.process, SIGKILL);
+  return fail(ErrorCode::kSystem, "%s for %s is not ready (%s): see its log in '%s'", kControl, gpu.uuid.c_str(),
+              how.empty() ? "it says nothing" : how.c_str(), gpu.directory.c_str());
+}
+
+Result<Child> Mps::terminate(DeviceId device, pid_t client) const {
+  const auto found = gpus_.find(device);
+  if (found == gpus_.end()) return fail(ErrorCode::kNotFound, "MPS does not serve this GPU");
+  SpawnOptions options;
+  options.program = "/bin/sh";
+  options.arguments = {"-c", kTerminate, options_.program, std::to_string(client)};
+  options.output = options_.output;
+  options.apart = true;
+  options.environment = variables(found->second);
+  return spawn(options);
+}
+
+std::vector<DeviceId> Mps::revive() {
+  std::vector<DeviceId> revived;
+  for (auto& [device, gpu] : gpus_) {
+    if (!has_ended(gpu.process)) continue;
+    (void)reap(gpu.process);
+    revived.push_back(device);
+    (void)launch(gpu);
+  }
+  return revived;
+}
+
+void Mps::end() {
+  for (auto& [device, gpu] : gpus_) {
+    kill_process(gpu.process, SIGTERM);
+    for (int look = 0; look < kLooks && !has_ended(gpu.process); ++look) nap();
+    if (!has_ended(gpu.process)) kill_process(gpu.process, SIGKILL);
+    (void)reap(gpu.process);
+    std::error_code ignored;
+    std::filesystem::remove_all(gpu.directory, ignored);
+  }
+  gpus_.clear();
+}
+
+}  // namespace heddle::daemon

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/ids.h"
+#include "daemon/spawn.h"
+
+namespace heddle::daemon {
+
+// NVIDIA's MPS for heddled's workers: a private control daemon for each GPU, with directories of its own, so that a
+// fault on one GPU never concerns another, and nobody else's MPS is touched.
+//
+// A control daemon outlives heddled, because its server's clients do: its successor finds it by the number that stands
+// in its directory. It ends when heddled is shut down.
+class Mps {
+ public:
+  struct Options {
+    std::string program;    // nvidia-cuda-mps-control; empty: it is not installed
+    std::string directory;  // where the GPUs' directories go; workers must be able to reach it
+    int output = -1;        // where the daemons' standard error goes
+  };
+  // Where the control program is, in the places where NVIDIA's installers put it and in $PATH. Empty: nowhere.
+  static std::string find_control();
+
+  explicit Mps(Options options) : options_(std::move(options)) {}
+
+  bool installed() const { return !options_.program.empty(); }
+  // Starts the GPU's control daemon, or takes over the one of a former life. kNotFound where MPS is not installed.
+  Status start(DeviceId device, const std::string& uuid);
+  bool serves(DeviceId device) const { return gpus_.contains(device); }
+  bool serves_any() const { return !gpus_.empty(); }
+  // What a worker needs to be a client; of a GPU that MPS does not serve, what keeps it from being one.
+  std::vector<std::string> environment(DeviceId device) const;
+  // Starts a process that takes a client off the GPU in the middle of its work, without harm to the others
+  // (HARDWARE.md: 10 to 12 ms). Whoever kills a client without that fails every client of the GPU.
+  Result<Child> terminate(DeviceId device, pid_t client) const;
+  // Control daemons that have died since the last call; they are started again.
+  std::vector<DeviceId> revive();
+  // Ends all of them, and takes their directories away.
+  void end();
+
+ private:
+  struct Gpu {
+    std::string uuid, directory;
+    pid_t pid = 0;
+    Fd process;
+  };
+  bool adopt(Gpu& gpu) const;
+  Status launch(Gpu& gpu) const;
+  static std::vector<std::string> variables(const Gpu& gpu);
+
+  Options options_;
+  std::map<DeviceId, Gpu> gpus_;
+};
+
+}  // namespace heddle::daemon
