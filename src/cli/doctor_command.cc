@@ -5,26 +5,18 @@
 
 #include <cstdio>
 #include <fstream>
-#include <functional>
 #include <sstream>
 #include <thread>
 
 #include "cli/commands.h"
 #include "cli/daemon_link.h"
+#include "cli/gpu_checks.h"
 #include "cli/output.h"
 #include "core/fd.h"
 #include "protocol/socket_path.h"
 
 namespace heddle::cli {
 namespace {
-
-enum class Verdict { kOk, kNote, kBad };
-
-struct Finding {
-  std::string check;
-  Verdict verdict;
-  std::string text;
-};
 
 Finding check_programs() {
   for (const char* name : {"heddled", "heddle-vault", "heddle-worker"}) {
@@ -72,15 +64,6 @@ Finding check_host() {
                   std::thread::hardware_concurrency(), to_string(Bytes{kilobytes * kKiB}).c_str())};
 }
 
-Finding check_driver() {
-  std::ifstream version("/proc/driver/nvidia/version");
-  std::string line;
-  if (!std::getline(version, line))
-    return {"driver", Verdict::kNote, "no NVIDIA driver on this machine: the pool consists of software devices"};
-  return {"driver", Verdict::kNote,
-          line + "; this version of heddle serves software devices only and leaves the GPUs alone"};
-}
-
 Finding check_daemon() {
   const std::string path = protocol::control_socket_path();
   auto link = DaemonLink::connect(path);
@@ -108,13 +91,15 @@ const char* word(Verdict verdict) {
 }
 
 int doctor(bool as_json) {
-  const std::function<Finding()> checks[] = {check_programs, check_libraries, check_memory_files, check_descriptors,
-                                             check_host,     check_driver,    check_daemon};
+  std::vector<Finding> found;
+  for (const auto& check : {check_programs, check_libraries, check_memory_files, check_descriptors, check_host})
+    found.push_back(check());
+  for (Finding& finding : check_gpus()) found.push_back(std::move(finding));
+  found.push_back(check_daemon());
   bool healthy = true;
   Table table({"CHECK", "", "FOUND"});
   Json findings = Json::array();
-  for (const auto& check : checks) {
-    const Finding finding = check();
+  for (const Finding& finding : found) {
     healthy = healthy && finding.verdict != Verdict::kBad;
     table.add({finding.check, word(finding.verdict), finding.text});
     findings.push_back({{"check", finding.check}, {"verdict", word(finding.verdict)}, {"text", finding.text}});
