@@ -1,0 +1,102 @@
+// Loops that are bound by one thing each, for comparing one program alone under heddle with the same program natively:
+// launches, copies, computing. Prints the seconds of the loop itself; the caller takes the time of the whole process.
+// Usage: loops launch COUNT | sync COUNT | copy MIB REPEATS | compute REPEATS
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+namespace {
+
+#define CHECK(call)                                                                          \
+  do {                                                                                       \
+    if (cudaError_t error = (call); error != cudaSuccess) {                                  \
+      std::fprintf(stderr, "loops: %s: %s (%d)\n", #call, cudaGetErrorString(error), error); \
+      std::exit(1);                                                                          \
+    }                                                                                        \
+  } while (false)
+
+__global__ void nothing() {}
+
+__global__ void count(unsigned* at) {
+  atomicAdd(at, 1u);
+}
+
+// The same dependent chain in every thread, so that the result can be checked.
+__global__ void chain(unsigned* out, unsigned rounds) {
+  unsigned value = threadIdx.x;
+  for (unsigned i = 0; i < rounds; ++i) value = value * 1664525u + 1013904223u;
+  out[blockIdx.x * blockDim.x + threadIdx.x] = value;
+}
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+int report(const char* what, double seconds, bool right) {
+  std::printf("loops: %s: %.6f s: %s\n", what, seconds, right ? "PASS" : "FAIL");
+  return right ? 0 : 2;
+}
+
+int launch(unsigned times, bool wait_each) {
+  unsigned* at = nullptr;
+  CHECK(cudaMalloc(&at, sizeof *at));
+  CHECK(cudaMemset(at, 0, sizeof *at));
+  nothing<<<1, 32>>>();
+  CHECK(cudaDeviceSynchronize());
+  const double begin = now();
+  for (unsigned i = 0; i < times; ++i) {
+    nothing<<<1, 32>>>();
+    if (wait_each) CHECK(cudaDeviceSynchronize());
+  }
+  CHECK(cudaDeviceSynchronize());
+  const double seconds = now() - begin;
+  count<<<1, 32>>>(at);
+  unsigned counted = 0;
+  CHECK(cudaMemcpy(&counted, at, sizeof counted, cudaMemcpyDeviceToHost));
+  return report(wait_each ? "sync" : "launch", seconds, counted == 32);
+}
+
+int copy(size_t mib, unsigned times) {
+  const size_t words = mib * (1 << 20) / sizeof(unsigned);
+  std::vector<unsigned> in(words), out(words);
+  for (size_t i = 0; i < words; ++i) in[i] = static_cast<unsigned>(i * 2654435761u);
+  unsigned* at = nullptr;
+  CHECK(cudaMalloc(&at, words * sizeof *at));
+  const double begin = now();
+  for (unsigned i = 0; i < times; ++i) {
+    CHECK(cudaMemcpy(at, in.data(), words * sizeof *at, cudaMemcpyHostToDevice));
+    CHECK(cudaMemcpy(out.data(), at, words * sizeof *at, cudaMemcpyDeviceToHost));
+  }
+  return report("copy", now() - begin, std::memcmp(in.data(), out.data(), words * sizeof(unsigned)) == 0);
+}
+
+int compute(unsigned times) {
+  constexpr unsigned kBlocks = 132 * 8, kThreads = 256, kRounds = 200000;
+  unsigned* at = nullptr;
+  CHECK(cudaMalloc(&at, kBlocks * kThreads * sizeof *at));
+  const double begin = now();
+  for (unsigned i = 0; i < times; ++i) chain<<<kBlocks, kThreads>>>(at, kRounds);
+  CHECK(cudaDeviceSynchronize());
+  const double seconds = now() - begin;
+  std::vector<unsigned> out(kBlocks * kThreads);
+  CHECK(cudaMemcpy(out.data(), at, out.size() * sizeof(unsigned), cudaMemcpyDeviceToHost));
+  unsigned expected = 7;
+  for (unsigned i = 0; i < kRounds; ++i) expected = expected * 1664525u + 1013904223u;
+  return report("compute", seconds, out[7] == expected && out[kThreads + 7] == expected);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto number = [&](int i) { return i < argc ? static_cast<unsigned>(std::atoi(argv[i])) : 0u; };
+  const char* what = argc > 1 ? argv[1] : "";
+  if (!std::strcmp(what, "launch") && number(2)) return launch(number(2), false);
+  if (!std::strcmp(what, "sync") && number(2)) return launch(number(2), true);
+  if (!std::strcmp(what, "copy") && number(2) && number(3)) return copy(number(2), number(3));
+  if (!std::strcmp(what, "compute") && number(2)) return compute(number(2));
+  std::fprintf(stderr, "usage: loops launch COUNT | sync COUNT | copy MIB REPEATS | compute REPEATS\n");
+  return 64;
+}
