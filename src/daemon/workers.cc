@@ -128,7 +128,11 @@ void Workers::send_start(Worker& worker) {
   const auto windows = offered_windows(shared_.config, shared_.registry);
   message.window_count = static_cast<uint32_t>(windows.size());
   std::copy(windows.begin(), windows.end(), message.windows);
-  worker.connection->send(message, device.board);
+  if (device.board) {
+    worker.connection->send(message, device.board);
+  } else {
+    worker.connection->send(message);
+  }
 }
 
 void Workers::listen(Worker& worker, protocol::Socket socket) {

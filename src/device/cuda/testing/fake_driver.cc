@@ -31,7 +31,8 @@ namespace {
 
 using namespace heddle;
 
-constexpr uint64_t kBase = 0x10000000000, kWindow = 8ull << 40;
+// As heddled's first window: its device part.
+constexpr uint64_t kBase = 0x10000000000, kWindow = 2ull << 40;
 constexpr uint64_t kAnywhere = kBase + kWindow / 2;  // reservations without a hint
 constexpr uint64_t kMemory = 1 * kGiB;
 
