@@ -23,12 +23,13 @@ Bytes machine_memory() {
   return Bytes{static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGE_SIZE))};
 }
 
-// From the roomiest to the one that ThreadSanitizer leaves free.
+// From the roomiest to the one that every sanitizer leaves free. That one ends below where the kernel begins to lay out
+// libraries and stacks, at random in the uppermost 1 TiB.
 std::vector<protocol::Window> default_windows() {
   constexpr uint64_t kTiB = 1024 * kGiB;
   return {{0x10000000000, 2 * kTiB, 64 * kGiB},
           {0x200000000000, 2 * kTiB, 64 * kGiB},
-          {0x7e8000000000, 512 * kGiB, 32 * kGiB}};
+          {0x7e8000000000, 448 * kGiB, 32 * kGiB}};
 }
 
 // `devices` devices alike, P100 but for their memory: half of the machine's, among them.
