@@ -46,14 +46,11 @@ Result<Config> read_config(const Options& options) {
   return config;
 }
 
-// The GPUs that are configured; or those that there are, where nothing is. Without any, software devices.
+// The GPUs that the configuration asks for. None by itself: the CUDA device has to pass its suite on hardware first.
 Status add_machine_gpus(Config& config, const Result<std::string>& keeper) {
-  if (config.names_devices && config.gpus.empty()) return {};
+  if (config.gpus.empty()) return {};
   auto found = keeper ? find_gpus(*keeper) : tl::unexpected(keeper.error());
-  if (found) return add_gpus(config, *found);
-  if (config.names_devices) return tl::unexpected(found.error());
-  logger("heddled")->info("{}: the pool consists of software devices", found.error().text);
-  return {};
+  return found ? add_gpus(config, *found) : tl::unexpected(found.error());
 }
 
 std::vector<std::string> vault_arguments(const Options& options, const Places& places) {

@@ -36,7 +36,7 @@ class Program : public device::Module {
 
  private:
   explicit Program(const Driver& driver) : driver_(driver) {}
-  Status load(std::span<const std::byte> fatbin, const std::vector<image::Image>& images, uint32_t arch);
+  Status load(const std::vector<image::Image>& images, uint32_t arch);
   CUresult load_bytes(std::span<const std::byte> bytes);
   Status read_parameters(LoadedKernel& kernel) const;
 
