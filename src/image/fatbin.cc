@@ -141,6 +141,26 @@ Result<std::vector<ByteSpan>> fatbins_of_wrapper(const void* wrapper) {
   });
 }
 
+Result<std::vector<ByteSpan>> split_fatbins(ByteSpan bytes) {
+  return no_throw([&]() -> Result<std::vector<ByteSpan>> {
+    std::vector<ByteSpan> fatbins;
+    while (!bytes.empty() || fatbins.empty()) {
+      const auto header = read_at<FatbinHeader>(bytes, 0);
+      uint64_t size = 0;
+      bool whole = header && header->magic == kFatbinMagic &&
+                   !__builtin_add_overflow(header->size, header->header_size, &size) && size <= bytes.size() &&
+                   size >= sizeof(FatbinHeader);
+      if (!whole)
+        return fail(ErrorCode::kCorrupt,
+                    "fat binary %zu of a program does not begin or end where it should (%zu bytes are left)",
+                    fatbins.size(), bytes.size());
+      fatbins.push_back(bytes.first(size));
+      bytes = bytes.subspan(size);
+    }
+    return fatbins;
+  });
+}
+
 Result<std::vector<Image>> read_fatbins(std::span<const ByteSpan> fatbins, const ReadLimits& limits) {
   return no_throw([&]() -> Result<std::vector<Image>> {
     std::vector<Image> images;

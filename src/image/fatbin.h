@@ -33,6 +33,10 @@ Result<std::vector<std::span<const std::byte>>> fatbins_of_wrapper(const void* w
 // for a compression that is not known.
 Result<std::vector<Image>> read_fatbin(std::span<const std::byte> fatbin, const ReadLimits& limits = {});
 
+// The fat binaries that stand one behind the other in `bytes`, as a program of several units is handed on. kCorrupt for
+// anything else between or behind them.
+Result<std::vector<std::span<const std::byte>>> split_fatbins(std::span<const std::byte> bytes);
+
 // The images of several fat binaries of one program, with Image::unit set to the index of theirs.
 Result<std::vector<Image>> read_fatbins(std::span<const std::span<const std::byte>> fatbins,
                                         const ReadLimits& limits = {});

@@ -159,5 +159,24 @@ TEST(FatbinsOfWrapper, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(fatbins_of_wrapper(&to_nonsense).error().code, ErrorCode::kCorrupt);
 }
 
+TEST(SplitFatbins, GivesEachOfSeveral) {
+  const std::string first = FatbinBuilder().add(kFatbinPtx, 80, kPtx).build();
+  const std::string second = FatbinBuilder().add(kFatbinPtx, 90, kPtx).build();
+  const std::string both = first + second;
+  const auto fatbins = split_fatbins(as_fatbin(both));
+  ASSERT_TRUE(fatbins) << fatbins.error().text;
+  ASSERT_EQ(fatbins->size(), 2u);
+  const auto images = read_fatbins(*fatbins);
+  ASSERT_TRUE(images) << images.error().text;
+  EXPECT_EQ(images->at(1).arch, 90u);
+  EXPECT_EQ(images->at(1).unit, 1u);
+}
+
+TEST(SplitFatbins, RefusesWhatStandsBetweenAndBehind) {
+  const std::string fatbin = FatbinBuilder().add(kFatbinPtx, 80, kPtx).build();
+  for (const std::string& bytes : {std::string(), fatbin + "more", fatbin.substr(0, fatbin.size() - 1), "x" + fatbin})
+    EXPECT_EQ(split_fatbins(as_fatbin(bytes)).error().code, ErrorCode::kCorrupt) << bytes.size();
+}
+
 }  // namespace
 }  // namespace heddle::image

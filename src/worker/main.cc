@@ -15,7 +15,9 @@ namespace heddle::worker {
 namespace {
 
 Result<image::ModuleInfo> describe(std::span<const std::byte> fatbin, uint32_t arch) {
-  const auto images = image::read_fatbin(fatbin);
+  const auto fatbins = image::split_fatbins(fatbin);  // several where the program was compiled separately
+  if (!fatbins) return tl::unexpected(fatbins.error());
+  const auto images = image::read_fatbins(*fatbins);
   if (!images) return tl::unexpected(images.error());
   return image::describe(*images, arch);
 }

@@ -55,6 +55,7 @@ struct Variable {
   uint64_t size = 0;       // in bytes; 0 for an array without a bound (dynamic shared memory)
   uint32_t alignment = 1;  // in bytes, a power of two
   bool external = false;   // .extern: defined elsewhere, or dynamic shared memory
+  bool weak = false;       // .weak or .common: other units may define it too
   bool pointer = false;    // a parameter marked .ptr
   uint32_t line = 0;
   std::vector<std::byte> initial;  // at most `size` bytes; the rest is zero
@@ -108,6 +109,7 @@ struct Function {
   std::string name;
   bool entry = false;
   bool defined = false;  // has a body
+  bool weak = false;     // other units may define it too
   uint32_t line = 0;
   uint32_t result_count = 0;
   uint32_t parameter_count = 0;

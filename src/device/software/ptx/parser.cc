@@ -22,17 +22,19 @@ class ModuleParser {
 
  private:
   void directive() {
-    bool external = false;
+    bool external = false, weak = false;
     for (;;) {
       if (cursor_.take_dotted("extern")) {
         external = true;
-      } else if (!cursor_.take_dotted("visible") && !cursor_.take_dotted("weak") && !cursor_.take_dotted("common")) {
+      } else if (cursor_.take_dotted("weak") || cursor_.take_dotted("common")) {
+        weak = true;
+      } else if (!cursor_.take_dotted("visible")) {
         break;
       }
     }
-    if (auto space = take_space(cursor_)) return variables(*space, external);
-    if (cursor_.take_dotted("entry")) return function(true);
-    if (cursor_.take_dotted("func")) return function(false);
+    if (auto space = take_space(cursor_)) return variables(*space, external, weak);
+    if (cursor_.take_dotted("entry")) return function(true, weak);
+    if (cursor_.take_dotted("func")) return function(false, weak);
     if (cursor_.take_dotted("version")) return word_list(module_.version);
     if (cursor_.take_dotted("target")) return word_list(module_.target);
     if (cursor_.take_dotted("address_size")) return address_size();
@@ -65,9 +67,10 @@ class ModuleParser {
     cursor_.expect(';');
   }
 
-  void variables(Space space, bool external) {
+  void variables(Space space, bool external, bool weak) {
     Variable variable = parse_variable(cursor_, space);
     variable.external = external;
+    variable.weak = weak;
     module_.variables.push_back(std::move(variable));
     cursor_.expect(';');
   }
@@ -87,9 +90,10 @@ class ModuleParser {
     return count;
   }
 
-  void function(bool entry) {
+  void function(bool entry, bool weak) {
     Function function;
     function.entry = entry;
+    function.weak = weak;
     function.line = cursor_.peek().line;
     cursor_.take_dotted("attribute");
     if (!entry && cursor_.take('(')) function.result_count = parameter_list(function);
