@@ -109,6 +109,14 @@ Result<uint64_t> DeviceMemory::add_variables(uint64_t bytes) {
   return address;
 }
 
+Status DeviceMemory::make_heap() {
+  if (heap_) return {};
+  auto base = add_variables(kHeapBytes);
+  if (!base) return tl::unexpected(base.error());
+  heap_ = std::make_unique<DeviceHeap>(*base, kHeapBytes);
+  return {};
+}
+
 bool DeviceMemory::accessible(uint64_t address, uint64_t bytes) const {
   bool of_device =
       overlaps(address, bytes, base_, bytes_) || overlaps(address, bytes, variables_base_, kVariableWindow);

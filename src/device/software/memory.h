@@ -1,6 +1,9 @@
 #pragma once
 
+#include <memory>
+
 #include "core/fd.h"
+#include "device/software/simt/device_heap.h"
 #include "device/software/simt/memory_map.h"
 
 namespace heddle::software {
@@ -24,6 +27,12 @@ class DeviceMemory {
   // Zeroed memory for the variables of a module, aligned to 2 MiB, until this object ends. kOutOfMemory.
   Result<uint64_t> add_variables(uint64_t bytes);
 
+  // The heap of device malloc, made when a module that uses it is loaded: kHeapBytes, what CUDA gives too unless told
+  // otherwise. Null before.
+  static constexpr uint64_t kHeapBytes = 8 * kMiB;
+  Status make_heap();
+  DeviceHeap* heap() const { return heap_.get(); }
+
   // Whether a copy may touch [address, address + bytes): addresses of the device must be mapped, others are the
   // host's and pass.
   bool accessible(uint64_t address, uint64_t bytes) const;
@@ -39,6 +48,7 @@ class DeviceMemory {
   uint64_t variables_base_ = 0;  // the aligned part of it
   uint64_t variables_used_ = 0;
   MemoryMap map_;
+  std::unique_ptr<DeviceHeap> heap_;
 };
 
 }  // namespace heddle::software

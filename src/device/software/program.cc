@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "device/software/ptx/declaration.h"
+#include "device/software/ptx/link.h"
 #include "device/software/ptx/parser.h"
 #include "image/describe.h"
 #include "image/fatbin.h"
@@ -22,22 +23,35 @@ std::span<std::byte> bytes_at(const device::Variable& variable) {
   return {reinterpret_cast<std::byte*>(static_cast<uintptr_t>(variable.address)), variable.bytes};
 }
 
+Result<ptx::Module> linked_ptx(std::span<const image::Image> images, uint32_t capability) {
+  auto chosen = image::choose_ptx_units(images, capability);
+  if (!chosen) return tl::unexpected(chosen.error());
+  std::vector<ptx::Module> units;
+  for (const image::Image* unit : *chosen) {
+    auto parsed = ptx::parse(unit->bytes);
+    if (!parsed) return tl::unexpected(parsed.error());
+    units.push_back(std::move(*parsed));
+  }
+  return ptx::link(std::move(units));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Program>> Program::load(std::span<const std::byte> fatbin, uint32_t capability,
                                                DeviceMemory& memory) {
-  auto images = image::read_fatbin(fatbin);
+  auto fatbins = image::split_fatbins(fatbin);
+  if (!fatbins) return tl::unexpected(fatbins.error());
+  auto images = image::read_fatbins(*fatbins);
   if (!images) return tl::unexpected(images.error());
-  auto chosen = image::choose_ptx(*images, capability);
-  if (!chosen) return tl::unexpected(chosen.error());
-  auto parsed = ptx::parse((*chosen)->bytes);
-  if (!parsed) return tl::unexpected(parsed.error());
+  auto linked = linked_ptx(*images, capability);
+  if (!linked) return tl::unexpected(linked.error());
 
   std::unique_ptr<Program> program(new Program);
-  program->ptx_ = std::move(*parsed);
+  program->ptx_ = std::move(*linked);
   if (auto described = image::describe(*images, capability)) program->described_ = std::move(*described);
   HEDDLE_TRY(program->place_variables(memory));
   program->write_initial_values();
+  if (program->ptx_.find_function("malloc")) HEDDLE_TRY(memory.make_heap());
   return program;
 }
 
@@ -68,7 +82,8 @@ void Program::write_initial_values() {
 
 std::optional<uint64_t> Program::address_of(std::string_view name) const {
   auto found = variables_.find(std::string(name));
-  if (found == variables_.end() || refused_variables_.count(found->first)) return std::nullopt;
+  if (found == variables_.end()) return function_address(ptx_, name);
+  if (refused_variables_.count(found->first)) return std::nullopt;
   return found->second.address;
 }
 

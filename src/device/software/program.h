@@ -21,11 +21,12 @@ struct ProgramKernel : device::Kernel {
   uint32_t registers = 0;
 };
 
-// A module: the PTX of one fat binary, its variables in device memory, its kernels compiled at first use.
-// Used by one thread at a time.
+// A module: the PTX of one fat binary, or of several that were compiled separately; its variables in device memory, its
+// kernels compiled at first use. Used by one thread at a time.
 class Program : public device::Module {
  public:
-  // Chooses the PTX that a device of that compute capability (90 for 9.0) would run, and places the variables.
+  // Chooses the PTX that a device of that compute capability (90 for 9.0) would run, links it where there are several
+  // fat binaries one behind the other, and places the variables.
   static Result<std::unique_ptr<Program>> load(std::span<const std::byte> fatbin, uint32_t capability,
                                                DeviceMemory& memory);
 

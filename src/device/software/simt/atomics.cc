@@ -7,6 +7,7 @@
 
 #include "device/software/simt/instruction_families.h"
 #include "device/software/simt/lanes/access.h"
+#include "device/software/simt/lanes/half.h"
 
 namespace heddle::software::common {
 namespace {
@@ -16,6 +17,12 @@ struct Add {
   template <class T>
   static T apply(T old, T b, T) {
     return static_cast<T>(old + b);
+  }
+};
+struct AddHalf {
+  template <class T>
+  static T apply(T old, T b, T) {
+    return nearest<T>(fused_to_odd(static_cast<f64>(widen(old)), 1.0, static_cast<f64>(widen(b))));
   }
 };
 struct Minimum {
@@ -86,7 +93,7 @@ T replace(u64 host, T b, T c) {
   auto* at = reinterpret_cast<Bits*>(host);
   Bits old = __atomic_load_n(at, __ATOMIC_SEQ_CST);
   for (;;) {
-    auto next = std::bit_cast<Bits>(F::template apply<T>(std::bit_cast<T>(old), b, c));
+    auto next = std::bit_cast<Bits>(F::apply(std::bit_cast<T>(old), b, c));
     if (__atomic_compare_exchange_n(at, &old, next, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
       return std::bit_cast<T>(old);
   }
@@ -97,7 +104,7 @@ template <class F, class T>
 T replace_private(u64 host, T b, T c) {
   T old;
   std::memcpy(&old, reinterpret_cast<void*>(host), sizeof old);
-  T next = F::template apply<T>(old, b, c);
+  T next = F::apply(old, b, c);
   std::memcpy(reinterpret_cast<void*>(host), &next, sizeof next);
   return old;
 }
@@ -141,6 +148,10 @@ constexpr Row kRows[] = {
     row<Add, u64>("atom.add.s64"),
     row<Add, f32>("atom.add.f32"),
     row<Add, f64>("atom.add.f64"),
+    row<AddHalf, Half>("atom.add.f16"),
+    row<AddHalf, Brain>("atom.add.bf16"),
+    row<OnBoth<AddHalf, Half>, u32>("atom.add.f16x2"),
+    row<OnBoth<AddHalf, Brain>, u32>("atom.add.bf16x2"),
     row<Minimum, u32>("atom.min.u32"),
     row<Minimum, s32>("atom.min.s32"),
     row<Minimum, u64>("atom.min.u64"),

@@ -10,14 +10,17 @@ bool bit(T value, uint32_t i) {
   return i < sizeof(T) * 8 && (static_cast<std::make_unsigned_t<T>>(value) >> i & 1);
 }
 
+// The low 8 bits of position and length count; of 64-bit fields all bits, as on devices.
 template <class T>
-T extract(T a, uint32_t position, uint32_t length) {
+T extract(T a, uint32_t full_position, uint32_t full_length) {
   constexpr uint32_t kTop = sizeof(T) * 8 - 1;
-  position &= 255, length &= 255;
-  bool sign = std::is_signed_v<T> && length != 0 && bit(a, std::min(position + length - 1, kTop));
+  uint64_t counted = sizeof(T) == 8 ? ~0ull : 255;
+  uint64_t position = full_position & counted, length = full_length & counted;
+  bool sign = std::is_signed_v<T> && length != 0 &&
+              bit(a, static_cast<uint32_t>(std::min<uint64_t>(position + length - 1, kTop)));
   uint64_t result = 0;
   for (uint32_t i = 0; i <= kTop; ++i)
-    result |= uint64_t{i < length && position + i <= kTop ? bit(a, position + i) : sign} << i;
+    result |= uint64_t{i < length && position + i <= kTop ? bit(a, static_cast<uint32_t>(position + i)) : sign} << i;
   return static_cast<T>(result);
 }
 
@@ -84,6 +87,14 @@ TEST(Bits, InsertingFields) {
         uint32_t position = c & 255, length = c >> 3 & 255, result = b;
         for (uint32_t i = 0; i < length && position + i < 32; ++i)
           result = (result & ~(1u << (position + i))) | uint32_t{bit(a, i)} << (position + i);
+        return result;
+      });
+  expect_instruction<uint64_t, uint64_t, uint32_t, uint32_t>(
+      "bfi.b64 %d, %a, -1, %b, %c;", triples<uint64_t, uint32_t, uint32_t>(),
+      [](uint64_t a, uint64_t position, uint64_t length) {
+        uint64_t result = ~0ull;
+        for (uint64_t i = 0; i < length && position + i < 64; ++i)
+          result = (result & ~(1ull << (position + i))) | uint64_t{bit(a, static_cast<uint32_t>(i))} << (position + i);
         return result;
       });
 }

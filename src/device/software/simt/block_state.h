@@ -17,6 +17,8 @@
 
 namespace heddle::software {
 
+class DeviceHeap;
+
 struct Dim3 {
   uint32_t x = 1, y = 1, z = 1;
   uint64_t count() const { return uint64_t{x} * y * z; }
@@ -33,6 +35,7 @@ struct LaunchShape {
   uint32_t sm_count = 1;
   uint64_t grid_id = 0;
   uint32_t stack_bytes = 1024;  // per thread, for recursion only (cudaLimitStackSize)
+  DeviceHeap* heap = nullptr;   // of device malloc; null: malloc finds no room. Outlives the blocks.
 };
 
 // Why a block stopped. The text names kernel, PTX line, block and thread, and the address where there is one.

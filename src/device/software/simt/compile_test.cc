@@ -18,13 +18,13 @@ std::string refusal(const std::string& body, const std::string& module_scope = "
 }
 
 TEST(Refusal, NamesKernelLineAndInstruction) {
-  EXPECT_EQ(refusal("\nwmma.load.a.sync.aligned.row.m16n16k16.f16 {%r1}, [%rd1], %r2;"),
-            "kernel k: PTX line 8: 'wmma.load.a.sync.aligned.row.m16n16k16.f16' is not supported");
+  EXPECT_EQ(refusal("\nwgmma.commit_group.sync.aligned;"),
+            "kernel k: PTX line 8: 'wgmma.commit_group.sync.aligned' is not supported");
 }
 
 TEST(Refusal, CoversEverythingThatIsNotUnderstood) {
   for (const char* body : {
-           "add.f16 %h1, %h2, %h3;",
+           "wgmma.fence.sync.aligned;",
            "add.s32 %r1, %r2;",
            "add.s32 %r1, %rd1, %r2;",
            "mov.u32 %r1, %no_such_register;",
@@ -45,18 +45,20 @@ TEST(Refusal, CoversEverythingThatIsNotUnderstood) {
            "barrier.cluster.arrive;",
            "bar.sync;",
            "brx.idx %r1, %r2;",
-           "atom.global.add.f16 %h1, [%rd1], %h2;",
+           "atom.global.min.f32 %f1, [%rd1], %f2;",
+           "cp.async.bulk.commit_group;",
+           "mbarrier.arrive.expect_tx.shared.b64 %rd1, [%rd2], 8;",
+           "vadd.s32.s32.s32.min %r1, %r2, %r3, %r1;",
            "atom.local.add.u32 %r1, [%rd1], 1;",
            "mov.b64 {%r1, %r2, %r3}, %rd1;",
            "setp.lt.u32 %r1, %r2, %r3;",
-           "fence.proxy.async;",
            "set.lt.f64.f32 %r1, %f1, %f2;",
        })
     EXPECT_NE(refusal(body).find("is not supported"), std::string::npos) << body << " -> " << refusal(body);
 }
 
 TEST(Refusal, OfACalleeConcernsOnlyKernelsThatReachIt) {
-  std::string functions = ".func bad() { .reg .b16 %h; add.f16 %h, %h, %h; ret; }\n.func good() { ret; }\n";
+  std::string functions = ".func bad() { wgmma.fence.sync.aligned; ret; }\n.func good() { ret; }\n";
   EXPECT_NE(refusal("call.uni bad, ();", functions), "");
   EXPECT_EQ(refusal("call.uni good, ();", functions), "");
 }

@@ -1,5 +1,6 @@
 #include "device/software/simt/control.h"
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstring>
@@ -13,16 +14,18 @@ uint32_t first_lane(uint32_t lanes) {
   return static_cast<uint32_t>(std::countr_zero(lanes));
 }
 
-void copy_locals(Warp& warp, const std::vector<LocalCopy>& copies, const Frame& caller, const Frame& callee,
-                 uint32_t lanes, bool to_callee) {
-  for (uint32_t rest = lanes; rest; rest &= rest - 1) {
+void copy_locals(Warp& warp, const std::vector<LocalPlace>& from, uint32_t from_base, const std::vector<LocalPlace>& to,
+                 uint32_t to_base) {
+  for (uint32_t rest = warp.active; rest; rest &= rest - 1) {
     std::byte* local = warp.local + size_t{first_lane(rest)} * warp.block->local_stride;
-    for (const LocalCopy& copy : copies) {
-      std::byte* outer = local + caller.local_base + copy.caller_offset;
-      std::byte* inner = local + callee.local_base + copy.callee_offset;
-      std::memcpy(to_callee ? inner : outer, to_callee ? outer : inner, copy.bytes);
-    }
+    for (size_t i = 0; i < from.size(); ++i)
+      std::memcpy(local + to_base + to[i].offset, local + from_base + from[i].offset, from[i].bytes);
   }
+}
+
+bool same_sizes(const std::vector<LocalPlace>& a, const std::vector<LocalPlace>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const LocalPlace& x, const LocalPlace& y) { return x.bytes == y.bytes; });
 }
 
 void enter(Warp& warp, Frame* frame, uint32_t pc) {
@@ -71,10 +74,10 @@ void trap(Warp& warp, const Op& op) {
   raise(warp, op, first_lane(warp.active), kLaunchFailure, "trap");
 }
 
-void call(Warp& warp, const Op& op) {
+namespace {
+
+void call_function(Warp& warp, const Op& op, const CallSite& site, const CompiledFunction& function) {
   BlockState& block = *warp.block;
-  const CallSite& site = block.kernel->calls[op.target];
-  const CompiledFunction& function = block.kernel->functions[site.function];
   Frame* caller = warp.frame;
   uint32_t local_base = caller->local_base + caller->function->local_bytes;
   if (local_base + uint64_t{function.local_bytes} > block.local_bytes)
@@ -88,16 +91,53 @@ void call(Warp& warp, const Op& op) {
   frame->lanes = warp.active;
   frame->return_pc = warp.pc;
   frame->caller = caller;
-  copy_locals(warp, site.arguments, *caller, *frame, warp.active, true);
+  copy_locals(warp, site.arguments, caller->local_base, function.parameters, local_base);
   enter(warp, frame, function.entry);
+}
+
+// The function at an address; null if there is none that the kernel reaches.
+const CompiledFunction* function_at_address(const CompiledKernel& kernel, uint64_t address) {
+  uint64_t number = (address - kFunctionWindow) / kFunctionStep;
+  if (address % kFunctionStep || number >= kernel.functions_by_number.size()) return nullptr;
+  uint32_t index = kernel.functions_by_number[number];
+  return index == Op::kNone || index == 0 ? nullptr : &kernel.functions[index];
+}
+
+}  // namespace
+
+void call(Warp& warp, const Op& op) {
+  const CallSite& site = warp.block->kernel->calls[op.target];
+  call_function(warp, op, site, warp.block->kernel->functions[site.function]);
+}
+
+// Lanes that call the same function as the first one go now; the others stay here and come again.
+void call_indirect(Warp& warp, const Op& op) {
+  uint64_t address[kLanes];
+  std::memcpy(address, warp.registers + op.a, sizeof address);
+  uint32_t first = first_lane(warp.active), lanes = 0;
+  for (uint32_t rest = warp.active; rest; rest &= rest - 1)
+    if (address[first_lane(rest)] == address[first]) lanes |= 1u << first_lane(rest);
+  const CompiledFunction* function = function_at_address(*warp.block->kernel, address[first]);
+  if (!function)
+    return raise(
+        warp, op, first, kIllegalAddress,
+        stringf("call of 0x%llx, where there is no function", static_cast<unsigned long long>(address[first])));
+  const CallSite& site = warp.block->kernel->calls[op.target];
+  if (!same_sizes(site.arguments, function->parameters) || !same_sizes(site.results, function->results))
+    return raise(warp, op, first, kLaunchFailure, "call of " + function->name + " with other parameters than it has");
+  if (uint32_t others = warp.active & ~lanes) {
+    warp.parked[warp.parked_count++] = {warp.frame, warp.pc - 1, others, Wait::kNone, 0, warp.turn};
+    warp.active = lanes;
+  }
+  call_function(warp, op, site, *function);
 }
 
 void return_from_call(Warp& warp, const Op&) {
   Frame* frame = warp.frame;
   Frame* caller = frame->caller;
   if (!caller) return retire(warp, warp.active);
-  const Op& call_op = warp.code[frame->return_pc - 1];
-  copy_locals(warp, warp.block->kernel->calls[call_op.target].results, *caller, *frame, warp.active, false);
+  const CallSite& site = warp.block->kernel->calls[warp.code[frame->return_pc - 1].target];
+  copy_locals(warp, frame->function->results, frame->local_base, site.results, caller->local_base);
   frame->lanes &= ~warp.active;
   enter(warp, caller, frame->return_pc);
   if (!frame->lanes) warp.block->frames.release(frame);

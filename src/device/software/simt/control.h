@@ -9,7 +9,8 @@ void branch(Warp& warp, const Op& op);           // to op.target, for the lanes 
 void branch_by_index(Warp& warp, const Op& op);  // to entry a of table op.target
 void exit_lanes(Warp& warp, const Op& op);
 void trap(Warp& warp, const Op& op);
-void call(Warp& warp, const Op& op);  // call site op.target
+void call(Warp& warp, const Op& op);           // call site op.target
+void call_indirect(Warp& warp, const Op& op);  // the function whose address is in a
 void return_from_call(Warp& warp, const Op& op);
 void fence(Warp& warp, const Op& op);
 void nanosleep(Warp& warp, const Op& op);

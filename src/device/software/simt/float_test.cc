@@ -101,7 +101,7 @@ TYPED_TEST(Float, ClassTests) {
   expect_class("infinite", [](T a) { return std::isinf(a); });
   expect_class("number", [](T a) { return !std::isnan(a); });
   expect_class("notanumber", [](T a) { return std::isnan(a); });
-  expect_class("normal", [](T a) { return std::isnormal(a); });
+  expect_class("normal", [](T a) { return std::isnormal(a) || a == 0; });
   expect_class("subnormal", [](T a) { return std::fpclassify(a) == FP_SUBNORMAL; });
 }
 
@@ -160,6 +160,31 @@ TEST(FloatForms, ApproximationsAtSpecialValues) {
                                      [=](float) { return c.out; });
   expect_instruction<float, float>("lg2.approx.f32 %d, %a;", std::vector<std::tuple<float>>{{-1.0f}},
                                    [](float) { return std::numeric_limits<float>::quiet_NaN(); });
+}
+
+TEST(FloatForms, DivisionByReciprocalsThatAreFlushed) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  using Pairs = std::vector<std::tuple<float, float>>;
+  expect_instruction<float, float, float>(
+      "div.approx.f32 %d, %a, %b;", Pairs{{1e38f, 0x1p127f}, {-1e38f, 0x1.8p126f}, {1, -infinity}, {6, 2}},
+      [](float a, float b) { return b == 2 ? 3.0f : std::copysign(0.0f, a * (b > 0 ? 1 : -1)); });
+  expect_instruction<float, float, float>("div.approx.f32 %d, %a, %b;", Pairs{{infinity, 0x1p127f}},
+                                          [](float, float) { return std::numeric_limits<float>::quiet_NaN(); });
+}
+
+TEST(FloatForms, LargeAnglesAreReducedAsTheDeviceDoes) {
+  // The product with 1 / 2 pi is rounded to zero to an f32, so that beyond 2^24 revolutions every angle is none.
+  using Angles = std::vector<std::tuple<float>>;
+  expect_instruction<float, float>("sin.approx.f32 %d, %a;", Angles{{1e9f}, {-0.0f}, {0.0f}},
+                                   [](float a) { return std::copysign(0.0f, a); });
+  expect_instruction<float, float>("cos.approx.f32 %d, %a;", Angles{{1e9f}, {-3e30f}}, [](float) { return 1.0f; });
+  expect_instruction<float, float>("sin.approx.f32 %d, %a;", Angles{{1e6f}, {100.0f}, {-7.5f}}, [](float a) {
+    const double kPerRevolution = static_cast<double>(0.15915494f), kRevolution = 6.283185307179586477;
+    double turns = static_cast<double>(a) * kPerRevolution;
+    double step = std::ldexp(1.0, std::ilogb(turns) - 23);
+    turns = std::trunc(turns / step) * step;
+    return static_cast<float>(std::sin((turns - std::rint(turns)) * kRevolution));
+  });
 }
 
 TEST(FloatForms, GrossReciprocalLeavesTheLowerHalfZero) {

@@ -35,7 +35,7 @@ TYPED_TEST(Integer, MinimumAndMaximum) {
 
 TYPED_TEST(Integer, DivisionByZeroAndOfTheLowestNumberByMinusOne) {
   expect_binary<TypeParam>("div", [](Wide a, Wide b) { return b == 0 ? Wide{-1} : a / b; });
-  expect_binary<TypeParam>("rem", [](Wide a, Wide b) { return b == 0 ? a : a % b; });
+  expect_binary<TypeParam>("rem", [](Wide a, Wide b) { return b == 0 ? Wide{-1} : a % b; });
 }
 
 TYPED_TEST(Integer, Products) {

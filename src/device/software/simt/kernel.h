@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,16 +24,15 @@ struct Parameter {
   uint32_t bytes = 0;
 };
 
-// Bytes copied between a caller's and a callee's local memory (arguments and results of device functions).
-struct LocalCopy {
-  uint32_t caller_offset = 0;
-  uint32_t callee_offset = 0;
+// Where an argument or a result lies in the local memory of a frame.
+struct LocalPlace {
+  uint32_t offset = 0;
   uint32_t bytes = 0;
 };
 
 struct CallSite {
-  uint32_t function = 0;  // index into CompiledKernel::functions
-  std::vector<LocalCopy> arguments, results;
+  uint32_t function = 0;                       // index into CompiledKernel::functions; of direct calls
+  std::vector<LocalPlace> arguments, results;  // the caller's
 };
 
 // A function as it stands in the code of a kernel. Functions are compiled once a kernel; each call has its own frame of
@@ -42,6 +42,7 @@ struct CompiledFunction {
   uint32_t entry = 0;           // first Op
   uint32_t register_bytes = 0;  // of a frame
   uint32_t local_bytes = 0;     // of a frame, per thread
+  std::vector<LocalPlace> parameters, results;
   // What a new frame holds: the constants of the code, from `constants_offset` to the end of the registers.
   uint32_t constants_offset = 0;
   std::vector<std::byte> constants;
@@ -55,6 +56,9 @@ struct CompiledKernel {
   std::vector<CallSite> calls;                // see Op::target
   std::vector<std::vector<uint32_t>> tables;  // of brx.idx
   std::vector<CompiledFunction> functions;    // 0 is the kernel itself
+  // Which of `functions` the address of a module's function means, by its number in the module (function_address);
+  // Op::kNone for those that the kernel does not reach.
+  std::vector<uint32_t> functions_by_number;
   std::vector<Parameter> parameters;
   uint32_t parameter_bytes = 0;
   uint32_t static_shared = 0;          // bytes; dynamic shared memory begins at `dynamic_shared_offset`
@@ -67,6 +71,10 @@ struct CompiledKernel {
 
   const CompiledFunction& function_at(uint32_t pc) const;
 };
+
+// The address that a function of the module has as a value: in a table of functions, as the target of a call. The same
+// for all kernels of the module. None if the module does not define it.
+std::optional<uint64_t> function_address(const ptx::Module& module, std::string_view function);
 
 // Compiles a kernel of a module, with the device functions that it can reach. `resolve` gives the addresses of .global
 // and .const variables. Errors name the kernel, the PTX line and the instruction: what is not supported is refused

@@ -47,6 +47,13 @@ class MemoryMap {
     return false;
   }
 
+  // Whether memory that may be touched begins or ends within a granule of this. A GPU's driver places buffers side by
+  // side in larger pieces, so that programs which read a little before or behind a buffer, and do not use what they
+  // read, run there; here such reads find zeros.
+  bool is_beside(uint64_t address, uint64_t bytes) const {
+    return contains(address - kGranule, bytes) || contains(address + kGranule, bytes);
+  }
+
  private:
   struct Table {
     Window window;

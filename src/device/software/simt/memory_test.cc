@@ -160,6 +160,16 @@ TEST_P(Memory, AtomicsOfEveryOperation) {
   EXPECT_EQ(machine_.get<uint64_t>(at + 56, 1)[0], 96u);
 }
 
+TEST_P(Memory, AtomicSumsOfHalves) {
+  load(
+      "mov.b16 %h1, 0x3C00; mov.b32 %r1, 0x40003C00; atom.global.add.noftz.f16 %h2, [%in], %h1;\n"
+      "red.global.add.noftz.f16x2 [%in+4], %r1; atom.add.noftz.bf16x2 %r2, [%in+8], 0x3F803F80; st.global.u32 [%mine], "
+      "%r2;");
+  uint64_t at = machine_.put(std::vector<uint32_t>(4, 0));
+  run<uint32_t>(at);
+  EXPECT_EQ(machine_.get<uint32_t>(at, 3), (std::vector<uint32_t>{0x5000, 0x54005000, 0x42004200}));
+}
+
 TEST_P(Memory, SharedAtomicsCountEveryLane) {
   load(
       "atom.shared.add.u32 %r1, [fixed], 2; bar.sync 0; ld.shared.u32 %r2, [fixed]; st.global.v2.u32 [%mine], {%r1, "
@@ -195,6 +205,20 @@ TEST_P(Memory, EverySpaceHasItsEnd) {
     auto outcome = faulting(machine_.allocate(256));
     EXPECT_EQ(outcome.fault.cuda_error, 700) << access << outcome.refusal << outcome.fault.text;
   }
+}
+
+TEST_P(Memory, ReadsJustBesideMemoryFindZerosAndWritesFault) {
+  // Programs read a row before their array, which the drivers' large pieces of memory allow.
+  uint64_t first = machine_.allocate(256) / MemoryMap::kGranule * MemoryMap::kGranule;
+  while (machine_.memory().contains(first - 1, 1)) first -= MemoryMap::kGranule;
+  load("ld.global.v2.u32 {%r1, %r2}, [%in]; add.u32 %r1, %r1, %r2; add.u32 %r1, %r1, 7; st.global.u32 [%mine], %r1;");
+  EXPECT_EQ(run<uint32_t>(first - 8)[0], 7u);
+  EXPECT_EQ(run<uint32_t>(first + Machine::kMemory)[0], 7u);
+  EXPECT_EQ(faulting(machine_.allocate(256), first - MemoryMap::kGranule - 8).fault.cuda_error, kIllegalAddress);
+  load("st.global.u32 [%in], %t;");
+  EXPECT_EQ(faulting(0, first - 8).fault.cuda_error, kIllegalAddress);
+  load("atom.global.add.u32 %r1, [%in], %t;");
+  EXPECT_EQ(faulting(0, first - 8).fault.cuda_error, kIllegalAddress);
 }
 
 TEST_P(Memory, ASpanAcrossUnmappedMemoryIsCheckedLaneByLane) {

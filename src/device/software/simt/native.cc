@@ -5,6 +5,7 @@
 #include <string>
 
 #include "device/software/simt/block_state.h"
+#include "device/software/simt/device_heap.h"
 #include "device/software/simt/device_printf.h"
 
 namespace heddle::software {
@@ -60,7 +61,31 @@ void assert_fail(Warp& warp, const Op& op) {
                 string(0).c_str()));
 }
 
+// void* malloc(size_t bytes)
+void allocate(Warp& warp, const Op& op) {
+  DeviceHeap* heap = warp.block->launch.heap;
+  for (uint32_t rest = warp.active; rest; rest &= rest - 1) {
+    Arguments arguments(warp, op, static_cast<uint32_t>(std::countr_zero(rest)));
+    arguments.set_result<uint64_t>(1, heap ? heap->allocate(arguments.value<uint64_t>(0)) : 0);
+  }
+}
+
+// void free(void* pointer)
+void release(Warp& warp, const Op& op) {
+  DeviceHeap* heap = warp.block->launch.heap;
+  for (uint32_t rest = warp.active; rest; rest &= rest - 1) {
+    auto lane = static_cast<uint32_t>(std::countr_zero(rest));
+    auto address = Arguments(warp, op, lane).value<uint64_t>(0);
+    if (address == 0 || (heap && heap->free(address))) continue;
+    return raise(warp, op, lane, kLaunchFailure,
+                 stringf("free of 0x%llx, which malloc did not return or which is free already",
+                         static_cast<unsigned long long>(address)));
+  }
+}
+
 constexpr NativeFunction kNative[] = {
+    {"malloc", 1, allocate},
+    {"free", 1, release},
     {"vprintf", 2, print},
     {"__assertfail", 5, assert_fail},
 };

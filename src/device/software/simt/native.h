@@ -14,7 +14,7 @@ struct NativeFunction {
   Handler handler;
 };
 
-// By name: vprintf, __assertfail; null for others.
+// By name: vprintf, __assertfail, malloc, free; null for others.
 const NativeFunction* find_native(std::string_view name);
 
 }  // namespace heddle::software

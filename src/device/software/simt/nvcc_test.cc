@@ -212,5 +212,87 @@ TEST_P(Nvcc, TwoDimensionalBlocksAndSharedArrays) {
     for (int x = 0; x < 16; ++x) EXPECT_EQ(result[x * 16 + y], in[y * 16 + x] * 0.5f);
 }
 
+TEST_P(Nvcc, FunctionsThroughATableOfPointers) {
+  std::vector<int> which(32);
+  for (int i = 0; i < 32; ++i) which[i] = i * 5 % 3;
+  uint64_t in = machine_.put(which), out = machine_.allocate(32 * 4);
+  run("through_pointers", {}, in, out);
+  auto result = machine_.get<float>(out, 32);
+  for (int i = 0; i < 32; ++i) {
+    auto x = static_cast<float>(i);
+    EXPECT_EQ(result[i], which[i] == 0 ? x + 3 : which[i] == 1 ? x - 3 : x * 3) << i;
+  }
+}
+
+TEST_P(Nvcc, VirtualFunctionsOfObjectsOnTheDeviceHeap) {
+  uint64_t out = machine_.allocate(64 * 4), pieces = machine_.put(std::vector<int>{0});
+  run("shapes_on_the_heap", {.block = {64, 1, 1}}, out, pieces);
+  auto result = machine_.get<int>(out, 64);
+  for (int i = 0; i < 64; ++i) EXPECT_EQ(result[i], i % 3 ? i * i : 2 * i) << i;
+  auto fit = static_cast<int>(Machine::kHeap / 1008);
+  EXPECT_GE(machine_.get<int>(pieces, 1)[0], fit - 2) << "objects may lie between";
+}
+
+TEST_P(Nvcc, ArithmeticOnHalves) {
+  std::vector<float> in(32);
+  for (int i = 0; i < 32; ++i) in[i] = static_cast<float>(i - 16) / 4;
+  uint64_t from = machine_.put(in), out = machine_.allocate(32 * 12);
+  run("half_arithmetic", {}, from, out);
+  auto result = machine_.get<float>(out, 96);
+  for (int i = 0; i < 32; ++i) {
+    float x = in[i];
+    EXPECT_EQ(result[3 * i], x / 2 + x * x) << i;
+    EXPECT_EQ(result[3 * i + 1], std::max(-x / 2 + x * x, 0.25f)) << i;
+    EXPECT_EQ(result[3 * i + 2], x + (x < 0.5f ? 1000.0f : 0.0f)) << i;
+  }
+}
+
+TEST_P(Nvcc, AsynchronousCopiesIntoSharedMemory) {
+  std::vector<float> in(256);
+  std::iota(in.begin(), in.end(), 0.0f);
+  uint64_t from = machine_.put(in), out = machine_.allocate(64 * 4);
+  run("pipelined", {.block = {64, 1, 1}}, from, out);
+  auto result = machine_.get<float>(out, 64);
+  for (int i = 0; i < 64; ++i) {
+    const float* part = &in[(i + 1) % 64 * 4];
+    EXPECT_EQ(result[i], i == 6 ? part[0] + part[1] : part[0] + part[1] + part[2] + part[3]) << i;
+  }
+}
+
+TEST_P(Nvcc, ProductsOfMatricesOfHalves) {
+  std::vector<_Float16> a(256), b(256);
+  std::vector<float> c(256);
+  for (int i = 0; i < 256; ++i) {
+    a[i] = static_cast<_Float16>(i % 7 - 3);
+    b[i] = static_cast<_Float16>(i % 5 * 0.5f);
+    c[i] = static_cast<float>(i);
+  }
+  uint64_t sum = machine_.put(c);
+  run("tensor_product", {}, machine_.put(a), machine_.put(b), sum);
+  auto result = machine_.get<float>(sum, 256);
+  for (int row = 0; row < 16; ++row)
+    for (int column = 0; column < 16; ++column) {
+      float expected = c[row * 16 + column];
+      for (int k = 0; k < 16; ++k)
+        expected += static_cast<float>(a[row * 16 + k]) * static_cast<float>(b[column * 16 + k]);
+      EXPECT_EQ(result[column * 16 + row], 2 * expected) << row << " " << column;
+    }
+}
+
+TEST_P(Nvcc, ProductsOfMatricesOfBytes) {
+  std::vector<int8_t> a(8 * 16), b(16 * 32);
+  for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<int8_t>(i * 37);
+  for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<int8_t>(i * 11);
+  uint64_t out = machine_.allocate(256 * 4);
+  run("byte_product", {}, machine_.put(a), machine_.put(b), out);
+  auto result = machine_.get<int>(out, 256);
+  for (int row = 0; row < 8; ++row)
+    for (int column = 0; column < 32; ++column) {
+      int expected = 5;
+      for (int k = 0; k < 16; ++k) expected += a[row * 16 + k] * b[k * 32 + column];
+      EXPECT_EQ(result[row * 32 + column], expected) << row << " " << column;
+    }
+}
+
 }  // namespace
 }  // namespace heddle::software

@@ -1,5 +1,10 @@
 // Kernels for nvcc_test.cc: one for each thing that CUDA C++ turns into more than arithmetic.
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_pipeline.h>
+#include <mma.h>
+
 #include <cassert>
 #include <cstdio>
 
@@ -13,6 +18,32 @@ __constant__ float scale[4] = {1, 2, 3, 4};
 __device__ int counter;
 __device__ float values[3] = {1.5f, 2.5f, 3.5f};
 __device__ float* pointers[2] = {values, values + 1};
+
+__device__ float sum_of(float a, float b) {
+  return a + b;
+}
+__device__ float difference_of(float a, float b) {
+  return a - b;
+}
+__device__ float product_of(float a, float b) {
+  return a * b;
+}
+__device__ float (*operations[3])(float, float) = {sum_of, difference_of, product_of};
+
+struct Shape {
+  __device__ virtual ~Shape() {}
+  __device__ virtual int area() const = 0;
+};
+struct Square : Shape {
+  int side;
+  __device__ explicit Square(int s) : side(s) {}
+  __device__ int area() const override { return side * side; }
+};
+struct Rectangle : Shape {
+  int width, height;
+  __device__ Rectangle(int w, int h) : width(w), height(h) {}
+  __device__ int area() const override { return width * height; }
+};
 
 extern "C" {
 
@@ -181,4 +212,80 @@ __global__ void strided_average(const float* in, float* out, int width) {
   out[x * width + y] = tile[y][x] * 0.5f;
 }
 
+__global__ void through_pointers(const int* which, float* out) {
+  int i = threadIdx.x;
+  out[i] = operations[which[i]](static_cast<float>(i), 3.0f);
+}
+
+// Each thread makes a shape on the heap; one of every 16 keeps asking until the heap is exhausted.
+__global__ void shapes_on_the_heap(int* out, int* pieces) {
+  int i = threadIdx.x;
+  Shape* shape = i % 3 ? static_cast<Shape*>(new Square(i)) : static_cast<Shape*>(new Rectangle(i, 2));
+  out[i] = shape->area();
+  delete shape;
+  if (i % 16) return;
+  void* last = nullptr;
+  int count = 0;
+  while (void* piece = malloc(1000)) {
+    *static_cast<void**>(piece) = last;
+    last = piece;
+    ++count;
+  }
+  atomicAdd(pieces, count);
+  while (last) {
+    void* next = *static_cast<void**>(last);
+    free(last);
+    last = next;
+  }
+}
+
+__global__ void half_arithmetic(const float* in, float* out) {
+  int i = threadIdx.x;
+  __half2 a = __floats2half2_rn(in[i], -in[i]), b = __float2half2_rn(0.5f);
+  __half2 c = __hfma2(a, b, __hmul2(a, a));
+  __nv_bfloat16 d = __float2bfloat16(in[i]);
+  out[3 * i] = __low2float(c);
+  out[3 * i + 1] = __half2float(__hmax(__high2half(c), __float2half(0.25f)));
+  out[3 * i + 2] = __bfloat162float(d) + (__hlt(__low2half(a), __low2half(b)) ? 1000.0f : 0.0f);
+}
+
+// A tile comes in asynchronously while nothing else happens; the next thread's part is what each one reads.
+__global__ void pipelined(const float4* in, float* out) {
+  __shared__ float4 tile[64];
+  int i = threadIdx.x;
+  __pipeline_memcpy_async(&tile[i], &in[i], sizeof(float4), i == 7 ? 8 : 0);
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+  __syncthreads();
+  float4 got = tile[(i + 1) % 64];
+  out[i] = got.x + got.y + got.z + got.w;
+}
+
+// c = a * b + c on 16 x 16 matrices, a by rows, b by columns; scaled element by element, as fragments may be.
+__global__ void tensor_product(const __half* a, const __half* b, float* c) {
+  using namespace nvcuda::wmma;
+  fragment<matrix_a, 16, 16, 16, __half, row_major> left;
+  fragment<matrix_b, 16, 16, 16, __half, col_major> right;
+  fragment<accumulator, 16, 16, 16, float> sum;
+  load_matrix_sync(left, a, 16);
+  load_matrix_sync(right, b, 16);
+  load_matrix_sync(sum, c, 16, mem_row_major);
+  mma_sync(sum, left, right, sum);
+  for (int i = 0; i < sum.num_elements; ++i) sum.x[i] *= 2;
+  store_matrix_sync(c, sum, 16, mem_col_major);
+}
+
+__global__ void byte_product(const signed char* a, const signed char* b, int* c) {
+  using namespace nvcuda::wmma;
+  __shared__ int shared[8 * 40];
+  fragment<matrix_a, 8, 32, 16, signed char, row_major> left;
+  fragment<matrix_b, 8, 32, 16, signed char, row_major> right;
+  fragment<accumulator, 8, 32, 16, int> sum;
+  fill_fragment(sum, 5);
+  load_matrix_sync(left, a, 16);
+  load_matrix_sync(right, b, 32);
+  mma_sync(sum, left, right, sum);
+  store_matrix_sync(shared, sum, 40, mem_row_major);
+  for (int i = threadIdx.x; i < 256; i += 32) c[i] = shared[i / 32 * 40 + i % 32];
+}
 }  // extern "C"

@@ -51,5 +51,8 @@ enum OpFlag : uint8_t {
 inline constexpr uint64_t kSharedWindow = 1ull << 48;
 inline constexpr uint64_t kLocalWindow = kSharedWindow + (1ull << 32);
 inline constexpr uint64_t kParameterWindow = kSharedWindow + (2ull << 32);
+// Addresses of functions: no memory is there.
+inline constexpr uint64_t kFunctionWindow = kSharedWindow + (3ull << 32);
+inline constexpr uint64_t kFunctionStep = 16;
 
 }  // namespace heddle::software

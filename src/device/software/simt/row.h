@@ -22,7 +22,7 @@ struct Row {
 // inline functions of others: a function that the linker shares between levels could hold instructions that this
 // processor lacks.
 struct RowSet {
-  std::span<const Row> families[16];
+  std::span<const Row> families[20];
   uint64_t (*run_warp)(Warp&, uint64_t);
   Handler guarded;
 };

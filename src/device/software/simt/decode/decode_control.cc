@@ -9,20 +9,26 @@ namespace {
 
 using Kind = ptx::Operand::Kind;
 
-// Pairs what is passed at a call with where the callee has it: variable `first` of the callee and those behind it.
-std::vector<LocalCopy> copies(FunctionCompiler& f, const std::vector<ptx::Operand>& passed, uint32_t callee,
-                              uint32_t first, uint32_t count) {
-  std::vector<LocalCopy> result;
-  const ptx::Function& function = f.kernel().function(callee);
-  if (passed.size() != count) return f.refuse("a call with another number of arguments or results"), result;
-  for (uint32_t i = 0; i < count; ++i) {
-    const ptx::Variable& formal = function.variables[first + i];
-    if (passed[i].kind != Kind::kVariable || f.function().variables[passed[i].index].size != formal.size)
-      return f.refuse("an argument that does not match its parameter"), result;
-    result.push_back({f.local_offset(passed[i].index), f.kernel().locals(callee).offsets[first + i],
-                      static_cast<uint32_t>(formal.size)});
+// Where the caller has what it passes or receives.
+std::vector<LocalPlace> places(FunctionCompiler& f, const std::vector<ptx::Operand>& passed) {
+  std::vector<LocalPlace> result;
+  for (const ptx::Operand& operand : passed) {
+    if (operand.kind != Kind::kVariable) return f.refuse("an argument that is no variable"), result;
+    result.push_back(
+        {f.local_offset(operand.index), static_cast<uint32_t>(f.function().variables[operand.index].size)});
   }
   return result;
+}
+
+// Whether what is passed has the sizes of variables `first` and on of the callee.
+bool match(FunctionCompiler& f, const std::vector<LocalPlace>& passed, uint32_t callee, uint32_t first,
+           uint32_t count) {
+  const std::vector<LocalPlace>& formals = f.kernel().locals(callee).formals;
+  if (passed.size() != count) return f.refuse("a call with another number of arguments or results"), false;
+  for (uint32_t i = 0; i < count; ++i)
+    if (passed[i].bytes != formals[first + i].bytes)
+      return f.refuse("an argument that does not match its parameter"), false;
+  return true;
 }
 
 // A function that heddle provides: arguments and results stay where the caller has them.
@@ -67,39 +73,49 @@ void decode_trap(FunctionCompiler& f, const ptx::Instruction&) {
   f.emit_control(trap);
 }
 
-// call (results), name, (arguments), with the lists left out where they are empty.
+// call (results), name, (arguments), with the lists left out where they are empty. Instead of a name a register with
+// the address of a function; behind the arguments then stands the prototype, which says no more than they do.
 void decode_call(FunctionCompiler& f, const ptx::Instruction& instruction) {
   std::vector<ptx::Operand> results, arguments;
-  const ptx::Operand* name = nullptr;
+  const ptx::Operand* target = nullptr;
   for (const ptx::Operand& operand : instruction.operands) {
     if (operand.kind == Kind::kList) {
-      (name ? arguments : results) = operand.elements;
-    } else if (!name) {
-      name = &operand;
+      (target ? arguments : results) = operand.elements;
+    } else if (!target) {
+      target = &operand;
     }
   }
-  if (!name || name->kind != Kind::kSymbol) return f.refuse("an indirect call");
-  auto callee = f.kernel().function_index(name->name);
-  if (!callee) {
-    const NativeFunction* native = find_native(name->name);
-    if (!native) return f.refuse("a call of '" + name->name + "', which the module does not define");
+  bool prototype = !instruction.operands.empty() && instruction.operands.back().kind == Kind::kSymbol;
+  bool indirect = target && target->kind == Kind::kRegister && prototype;
+  if (!target || (!indirect && target->kind != Kind::kSymbol)) return f.refuse("its target");
+  CallSite site;
+  uint32_t callee = indirect ? Op::kNone : f.kernel().function_index(target->name).value_or(Op::kNone);
+  if (callee == Op::kNone && !indirect) {
+    const NativeFunction* native = find_native(target->name);
+    if (!native) return f.refuse("a call of '" + target->name + "', which the module does not define");
     return call_native(f, *native, arguments, results);
   }
-  const ptx::Function& function = f.kernel().function(*callee);
-  if (function.entry) return f.refuse("a call of a kernel");
-  CallSite site;
-  site.function = *callee;
-  site.results = copies(f, results, *callee, 0, function.result_count);
-  site.arguments = copies(f, arguments, *callee, function.result_count, function.parameter_count);
+  site.results = places(f, results);
+  site.arguments = places(f, arguments);
+  uint32_t address = indirect ? f.source(*target, Width::k64) : Op::kNone;
+  if (!indirect) {
+    const ptx::Function& function = f.kernel().function(callee);
+    if (function.entry) return f.refuse("a call of a kernel");
+    site.function = callee;
+    bool fits = match(f, site.results, callee, 0, function.result_count) &&
+                match(f, site.arguments, callee, function.result_count, function.parameter_count);
+    if (!fits) return;
+  }
   if (f.refused()) return;
   auto& calls = f.kernel().kernel().calls;
-  f.emit_control(call).target = static_cast<uint32_t>(calls.size());
+  Op& op = f.emit_control(indirect ? call_indirect : call);
+  op.target = static_cast<uint32_t>(calls.size());
+  op.a = address;
   calls.push_back(std::move(site));
 }
 
-void decode_fence(FunctionCompiler& f, const ptx::Instruction& instruction) {
-  for (const char* word : {"proxy", "mbarrier_init"})
-    if (instruction.has(word)) return f.refuse();
+// All of memory is fenced, which is more than any form asks for.
+void decode_fence(FunctionCompiler& f, const ptx::Instruction&) {
   f.emit(fence);
 }
 

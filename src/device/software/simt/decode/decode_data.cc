@@ -85,9 +85,11 @@ void decode_mov(FunctionCompiler& f, const ptx::Instruction& instruction) {
   move(f, width == Width::kPredicate ? "mov.pred" : width == Width::k64 ? "mov.64" : "mov.32", d, a, true);
 }
 
-// cvt: the row's name has the modifiers in the order rounding, ftz, sat, types.
+// cvt: the row's name has the modifiers in the order rounding, ftz, sat, types. Those that join several sources are
+// plain instructions.
 void decode_cvt(FunctionCompiler& f, const ptx::Instruction& instruction) {
   const auto& modifiers = instruction.modifiers;
+  if (instruction.operands.size() > 2) return decode_plain(f, instruction);
   if (modifiers.size() < 2 || instruction.operands.size() != 2) return f.refuse();
   auto to = ptx::parse_type(modifiers[modifiers.size() - 2]);
   auto from = ptx::parse_type(modifiers.back());
@@ -194,22 +196,45 @@ void decode_setp(FunctionCompiler& f, const ptx::Instruction& instruction) {
   op.d = d, op.a = compared.a, op.b = compared.b, op.c = compared.c, op.target = opposite, op.flags = compared.flags;
 }
 
-// set: like setp, with a value as result: all ones, or 1.0 for f32.
+namespace {
+
+// What set writes where the comparison holds: all ones, or 1.0 of a float type.
+std::optional<int64_t> value_of_set(const std::string& type) {
+  if (type == "f32") return 0x3F800000;
+  if (type == "f16" || type == "f16x2") return 0x3C00;
+  if (type == "bf16" || type == "bf16x2") return 0x3F80;
+  bool integer = type == "u32" || type == "s32" || type == "u16" || type == "s16";
+  return integer ? std::optional<int64_t>(-1) : std::nullopt;
+}
+
+}  // namespace
+
+// set: like setp, with a value as result; of packed sources, a packed one.
 void decode_set(FunctionCompiler& f, const ptx::Instruction& instruction) {
   Comparison compared = comparison(f, instruction, 2);
   if (f.refused()) return;
   const std::string& type = instruction.modifiers[instruction.modifiers.size() - 2];
+  auto value = value_of_set(type);
+  bool pair = type.find("x2") != std::string::npos;
+  if (!value || pair != (instruction.modifiers.back().find("x2") != std::string::npos))
+    return f.refuse("a result of this type");
   const Row* widen = f.row("predicate.to.u32");
-  if (type != "u32" && type != "s32" && type != "f32") return f.refuse("a result of this type");
+  const Row* join = f.row("mov.pack.32");
   uint32_t d = f.destination(instruction.operands[0], Width::k32);
-  uint32_t holds = f.temporary(Width::kPredicate);
+  uint32_t holds = f.temporary(Width::kPredicate), upper = pair ? f.temporary(Width::kPredicate) : Op::kNone;
+  uint32_t parts[] = {pair ? f.temporary(Width::k32) : d, pair ? f.temporary(Width::k32) : d};
   if (f.refused()) return;
   Op& compare = f.emit(compared.row->handler);
-  compare.d = holds, compare.a = compared.a, compare.b = compared.b, compare.c = compared.c;
+  compare.d = holds, compare.a = compared.a, compare.b = compared.b, compare.c = compared.c, compare.target = upper;
   compare.flags = compared.flags;
   compare.weight = 0;
-  Op& op = f.emit(widen->handler);
-  op.d = d, op.a = holds, op.imm = type == "f32" ? 0x3F800000 : -1;
+  for (size_t i = 0; i < (pair ? 2u : 1u); ++i) {
+    Op& op = f.emit(widen->handler);
+    op.d = parts[i], op.a = i ? upper : holds, op.imm = *value, op.weight = !pair;
+  }
+  if (!pair) return;
+  Op& op = f.emit(join->handler);
+  op.d = d, op.a = parts[0], op.b = parts[1];
 }
 
 }  // namespace heddle::software

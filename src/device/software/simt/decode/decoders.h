@@ -21,6 +21,7 @@ void decode_set(FunctionCompiler&, const ptx::Instruction&);
 void decode_carry(FunctionCompiler&, const ptx::Instruction&);
 void decode_bfi(FunctionCompiler&, const ptx::Instruction&);
 void decode_lop3(FunctionCompiler&, const ptx::Instruction&);
+void decode_video(FunctionCompiler&, const ptx::Instruction&);
 void decode_load(FunctionCompiler&, const ptx::Instruction&);
 void decode_store(FunctionCompiler&, const ptx::Instruction&);
 void decode_atomic(FunctionCompiler&, const ptx::Instruction&);
@@ -34,6 +35,10 @@ void decode_trap(FunctionCompiler&, const ptx::Instruction&);
 void decode_call(FunctionCompiler&, const ptx::Instruction&);
 void decode_fence(FunctionCompiler&, const ptx::Instruction&);
 void decode_nanosleep(FunctionCompiler&, const ptx::Instruction&);
+void decode_async_copy(FunctionCompiler&, const ptx::Instruction&);
+void decode_mbarrier(FunctionCompiler&, const ptx::Instruction&);
+void decode_matrix(FunctionCompiler&, const ptx::Instruction&);
+void decode_ldmatrix(FunctionCompiler&, const ptx::Instruction&);
 void decode_ignored(FunctionCompiler&, const ptx::Instruction&);
 
 }  // namespace heddle::software

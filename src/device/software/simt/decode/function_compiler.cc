@@ -38,7 +38,10 @@ Status FunctionCompiler::compile() {
                 kernel_.kernel().name.c_str(), function_.name.c_str(), registers_.size(), kMaxRegisterBytes);
   out_.name = function_.name;
   out_.entry = static_cast<uint32_t>(code_.size());
-  out_.local_bytes = kernel_.locals(index_).bytes;
+  const LocalLayout& locals = kernel_.locals(index_);
+  out_.local_bytes = locals.bytes;
+  out_.results.assign(locals.formals.begin(), locals.formals.begin() + function_.result_count);
+  out_.parameters.assign(locals.formals.begin() + function_.result_count, locals.formals.end());
   uint32_t& registers = kernel_.kernel().registers_per_thread;
   registers = std::max(registers, estimated_registers(layout_.words_per_thread));
   for (const ptx::Instruction& instruction : function_.code) {

@@ -26,7 +26,19 @@ void visit_symbols(const std::vector<ptx::Operand>& operands, Visit visit) {
   }
 }
 
+// call (results), %rd1, (arguments), prototype: through a register.
+bool calls_register(const ptx::Instruction& instruction) {
+  return std::any_of(instruction.operands.begin(), instruction.operands.end(),
+                     [](const ptx::Operand& operand) { return operand.kind == ptx::Operand::Kind::kRegister; });
+}
+
 }  // namespace
+
+std::optional<uint64_t> function_address(const ptx::Module& module, std::string_view function) {
+  const ptx::Function* found = module.find_function(function);
+  if (!found || !found->defined) return std::nullopt;
+  return kFunctionWindow + kFunctionStep * static_cast<uint64_t>(found - module.functions.data());
+}
 
 const CompiledFunction& CompiledKernel::function_at(uint32_t pc) const {
   auto after = std::find_if(functions.begin(), functions.end(), [=](const auto& f) { return f.entry > pc; });
@@ -80,23 +92,51 @@ Status KernelCompiler::collect_functions(const ptx::Function& entry) {
     if (!function.error.empty())
       return fail(ErrorCode::kNotSupported, "kernel %s: function %s: %s", kernel_->name.c_str(), function.name.c_str(),
                   function.error.c_str());
-    std::vector<uint32_t> callees;
-    for (const ptx::Instruction& instruction : function.code) {
-      if (instruction.opcode != "call") continue;
-      visit_symbols(instruction.operands, [&](const std::string& name) {
-        const ptx::Function* callee = module_.find_function(name);
-        if (!callee || !callee->defined) return;
-        auto [place, added] = function_indices_.emplace(callee->name, functions_.size());
-        if (added) functions_.push_back(callee);
-        callees.push_back(place->second);
-      });
-    }
-    if (functions_.size() > kMaxFunctions)
-      return fail(ErrorCode::kLimitExceeded, "kernel %s calls more than %zu functions", kernel_->name.c_str(),
-                  kMaxFunctions);
-    callees_.push_back(std::move(callees));
+    HEDDLE_TRY(collect_callees(function));
   }
+  kernel_->functions_by_number.assign(module_.functions.size(), Op::kNone);
+  for (uint32_t i = 0; i < functions_.size(); ++i)
+    kernel_->functions_by_number[static_cast<size_t>(functions_[i] - module_.functions.data())] = i;
   return {};
+}
+
+Status KernelCompiler::collect_callees(const ptx::Function& function) {
+  std::vector<uint32_t> callees;
+  for (const ptx::Instruction& instruction : function.code) {
+    if (instruction.opcode != "call") continue;
+    visit_symbols(instruction.operands, [&](const std::string& name) {
+      const ptx::Function* callee = module_.find_function(name);
+      if (callee && callee->defined) add_callee(*callee, callees);
+    });
+    if (calls_register(instruction))
+      for (const ptx::Function* callee : functions_with_address()) add_callee(*callee, callees);
+  }
+  callees_.push_back(std::move(callees));
+  if (functions_.size() <= kMaxFunctions) return {};
+  return fail(ErrorCode::kLimitExceeded, "kernel %s calls more than %zu functions", kernel_->name.c_str(),
+              kMaxFunctions);
+}
+
+void KernelCompiler::add_callee(const ptx::Function& callee, std::vector<uint32_t>& callees) {
+  auto [place, added] = function_indices_.emplace(callee.name, functions_.size());
+  if (added) functions_.push_back(&callee);
+  if (std::find(callees.begin(), callees.end(), place->second) == callees.end()) callees.push_back(place->second);
+}
+
+// The functions that a call through a register may reach: those whose address some code or some variable holds.
+std::vector<const ptx::Function*> KernelCompiler::functions_with_address() const {
+  std::vector<const ptx::Function*> result;
+  auto add = [&](std::string_view name) {
+    const ptx::Function* function = module_.find_function(name);
+    if (!function || !function->defined || function->entry) return;
+    if (std::find(result.begin(), result.end(), function) == result.end()) result.push_back(function);
+  };
+  for (const ptx::Variable& variable : module_.variables)
+    for (const ptx::SymbolReference& reference : variable.references) add(reference.symbol);
+  for (const ptx::Function& function : module_.functions)
+    for (const ptx::Instruction& instruction : function.code)
+      if (instruction.opcode != "call") visit_symbols(instruction.operands, add);
+  return result;
 }
 
 // Every shared variable that a reachable function mentions or declares gets a place; all arrays without a bound share
@@ -146,6 +186,8 @@ Status KernelCompiler::lay_out_locals() {
                     kernel_->name.c_str(), function->name.c_str(), static_cast<unsigned long long>(kMaxLocalBytes));
     }
     layout.bytes = static_cast<uint32_t>(round_up(offset, 16));
+    for (uint32_t i = 0; i < function->result_count + function->parameter_count; ++i)
+      layout.formals.push_back({layout.offsets[i], static_cast<uint32_t>(function->variables[i].size)});
     locals_.push_back(std::move(layout));
   }
   return {};
@@ -177,8 +219,9 @@ std::optional<VariableAddress> KernelCompiler::address_of(const ptx::Variable& v
 
 std::optional<VariableAddress> KernelCompiler::address_of(std::string_view symbol) const {
   auto found = variables_.find(symbol);
-  if (found == variables_.end()) return std::nullopt;
-  return address_of(*found->second);
+  if (found != variables_.end()) return address_of(*found->second);
+  auto function = function_address(module_, symbol);
+  return function ? std::optional(VariableAddress{ptx::Space::kGlobal, *function}) : std::nullopt;
 }
 
 Status KernelCompiler::compile_functions() {

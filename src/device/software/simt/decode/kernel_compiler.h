@@ -21,8 +21,9 @@ struct VariableAddress {
 // Where the variables of a function lie in the local memory of its frame: what it declares .local, and the parameters
 // of device functions, its own and those of the calls it makes.
 struct LocalLayout {
-  std::vector<uint32_t> offsets;  // by index in ptx::Function::variables
-  uint32_t bytes = 0;             // of the frame, per thread
+  std::vector<uint32_t> offsets;    // by index in ptx::Function::variables
+  uint32_t bytes = 0;               // of the frame, per thread
+  std::vector<LocalPlace> formals;  // results, then parameters
 };
 
 // Compiles one kernel with the functions it reaches. Made for one use; the function compilers see it.
@@ -43,6 +44,9 @@ class KernelCompiler {
 
  private:
   Status collect_functions(const ptx::Function& function);
+  Status collect_callees(const ptx::Function& function);
+  void add_callee(const ptx::Function& callee, std::vector<uint32_t>& callees);
+  std::vector<const ptx::Function*> functions_with_address() const;
   void lay_out_shared();
   Status lay_out_locals();
   void lay_out_parameters();

@@ -52,12 +52,16 @@ template <At kSpace>
   return reinterpret_cast<u64>(warp.local) + u64{lane} * warp.block->local_stride;
 }
 
+// What reads find beside a buffer's memory (MemoryMap::is_beside).
+alignas(64) inline constexpr u8 kNothing[64] = {};
+
 // The host address of one lane's access, 0 if it may not be touched. Parameters can only be read.
 template <At kSpace>
 [[gnu::always_inline]] inline u64 resolve(const Warp& warp, u32 lane, u64 address, u64 bytes, bool write) {
   const BlockState& block = *warp.block;
   if constexpr (kSpace == At::kGlobal) {
-    return block.memory->contains(address, bytes) ? address : 0;
+    if (block.memory->contains(address, bytes)) return address;
+    return !write && block.memory->is_beside(address, bytes) ? reinterpret_cast<u64>(kNothing) : 0;
   } else if constexpr (kSpace == At::kShared) {
     return below(address, bytes, block.shared_bytes) ? reinterpret_cast<u64>(block.shared) + address : 0;
   } else if constexpr (kSpace == At::kLocal) {
@@ -69,6 +73,7 @@ template <At kSpace>
     if (address < kSharedWindow) return resolve<At::kGlobal>(warp, lane, address, bytes, write);
     if (address < kLocalWindow) return resolve<At::kShared>(warp, lane, address - kSharedWindow, bytes, write);
     if (address < kParameterWindow) return resolve<At::kLocal>(warp, lane, address - kLocalWindow, bytes, write);
+    if (address >= kFunctionWindow) return 0;
     return resolve<At::kParameter>(warp, lane, address - kParameterWindow, bytes, write);
   }
 }

@@ -72,19 +72,27 @@ struct FunnelRightClamp {
   static u32 apply(u32 a, u32 b, u32 by) { return by >= 32 ? b : FunnelRightWrap::apply(a, b, by); }
 };
 
+// Devices look at all of the position and length of a 64-bit field, though PTX says that only the low 8 bits count; of
+// a 32-bit one they look at those.
+template <class T>
+u32 field_bound(u32 value) {
+  return sizeof(T) == 8 ? value : value & 255;
+}
+template <class T>
+T low_ones(u32 count) {
+  return count >= kBits<T> ? T(-1) : static_cast<T>((T(1) << (count & (kBits<T> - 1))) - 1);
+}
+
 // bfe: `length` bits from `position` on, extended with the field's sign bit (or the highest bit of `a` where the field
-// reaches beyond it) if the type is signed. Only the low 8 bits of position and length count.
+// reaches beyond it) if the type is signed.
 struct ExtractField {
   template <class T>
   static T apply(T a, u32 position, u32 length) {
-    position &= 255, length &= 255;
-    constexpr u32 kTop = kBits<T> - 1;
-    u32 last = position + length - 1;
-    bool negative = T(-1) < T(0) && length != 0 && (a >> (last < kTop ? last : kTop) & 1);
-    u64 bits = position > kTop ? 0 : static_cast<u64>(a) << (64 - kBits<T>) >> (64 - kBits<T>) >> (position & kTop);
-    u32 kept = position > kTop ? 0 : (length < kBits<T> - position ? length : kBits<T> - position);
-    u64 mask = kept >= 64 ? ~0ull : (1ull << (kept & 63)) - 1;
-    return static_cast<T>((bits & mask) | (negative ? ~mask : 0));
+    position = field_bound<T>(position), length = field_bound<T>(length);
+    T field = ShiftRight::apply(a, position), mask = low_ones<T>(length);
+    u32 last = length == 0 ? 0 : (length > kBits<T> ? kBits<T> : length) - 1;
+    bool negative = T(-1) < T(0) && length != 0 && (field >> last & 1);
+    return static_cast<T>((field & mask) | (negative ? ~mask : T(0)));
   }
 };
 
@@ -141,6 +149,82 @@ struct Permute {
   }
 };
 
+// prmt in the modes that take their bytes by a rule: the selector's low two bits say from where on, or which.
+enum class PermuteMode { kForward4, kBackward4, kReplicate8, kEdgeLeft, kEdgeRight, kReplicate16 };
+template <PermuteMode kMode>
+struct PermuteByRule {
+  static u32 source(u32 from, u32 i) {
+    switch (kMode) {
+      case PermuteMode::kForward4:
+        return (from + i) & 7;
+      case PermuteMode::kBackward4:
+        return (from - i) & 7;
+      case PermuteMode::kReplicate8:
+        return from;
+      case PermuteMode::kEdgeLeft:
+        return i > from ? i : from;
+      case PermuteMode::kEdgeRight:
+        return i < from ? i : from;
+      case PermuteMode::kReplicate16:
+        return 2 * (from & 1) + (i & 1);
+    }
+    return 0;
+  }
+  static u32 apply(u32 a, u32 b, u32 selector) {
+    u32 result = 0;
+    for (u32 i = 0; i < 4; ++i)
+      result |= static_cast<u32>(joined(a, b) >> (8 * source(selector & 3, i)) & 255) << (8 * i);
+    return result;
+  }
+};
+
+// szext: the low `width` bits, extended. Widths above 32 count modulo 32 (.wrap) or as 32 (.clamp).
+template <bool kWrap>
+struct ExtendFrom {
+  template <class T>
+  static T apply(T a, u32 width) {
+    width = kWrap ? width & 31 : width;
+    if (width >= 32) return a;
+    if (width == 0) return 0;
+    return static_cast<T>(static_cast<T>(static_cast<u32>(a) << (32 - width)) >> (32 - width));
+  }
+};
+
+// bmsk: `width` ones from bit `position` on.
+template <bool kWrap>
+struct BitMask {
+  static u32 apply(u32 position, u32 width) {
+    if (kWrap) position &= 31, width &= 31;
+    u64 ones = width >= 32 ? 0xFFFFFFFFull : (u64{1} << width) - 1;
+    return position >= 32 ? 0 : static_cast<u32>(ones << position);
+  }
+};
+
+// fns: the place of the n-th set bit from bit `base` on, upwards or for negative n downwards; all ones if there is
+// none.
+struct FindNthSet {
+  static u32 apply(u32 mask, u32 base, s32 n) {
+    if (base > 31) return ~0u;
+    if (n == 0) return mask >> base & 1 ? base : ~0u;
+    s32 step = n > 0 ? 1 : -1, left = n > 0 ? n : -n;
+    for (s32 at = static_cast<s32>(base); at >= 0 && at < 32; at += step)
+      if (mask >> at & 1 && --left == 0) return static_cast<u32>(at);
+    return ~0u;
+  }
+};
+
+// cvt.pack.sat: a and b, clamped into T, side by side: b lowest; bytes push the low part of c up.
+template <class T>
+struct PackSaturated {
+  static u32 clamp(s32 a) {
+    constexpr s32 kMost = T(-1) < T(0) ? (1 << (kBits<T> - 1)) - 1 : (1 << kBits<T>)-1;
+    constexpr s32 kLeast = T(-1) < T(0) ? -kMost - 1 : 0;
+    return static_cast<u32>(a > kMost ? kMost : a < kLeast ? kLeast : a) & ((1u << kBits<T>)-1);
+  }
+  static u32 apply(s32 a, s32 b) { return clamp(a) << kBits<T> | clamp(b); }
+  static u32 apply(s32 a, s32 b, u32 c) { return c << (2 * kBits<T>) | apply(a, b); }
+};
+
 // bfi: `a` with its low `length` bits put into `b` at `position`.
 template <class T>
 void insert_field(Warp& warp, const Op& op) {
@@ -149,8 +233,8 @@ void insert_field(Warp& warp, const Op& op) {
   const u32* positions = lanes_of<u32>(warp, op.c);
   const u32* lengths = lanes_of<u32>(warp, op.extra);
   write_lanes<T>(warp, op.d, [=](u32 lane) {
-    u32 position = positions[lane] & 255, length = lengths[lane] & 255;
-    T ones = length >= kBits<T> ? T(-1) : static_cast<T>((T(1) << (length & (kBits<T> - 1))) - 1);
+    u32 position = field_bound<T>(positions[lane]);
+    T ones = low_ones<T>(field_bound<T>(lengths[lane]));
     u32 shift = position & (kBits<T> - 1);
     T mask = position >= kBits<T> ? T(0) : static_cast<T>(ones << shift);
     return static_cast<T>((a[lane] << shift & mask) | (b[lane] & ~mask));
@@ -177,6 +261,24 @@ void predicate_logic(Warp& warp, const Op& op) {
 }
 void predicate_not(Warp& warp, const Op& op) {
   write_predicate(warp, op.d, ~predicate(warp, op.a));
+}
+
+// lop3.or, lop3.and d|p, a, b, c, table, q: also p = (d != 0) combined with q, which is in extra.
+template <class F>
+void logic3_predicate(Warp& warp, const Op& op) {
+  alignas(64) u32 result[kLanes];
+  const u32* sources[] = {lanes_of<u32>(warp, op.a), lanes_of<u32>(warp, op.b), lanes_of<u32>(warp, op.c)};
+  for (u32 lane = 0; lane < kLanes; ++lane) {
+    result[lane] = 0;
+    for (u32 bit = 0; bit < 32; ++bit) {
+      u32 index =
+          (sources[0][lane] >> bit & 1) << 2 | (sources[1][lane] >> bit & 1) << 1 | (sources[2][lane] >> bit & 1);
+      result[lane] |= static_cast<u32>(op.imm >> index & 1) << bit;
+    }
+  }
+  u32 holds = F::apply(mask_of([&](u32 lane) { return result[lane] != 0; }), predicate(warp, op.extra));
+  if (op.d != Op::kNone) write_lanes<u32>(warp, op.d, [&](u32 lane) { return result[lane]; });
+  write_predicate(warp, op.target, holds);
 }
 
 constexpr Width kP = Width::kPredicate;
@@ -238,6 +340,25 @@ constexpr Row kRows[] = {
     unary<Reverse, u32>("brev.b32"),
     unary<Reverse, u64>("brev.b64"),
     ternary<Permute, u32>("prmt.b32"),
+    ternary<PermuteByRule<PermuteMode::kForward4>, u32>("prmt.b32.f4e"),
+    ternary<PermuteByRule<PermuteMode::kBackward4>, u32>("prmt.b32.b4e"),
+    ternary<PermuteByRule<PermuteMode::kReplicate8>, u32>("prmt.b32.rc8"),
+    ternary<PermuteByRule<PermuteMode::kEdgeLeft>, u32>("prmt.b32.ecl"),
+    ternary<PermuteByRule<PermuteMode::kEdgeRight>, u32>("prmt.b32.ecr"),
+    ternary<PermuteByRule<PermuteMode::kReplicate16>, u32>("prmt.b32.rc16"),
+    binary<ExtendFrom<false>, u32>("szext.clamp.u32"),
+    binary<ExtendFrom<false>, s32, s32, u32>("szext.clamp.s32"),
+    binary<ExtendFrom<true>, u32>("szext.wrap.u32"),
+    binary<ExtendFrom<true>, s32, s32, u32>("szext.wrap.s32"),
+    binary<BitMask<false>, u32>("bmsk.clamp.b32"),
+    binary<BitMask<true>, u32>("bmsk.wrap.b32"),
+    ternary<FindNthSet, u32, u32, u32, s32>("fns.b32"),
+    binary<PackSaturated<u16>, u32, s32>("cvt.pack.sat.u16.s32"),
+    binary<PackSaturated<s16>, u32, s32>("cvt.pack.sat.s16.s32"),
+    ternary<PackSaturated<u8>, u32, s32, s32, u32>("cvt.pack.sat.u8.s32.b32"),
+    ternary<PackSaturated<s8>, u32, s32, s32, u32>("cvt.pack.sat.s8.s32.b32"),
+    {"lop3.or.b32", logic3_predicate<Or>, Width::k32, Width::k32, Width::k32, Width::k32},
+    {"lop3.and.b32", logic3_predicate<And>, Width::k32, Width::k32, Width::k32, Width::k32},
     {"lop3.b32", logic3, Width::k32, Width::k32, Width::k32, Width::k32},
 };
 

@@ -20,6 +20,8 @@ std::span<const Row> move_rows();
 std::span<const Row> load_rows();
 std::span<const Row> store_rows();
 std::span<const Row> warp_rows();
+std::span<const Row> half_rows();
+std::span<const Row> half_conversion_rows();
 
 uint64_t run_warp(Warp& warp, uint64_t budget);
 void run_guarded(Warp& warp, const Op& op);

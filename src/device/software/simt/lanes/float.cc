@@ -64,31 +64,6 @@ struct CopySign {  // the sign of a, the magnitude of b
   }
 };
 
-// A NaN loses against a number; -0 is less than +0. Equal numbers have the same bits but for the sign of zero.
-struct Minimum {
-  template <class T>
-  static T apply(T a, T b) {
-    T least = a == b ? float_of(bits_of(a) | bits_of(b)) : (a < b ? a : b);
-    least = b != b ? a : least;
-    return least != least ? float_of(FloatBits<T>::kNaN) : least;
-  }
-};
-struct Maximum {
-  template <class T>
-  static T apply(T a, T b) {
-    T greatest = a == b ? float_of(bits_of(a) & bits_of(b)) : (a > b ? a : b);
-    greatest = b != b ? a : greatest;
-    return greatest != greatest ? float_of(FloatBits<T>::kNaN) : greatest;
-  }
-};
-template <class F>
-struct NanWins {  // min.NaN, max.NaN
-  template <class T>
-  static T apply(T a, T b) {
-    return a != a || b != b ? float_of(FloatBits<T>::kNaN) : F::apply(a, b);
-  }
-};
-
 template <unsigned kDirection, class F, class T>
 constexpr Row rounded_binary(const char* name) {
   return {name, rounded_handler<binary_handler<F, T, T, T>, kDirection>, kWidth<T>, kWidth<T>, kWidth<T>};
@@ -102,6 +77,15 @@ constexpr Row rounded_ternary(const char* name) {
   return {name,     rounded_handler<ternary_handler<F, T, T, T, T>, kDirection>, kWidth<T>, kWidth<T>, kWidth<T>,
           kWidth<T>};
 }
+
+// .sat with the other roundings.
+// NOLINTBEGIN(bugprone-macro-parentheses): names of templates cannot stand in any.
+#define SATURATED_FORMS(ROW, NAME, F)                                                                               \
+  ROW<kRoundToZero, Saturated<F>, f32>(NAME ".rz.sat.f32"), ROW<kRoundDown, Saturated<F>, f32>(NAME ".rm.sat.f32"), \
+      ROW<kRoundUp, Saturated<F>, f32>(NAME ".rp.sat.f32"),                                                         \
+      ROW<kRoundToZero, Saturated<Flushed<F>>, f32>(NAME ".rz.ftz.sat.f32"),                                        \
+      ROW<kRoundDown, Saturated<Flushed<F>>, f32>(NAME ".rm.ftz.sat.f32"),                                          \
+      ROW<kRoundUp, Saturated<Flushed<F>>, f32>(NAME ".rp.ftz.sat.f32")
 
 // The forms of an operation on f32 and f64: to nearest even (no suffix in the name), .ftz, .sat, other roundings.
 #define BINARY_FORMS(NAME, F)                                                                                   \
@@ -123,8 +107,13 @@ constexpr Row rounded_ternary(const char* name) {
       rounded_unary<kRoundUp, Flushed<F>, f32>(NAME ".rp.ftz.f32"),                                           \
       rounded_unary<kRoundToZero, F, f64>(NAME ".rz.f64"), rounded_unary<kRoundDown, F, f64>(NAME ".rm.f64"), \
       rounded_unary<kRoundUp, F, f64>(NAME ".rp.f64")
+// NOLINTEND(bugprone-macro-parentheses)
 
 constexpr Row kRows[] = {
+    SATURATED_FORMS(rounded_binary, "add", Add),
+    SATURATED_FORMS(rounded_binary, "sub", Subtract),
+    SATURATED_FORMS(rounded_binary, "mul", Multiply),
+    SATURATED_FORMS(rounded_ternary, "fma", Fma),
     BINARY_FORMS("add", Add),
     BINARY_FORMS("sub", Subtract),
     BINARY_FORMS("mul", Multiply),
@@ -157,11 +146,19 @@ constexpr Row kRows[] = {
     binary<Flushed<Minimum>, f32>("min.ftz.f32"),
     binary<NanWins<Minimum>, f32>("min.NaN.f32"),
     binary<Flushed<NanWins<Minimum>>, f32>("min.ftz.NaN.f32"),
+    binary<SignsJoined<Minimum>, f32>("min.xorsign.abs.f32"),
+    binary<Flushed<SignsJoined<Minimum>>, f32>("min.ftz.xorsign.abs.f32"),
+    binary<SignsJoined<NanWins<Minimum>>, f32>("min.NaN.xorsign.abs.f32"),
+    binary<Flushed<SignsJoined<NanWins<Minimum>>>, f32>("min.ftz.NaN.xorsign.abs.f32"),
     binary<Minimum, f64>("min.f64"),
     binary<Maximum, f32>("max.f32"),
     binary<Flushed<Maximum>, f32>("max.ftz.f32"),
     binary<NanWins<Maximum>, f32>("max.NaN.f32"),
     binary<Flushed<NanWins<Maximum>>, f32>("max.ftz.NaN.f32"),
+    binary<SignsJoined<Maximum>, f32>("max.xorsign.abs.f32"),
+    binary<Flushed<SignsJoined<Maximum>>, f32>("max.ftz.xorsign.abs.f32"),
+    binary<SignsJoined<NanWins<Maximum>>, f32>("max.NaN.xorsign.abs.f32"),
+    binary<Flushed<SignsJoined<NanWins<Maximum>>>, f32>("max.ftz.NaN.xorsign.abs.f32"),
     binary<Maximum, f64>("max.f64"),
 };
 

@@ -12,6 +12,14 @@ namespace {
 struct Divide {
   static f32 apply(f32 a, f32 b) { return a / b; }
 };
+// div.approx multiplies by a reciprocal that is flushed: for divisors from 2^126 on it is 0 (and infinity times 0 NaN).
+struct DivideByReciprocal {
+  static f32 apply(f32 a, f32 b) {
+    f32 magnitude = float_of(bits_of(b) & FloatBits<f32>::kNaN);
+    bool large = magnitude > 0x1p126f && magnitude < __builtin_inff();
+    return large ? a * float_of(bits_of(b) & FloatBits<f32>::kSign) : a / b;
+  }
+};
 struct Reciprocal {
   static f32 apply(f32 a) { return 1.0f / a; }
 };
@@ -28,11 +36,22 @@ struct Exp2 {
 struct Log2 {
   static f32 apply(f32 a) { return log2f(a); }
 };
+// The device turns the angle into revolutions first, an f32 product rounded to zero: large angles lose what is behind
+// the point there, and so they must here.
+f64 reduced_angle(f32 a) {
+  constexpr f64 kPerRevolution = 0x1.45f306p-3, kRevolution = 6.283185307179586477;  // the former as an f32
+  f64 exact = static_cast<f64>(a) * kPerRevolution;                                  // 48 bits
+  f32 turns = static_cast<f32>(exact);
+  bool beyond = turns < 0 ? static_cast<f64>(turns) < exact : static_cast<f64>(turns) > exact;
+  turns = beyond && turns - turns == 0 ? float_of(bits_of(turns) - 1) : turns;
+  f64 part = static_cast<f64>(turns) - __builtin_rint(static_cast<f64>(turns));
+  return __builtin_copysign(part, part == 0 ? static_cast<f64>(a) : part) * kRevolution;
+}
 struct Sine {
-  static f32 apply(f32 a) { return sinf(a); }
+  static f32 apply(f32 a) { return static_cast<f32>(sin(reduced_angle(a))); }
 };
 struct Cosine {
-  static f32 apply(f32 a) { return cosf(a); }
+  static f32 apply(f32 a) { return static_cast<f32>(cos(reduced_angle(a))); }
 };
 struct Tanh {
   static f32 apply(f32 a) { return tanhf(a); }
@@ -54,8 +73,8 @@ struct ReciprocalRootGross {
 constexpr Row kRows[] = {
     binary<Divide, f32>("div.full.f32"),
     binary<Flushed<Divide>, f32>("div.full.ftz.f32"),
-    binary<Divide, f32>("div.approx.f32"),
-    binary<Flushed<Divide>, f32>("div.approx.ftz.f32"),
+    binary<DivideByReciprocal, f32>("div.approx.f32"),
+    binary<Flushed<DivideByReciprocal>, f32>("div.approx.ftz.f32"),
     unary<Reciprocal, f32>("rcp.approx.f32"),
     unary<Flushed<Reciprocal>, f32>("rcp.approx.ftz.f32"),
     unary<ReciprocalGross, f64>("rcp.approx.ftz.f64"),

@@ -78,6 +78,41 @@ struct Saturated {
   }
 };
 
+// A NaN loses against a number; -0 is less than +0. Equal numbers have the same bits but for the sign of zero.
+struct Minimum {
+  template <class T>
+  static T apply(T a, T b) {
+    T least = a == b ? float_of(bits_of(a) | bits_of(b)) : (a < b ? a : b);
+    least = b != b ? a : least;
+    return least != least ? float_of(FloatBits<T>::kNaN) : least;
+  }
+};
+struct Maximum {
+  template <class T>
+  static T apply(T a, T b) {
+    T greatest = a == b ? float_of(bits_of(a) & bits_of(b)) : (a > b ? a : b);
+    greatest = b != b ? a : greatest;
+    return greatest != greatest ? float_of(FloatBits<T>::kNaN) : greatest;
+  }
+};
+template <class F>
+struct NanWins {  // min.NaN, max.NaN
+  template <class T>
+  static T apply(T a, T b) {
+    return a != a || b != b ? float_of(FloatBits<T>::kNaN) : F::apply(a, b);
+  }
+};
+
+template <class F>
+struct SignsJoined {  // .xorsign.abs: of the magnitudes, with the product's sign
+  template <class T>
+  static T apply(T a, T b) {
+    auto sign = (bits_of(a) ^ bits_of(b)) & FloatBits<T>::kSign;
+    T chosen = F::apply(float_of(bits_of(a) & ~FloatBits<T>::kSign), float_of(bits_of(b) & ~FloatBits<T>::kSign));
+    return chosen != chosen ? chosen : float_of(bits_of(chosen) | sign);
+  }
+};
+
 // Runs a handler with the processor rounding in another direction. The handler is called through a pointer that the
 // optimiser cannot see through, so that no arithmetic moves across the change.
 inline constexpr unsigned kRoundDown = 0x2000, kRoundUp = 0x4000, kRoundToZero = 0x6000, kRoundingBits = 0x6000;

@@ -32,7 +32,7 @@ struct AddSaturated {
 struct SubtractSaturated {
   static s32 apply(s32 a, s32 b) { return clamp_to_s32(s64{a} - b); }
 };
-// Division by zero does not trap: the quotient has all bits set, the remainder is the dividend.
+// Division by zero does not trap: quotient and remainder have all bits set.
 struct Divide {
   template <class T>
   static T apply(T a, T b) {
@@ -44,7 +44,7 @@ struct Divide {
 struct Remainder {
   template <class T>
   static T apply(T a, T b) {
-    if (b == 0) return a;
+    if (b == 0) return static_cast<T>(-1);
     if (kIsSigned<T> && b == static_cast<T>(-1)) return 0;
     return static_cast<T>(a % b);
   }
@@ -71,6 +71,21 @@ struct Maximum {
   template <class T>
   static T apply(T a, T b) {
     return a > b ? a : b;
+  }
+};
+// .relu: what is negative becomes 0.
+template <class F>
+struct Relu {
+  static s32 apply(s32 a, s32 b) { return Maximum::apply(F::apply(a, b), 0); }
+  static s16 apply(s16 a, s16 b) { return Maximum::apply(F::apply(a, b), s16{0}); }
+};
+// F on both halves of packed values.
+template <class F, class T>
+struct OnBoth {
+  static u32 apply(u32 a, u32 b) {
+    auto low = static_cast<u16>(F::apply(static_cast<T>(a), static_cast<T>(b)));
+    auto high = static_cast<u16>(F::apply(static_cast<T>(a >> 16), static_cast<T>(b >> 16)));
+    return u32{high} << 16 | low;
   }
 };
 struct AbsoluteDifference {  // sad: c + |a - b|
@@ -125,6 +140,16 @@ constexpr Row kRows[] = {
     binary<Maximum, s32>("max.s32"),
     binary<Maximum, u64>("max.u64"),
     binary<Maximum, s64>("max.s64"),
+    binary<OnBoth<Add, u16>, u32>("add.u16x2"),
+    binary<OnBoth<Add, s16>, u32>("add.s16x2"),
+    binary<OnBoth<Minimum, u16>, u32>("min.u16x2"),
+    binary<OnBoth<Minimum, s16>, u32>("min.s16x2"),
+    binary<OnBoth<Maximum, u16>, u32>("max.u16x2"),
+    binary<OnBoth<Maximum, s16>, u32>("max.s16x2"),
+    binary<OnBoth<Relu<Minimum>, s16>, u32>("min.relu.s16x2"),
+    binary<OnBoth<Relu<Maximum>, s16>, u32>("max.relu.s16x2"),
+    binary<Relu<Minimum>, s32>("min.relu.s32"),
+    binary<Relu<Maximum>, s32>("max.relu.s32"),
     ternary<AbsoluteDifference, u16>("sad.u16"),
     ternary<AbsoluteDifference, u16, s16, s16, u16>("sad.s16"),
     ternary<AbsoluteDifference, u32>("sad.u32"),

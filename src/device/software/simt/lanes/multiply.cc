@@ -106,6 +106,13 @@ struct Multiply24High {
   }
 };
 
+struct MultiplyAdd24HighSaturated {
+  static s32 apply(s32 a, s32 b, s32 c) {
+    s64 sum = s64{Multiply24High::apply(a, b)} + c;
+    return static_cast<s32>(sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum);
+  }
+};
+
 // Byte or half `i` of a register, as the type says.
 template <class T>
 T part(u32 value, int i) {
@@ -169,6 +176,7 @@ constexpr Row kRows[] = {
     ternary<Multiply24Low, s32>("mad24.lo.s32"),
     ternary<Multiply24High, u32>("mad24.hi.u32"),
     ternary<Multiply24High, s32>("mad24.hi.s32"),
+    ternary<MultiplyAdd24HighSaturated, s32>("mad24.hi.sat.s32"),
     ternary<Dot4<u8, u8>, u32>("dp4a.u32.u32"),
     ternary<Dot4<u8, s8>, u32>("dp4a.u32.s32"),
     ternary<Dot4<s8, u8>, u32>("dp4a.s32.u32"),

@@ -7,7 +7,7 @@ namespace heddle::software::HEDDLE_LANES {
 RowSet row_set() {
   return {{integer_rows(), multiply_rows(), carry_rows(), bit_rows(), float_rows(), float_function_rows(),
            convert_to_integer_rows(), convert_to_float_rows(), compare_rows(), move_rows(), load_rows(), store_rows(),
-           warp_rows()},
+           warp_rows(), half_rows(), half_conversion_rows()},
           run_warp,
           run_guarded};
 }

@@ -20,8 +20,12 @@ struct FlushSource {
 struct FlushResult {
   static f32 apply(f64 a) { return flush(static_cast<f32>(a)); }
 };
+
 struct Same {
-  static f32 apply(f32 a) { return a; }
+  template <class T>
+  static T apply(T a) {
+    return a;
+  }
 };
 
 template <unsigned kDirection, class F, class D, class A>
@@ -45,6 +49,16 @@ constexpr Row kRows[] = {
     unary<Convert<f32>, f32, f64>("cvt.rn.f32.f64"),
     unary<FlushResult, f32, f64>("cvt.rn.ftz.f32.f64"),
     unary<Saturated<Convert<f32>>, f32, f64>("cvt.rn.sat.f32.f64"),
+    rounded<kRoundToZero, FlushResult, f32, f64>("cvt.rz.ftz.f32.f64"),
+    rounded<kRoundDown, FlushResult, f32, f64>("cvt.rm.ftz.f32.f64"),
+    rounded<kRoundUp, FlushResult, f32, f64>("cvt.rp.ftz.f32.f64"),
+    rounded<kRoundToZero, Saturated<Convert<f32>>, f32, f64>("cvt.rz.sat.f32.f64"),
+    rounded<kRoundDown, Saturated<Convert<f32>>, f32, f64>("cvt.rm.sat.f32.f64"),
+    rounded<kRoundUp, Saturated<Convert<f32>>, f32, f64>("cvt.rp.sat.f32.f64"),
+    unary<Saturated<Convert<f64>>, f64, f32>("cvt.sat.f64.f32"),
+    unary<Saturated<FlushSource<f64>>, f64, f32>("cvt.ftz.sat.f64.f32"),
+    unary<Saturated<Same>, f64>("cvt.sat.f64.f64"),
+    unary<Same, f64>("cvt.f64.f64"),
     rounded<kRoundToZero, Convert<f32>, f32, f64>("cvt.rz.f32.f64"),
     rounded<kRoundDown, Convert<f32>, f32, f64>("cvt.rm.f32.f64"),
     rounded<kRoundUp, Convert<f32>, f32, f64>("cvt.rp.f32.f64"),
@@ -56,6 +70,10 @@ constexpr Row kRows[] = {
     unary<ToZero, f32>("cvt.rzi.f32.f32"),
     unary<Down, f32>("cvt.rmi.f32.f32"),
     unary<Up, f32>("cvt.rpi.f32.f32"),
+    unary<Saturated<ToNearest>, f32>("cvt.rni.sat.f32.f32"),
+    unary<Saturated<ToZero>, f32>("cvt.rzi.sat.f32.f32"),
+    unary<Saturated<Down>, f32>("cvt.rmi.sat.f32.f32"),
+    unary<Saturated<Up>, f32>("cvt.rpi.sat.f32.f32"),
     unary<Flushed<ToNearest>, f32>("cvt.rni.ftz.f32.f32"),
     unary<Flushed<ToZero>, f32>("cvt.rzi.ftz.f32.f32"),
     unary<Flushed<Down>, f32>("cvt.rmi.ftz.f32.f32"),

@@ -2,7 +2,7 @@
 // .sat clamped). A destination register wider than the type gets the value extended: rows named ".wide".
 
 #include "device/software/simt/lanes/families.h"
-#include "device/software/simt/lanes/floating.h"
+#include "device/software/simt/lanes/half.h"
 
 namespace heddle::software::HEDDLE_LANES {
 namespace {
@@ -36,6 +36,14 @@ struct FromFloat {
 template <class F>
 struct SourceFlushed {
   static auto apply(f32 a) { return F::apply(flush(a)); }
+};
+
+template <class F>
+struct FromHalf {
+  template <class A>
+  static auto apply(A a) {
+    return F::apply(widen(a));
+  }
 };
 
 template <class D>
@@ -81,6 +89,16 @@ using Register64 = typename Extended<Truncate<D>, D>::Register;
       unary<FromFloat<D, ToZero>, D, f64>("cvt.rzi." #D ".f64"),                                                      \
       unary<FromFloat<D, Down>, D, f64>("cvt.rmi." #D ".f64"), unary<FromFloat<D, Up>, D, f64>("cvt.rpi." #D ".f64")
 
+#define FROM_HALVES(D)                                                           \
+  unary<FromHalf<FromFloat<D, ToNearest>>, D, Half>("cvt.rni." #D ".f16"),       \
+      unary<FromHalf<FromFloat<D, ToZero>>, D, Half>("cvt.rzi." #D ".f16"),      \
+      unary<FromHalf<FromFloat<D, Down>>, D, Half>("cvt.rmi." #D ".f16"),        \
+      unary<FromHalf<FromFloat<D, Up>>, D, Half>("cvt.rpi." #D ".f16"),          \
+      unary<FromHalf<FromFloat<D, ToNearest>>, D, Brain>("cvt.rni." #D ".bf16"), \
+      unary<FromHalf<FromFloat<D, ToZero>>, D, Brain>("cvt.rzi." #D ".bf16"),    \
+      unary<FromHalf<FromFloat<D, Down>>, D, Brain>("cvt.rmi." #D ".bf16"),      \
+      unary<FromHalf<FromFloat<D, Up>>, D, Brain>("cvt.rpi." #D ".bf16")
+
 #define FROM_INTEGER(D, A) unary<Truncate<D>, D, A>("cvt." #D "." #A), unary<Clamp<D>, D, A>("cvt.sat." #D "." #A)
 #define FROM_INTEGERS(D)                                                                                      \
   FROM_INTEGER(D, u8), FROM_INTEGER(D, s8), FROM_INTEGER(D, u16), FROM_INTEGER(D, s16), FROM_INTEGER(D, u32), \
@@ -96,6 +114,8 @@ using Register64 = typename Extended<Truncate<D>, D>::Register;
 constexpr Row kRows[] = {
     FROM_FLOATS(u8),         FROM_FLOATS(s8),         FROM_FLOATS(u16),        FROM_FLOATS(s16),
     FROM_FLOATS(u32),        FROM_FLOATS(s32),        FROM_FLOATS(u64),        FROM_FLOATS(s64),
+    FROM_HALVES(u8),         FROM_HALVES(s8),         FROM_HALVES(u16),        FROM_HALVES(s16),
+    FROM_HALVES(u32),        FROM_HALVES(s32),        FROM_HALVES(u64),        FROM_HALVES(s64),
     FROM_INTEGERS(u8),       FROM_INTEGERS(s8),       FROM_INTEGERS(u16),      FROM_INTEGERS(s16),
     FROM_INTEGERS(u32),      FROM_INTEGERS(s32),      FROM_INTEGERS(u64),      FROM_INTEGERS(s64),
     WIDE_FROM_INTEGERS(u8),  WIDE_FROM_INTEGERS(s8),  WIDE_FROM_INTEGERS(u16), WIDE_FROM_INTEGERS(s16),

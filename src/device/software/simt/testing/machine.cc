@@ -17,6 +17,7 @@ Machine::Machine(const InstructionSet& instructions) : instructions_(instruction
   EXPECT_TRUE(map.has_value());
   map_ = std::make_unique<MemoryMap>(std::move(*map));
   EXPECT_TRUE(map_->add(base_, kMemory).has_value());
+  heap_ = std::make_unique<DeviceHeap>(allocate(kHeap), kHeap);
 }
 
 uint64_t Machine::allocate(uint64_t bytes) {
@@ -35,7 +36,7 @@ void Machine::load(std::string_view ptx) {
     if (variable.space != ptx::Space::kShared) variables_.emplace_back(variable.name, allocate(variable.size));
   auto resolve = [&](std::string_view name) -> std::optional<uint64_t> {
     uint64_t address = address_of(name);
-    return address ? std::optional(address) : std::nullopt;
+    return address ? std::optional(address) : function_address(module_, name);
   };
   for (const ptx::Variable& variable : module_.variables) {
     if (variable.space == ptx::Space::kShared) continue;
@@ -73,6 +74,7 @@ Machine::Outcome Machine::run_packed(std::string_view name, const Launch& launch
   shape.dynamic_shared = launch.dynamic_shared;
   shape.stack_bytes = launch.stack_bytes;
   shape.parameters = parameters;
+  shape.heap = heap_.get();
   auto block = Block::create(**kernel, shape, *map_, [&](std::string_view text) { outcome.printed += text; });
   EXPECT_TRUE(block.has_value()) << block.error().text;
   if (!block) return outcome;

@@ -9,13 +9,14 @@
 
 #include "core/fd.h"
 #include "device/software/simt/block.h"
+#include "device/software/simt/device_heap.h"
 
 namespace heddle::software {
 
 // A small device for tests: some memory, modules whose variables lie in it, launches that run block by block.
 class Machine {
  public:
-  static constexpr uint64_t kMemory = 16 * kMiB;
+  static constexpr uint64_t kMemory = 16 * kMiB, kHeap = 64 * kKiB;
 
   explicit Machine(const InstructionSet& instructions = best_instruction_set());
 
@@ -75,6 +76,7 @@ class Machine {
   Mapping arena_;
   uint64_t base_ = 0, used_ = 0;
   std::unique_ptr<MemoryMap> map_;
+  std::unique_ptr<DeviceHeap> heap_;
   ptx::Module module_;
   std::vector<std::pair<std::string, uint64_t>> variables_;
 };

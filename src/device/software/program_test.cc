@@ -1,0 +1,85 @@
+#include "device/software/program.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cstring>
+
+#include "device/software/simt/block.h"
+#include "image/fatbin_builder.h"
+
+namespace heddle::software {
+namespace {
+
+constexpr uint64_t kGranule = MemoryMap::kGranule, kWindow = 4 * kGranule;
+
+std::string fatbin_of(const std::string& ptx) {
+  return image::FatbinBuilder()
+      .add(image::kFatbinPtx, 80, ".version 9.0\n.target sm_80\n.address_size 64\n" + ptx)
+      .build();
+}
+
+class ProgramTest : public testing::Test {
+ protected:
+  ProgramTest() {
+    void* reserved = mmap(nullptr, kWindow + kGranule, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    window_ = Mapping(reserved, kWindow + kGranule);
+    memory_.emplace(*DeviceMemory::create(round_up(reinterpret_cast<uintptr_t>(reserved), kGranule), kWindow));
+  }
+  Result<std::unique_ptr<Program>> load(const std::string& fatbins) {
+    return Program::load(std::as_bytes(std::span(fatbins)), 90, *memory_);
+  }
+  Mapping window_;
+  std::optional<DeviceMemory> memory_;
+};
+
+const std::string kCaller =
+    ".extern .func (.param .b32 r) twice(.param .b32 x);\n.extern .global .u32 answer;\n"
+    ".global .u64 where = answer;\n"
+    ".visible .entry k(.param .u64 out) { .reg .b32 %r<3>; .reg .b64 %rd<2>; ld.param.u64 %rd1, [out];\n"
+    "ld.global.u32 %r1, [answer]; { .param .b32 x; .param .b32 r; st.param.b32 [x], %r1; call (r), twice, (x);\n"
+    "ld.param.b32 %r2, [r]; } st.global.u32 [%rd1], %r2; ret; }\n";
+const std::string kCallee =
+    ".visible .global .u32 answer = 21;\n"
+    ".visible .func (.param .b32 r) twice(.param .b32 x) { .reg .b32 %r<2>; ld.param.b32 %r1, [x];\n"
+    "add.u32 %r1, %r1, %r1; st.param.b32 [r], %r1; ret; }\n";
+
+TEST_F(ProgramTest, SeparatelyCompiledUnitsFindEachOther) {
+  auto program = load(fatbin_of(kCaller) + fatbin_of(kCallee));
+  ASSERT_TRUE(program) << program.error().text;
+  auto kernel = (*program)->kernel("k");
+  ASSERT_TRUE(kernel) << kernel.error().text;
+  auto answer = (*program)->variable("answer"), where = (*program)->variable("where");
+  ASSERT_TRUE(answer && where);
+  EXPECT_EQ(*reinterpret_cast<uint64_t*>(where->address), answer->address);
+
+  auto out = memory_->add_variables(4);
+  ASSERT_TRUE(out);
+  LaunchShape shape;
+  shape.parameters = std::as_bytes(std::span(&*out, 1));
+  auto block = Block::create(*(*kernel)->code, shape, memory_->map(), nullptr);
+  ASSERT_TRUE(block) << block.error().text;
+  (*block)->start({}, 0);
+  ASSERT_EQ((*block)->run(1000), Block::Progress::kFinished) << (*block)->fault().text;
+  EXPECT_EQ(*reinterpret_cast<uint32_t*>(*out), 42u);
+}
+
+TEST_F(ProgramTest, AFunctionThatNoUnitDefinesIsNamedWhenItsKernelIsAskedFor) {
+  auto program = load(fatbin_of(kCaller) + fatbin_of(".visible .global .u32 answer = 21;\n"));
+  ASSERT_TRUE(program) << program.error().text;
+  auto kernel = (*program)->kernel("k");
+  ASSERT_FALSE(kernel);
+  EXPECT_NE(kernel.error().text.find("twice"), std::string::npos) << kernel.error().text;
+}
+
+TEST_F(ProgramTest, OnlyAModuleThatAllocatesBringsAHeap) {
+  ASSERT_TRUE(load(fatbin_of(kCallee)));
+  EXPECT_EQ(memory_->heap(), nullptr);
+  ASSERT_TRUE(load(fatbin_of(".extern .func (.param .b64 r) malloc(.param .b64 bytes);\n")));
+  ASSERT_NE(memory_->heap(), nullptr);
+  uint64_t piece = memory_->heap()->allocate(DeviceMemory::kHeapBytes);
+  EXPECT_TRUE(memory_->map().contains(piece, DeviceMemory::kHeapBytes));
+}
+
+}  // namespace
+}  // namespace heddle::software
