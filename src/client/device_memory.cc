@@ -7,6 +7,13 @@ namespace heddle::client {
 Answer<uint64_t> VirtualDevice::allocate(uint64_t bytes) {
   const Lock lock(mutex);
   HEDDLE_ANSWER(failure());
+  if (const auto promised = promises_.take(bytes)) return *promised;
+  auto address = place(bytes);
+  if (address) promises_.allocated_without(bytes);
+  return address;
+}
+
+Answer<uint64_t> VirtualDevice::place(uint64_t bytes) {
   const uint64_t budget = session_.welcome().budget_bytes;
   const uint64_t live = arena_.segment_bytes();
   if (bytes > budget || live + arena_.would_add(bytes, committed()) > budget)
@@ -29,11 +36,43 @@ Done VirtualDevice::release(uint64_t address) {
   {
     const Lock lock(mutex);
     const Buffer* buffer = arena_.buffer_at(address);
-    if (!buffer || buffer->address != address) return refuse(cudaErrorInvalidValue);
+    const bool known = buffer ? buffer->address == address : freed_early_.contains(address);
+    if (!known) return refuse(cudaErrorInvalidValue);
   }
   if (task_begun()) HEDDLE_ANSWER(synchronize());
 
   const Lock lock(mutex);
+  if (freed_early_.erase(address) > 0) return {};
+  return give_back(address);
+}
+
+void VirtualDevice::release_early(uint64_t address) {
+  const Lock lock(mutex);
+  const Buffer* buffer = arena_.buffer_at(address);
+  if (!buffer || buffer->address != address || freed_early_.contains(address)) return;
+  if (give_back(address)) freed_early_.insert(address);
+}
+
+void VirtualDevice::open_promises(uint64_t task) {
+  const Lock lock(mutex);
+  promises_.open(task);
+}
+
+void VirtualDevice::promise(uint64_t task, uint64_t bytes) {
+  if (bytes == 0 || session_.welcome().binds_at_malloc != 0) return;
+  const Lock lock(mutex);
+  if (const auto address = place(bytes)) promises_.add(task, bytes, *address);
+}
+
+std::optional<TaskAccount> VirtualDevice::close_promises(uint64_t task) {
+  const Lock lock(mutex);
+  const auto closed = promises_.close(task);
+  if (!closed) return std::nullopt;
+  for (const uint64_t address : closed->left) (void)give_back(address);  // a failure shows at the next call
+  return closed->account;
+}
+
+Done VirtualDevice::give_back(uint64_t address) {
   Segment* segment = arena_.release(address, writer_.last_sequence());
   if (!segment) return refuse(cudaErrorInvalidValue);
   if (segment->buffers > 0) return {};

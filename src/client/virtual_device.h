@@ -3,6 +3,7 @@
 #include <array>
 #include <memory>
 #include <mutex>
+#include <set>
 
 #include "client/answer.h"
 #include "client/arena.h"
@@ -10,6 +11,7 @@
 #include "client/handle_table.h"
 #include "client/host_calls.h"
 #include "client/lazy_task.h"
+#include "client/promises.h"
 #include "client/session.h"
 #include "core/clock.h"
 #include "protocol/ring_writer.h"
@@ -52,6 +54,14 @@ class VirtualDevice : private TaskVoice {
   // Waits for all work first, as cudaFree does. cudaErrorInvalidValue for what is no buffer's start.
   Done release(uint64_t address);
   Done release_all();
+  // What declared tasks promise: allocate() of exactly that size takes it. What has no room is not promised; where the
+  // policy binds at cudaMalloc nothing is.
+  void open_promises(uint64_t task);
+  void promise(uint64_t task, uint64_t bytes);
+  // Gives back what was not taken. nullopt: no such task here.
+  std::optional<TaskAccount> close_promises(uint64_t task);
+  // The buffer goes back behind the work that was called so far; the program's own free of it will find nothing to do.
+  void release_early(uint64_t address);
   bool owns(uint64_t address) const { return arena_.owns(address); }
   bool covers(uint64_t address, uint64_t bytes);
   bool task_begun();
@@ -152,6 +162,10 @@ class VirtualDevice : private TaskVoice {
   Answer<uint64_t> append(protocol::RecordType type, uint64_t a) override;
   void retire(Segment* segment, uint64_t sequence) override;
 
+  // Under the lock: a new buffer; the end of one.
+  Answer<uint64_t> place(uint64_t bytes);
+  Done give_back(uint64_t address);
+
   template <class Room>
   Done wait_for_room(Room&& room);
   Done read_failure() const;
@@ -166,6 +180,8 @@ class VirtualDevice : private TaskVoice {
   std::atomic<uint64_t> bulk_releases_{0};
   Arena arena_;
   LazyTask task_;
+  Promises promises_;
+  std::set<uint64_t> freed_early_;  // until the program frees them itself
   uint64_t last_work_ = 0;
   uint64_t last_end_ = 0;  // sequence of the last kTaskEnd: what came before needs no new task
   bool worker_pinned_ = false;

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+// Memory that probes of compiled programs announced (include/heddle/task.h) and that no cudaMalloc has asked for yet.
+// It lies in the arena already, so that heddled hears of it with the task; a cudaMalloc of exactly its size takes it.
+namespace heddle::client {
+
+// What a declared task said against what came, in bytes as the program asked for them.
+struct TaskAccount {
+  uint64_t declared = 0;    // promised by the probe and found room for
+  uint64_t taken = 0;       // of that, allocated by the program
+  uint64_t undeclared = 0;  // allocated while the task was the newest, without a promise: extensions
+};
+
+// Not thread-safe: under its device's lock. Tasks are numbered from 1, in the order of their probes.
+class Promises {
+ public:
+  void open(uint64_t task) { open_.try_emplace(task); }
+  // One buffer of `bytes` at `address`, for an open task.
+  void add(uint64_t task, uint64_t bytes, uint64_t address);
+  // The oldest promise of exactly `bytes`; its buffer is the program's from now on.
+  std::optional<uint64_t> take(uint64_t bytes);
+  // An allocation that no promise was there for.
+  void allocated_without(uint64_t bytes);
+
+  struct Closed {
+    TaskAccount account;
+    std::vector<uint64_t> left;  // addresses that nobody took
+  };
+  // nullopt for a task that is not open.
+  std::optional<Closed> close(uint64_t task);
+
+ private:
+  struct Promise {
+    uint64_t task, address;
+  };
+  std::map<uint64_t, std::deque<Promise>> by_size_;
+  std::map<uint64_t, TaskAccount> open_;
+};
+
+}  // namespace heddle::client
