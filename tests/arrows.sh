@@ -14,6 +14,7 @@ allowed() {
     keeper) echo core protocol device keeper ;;
     daemon) echo core protocol policy daemon ;;
     client) echo core image protocol client ;;
+    compiler) echo pass driver llvm ;;  # its own folders, and LLVM
     cli) echo core protocol cli ;;
     *) echo "no arrows are drawn for room $1" >&2; exit 2 ;;
   esac

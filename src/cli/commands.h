@@ -18,6 +18,9 @@ void add_policies_command(CLI::App& app, Action& chosen);
 void add_doctor_command(CLI::App& app, Action& chosen);
 void add_daemon_command(CLI::App& app, Action& chosen);
 
+// heddle cc: becomes heddle-cc, which lies beside this program, with these arguments. Returns only where it cannot.
+int compile(char** arguments);
+
 // Exit statuses of heddle itself; those of a program that it ran are passed through.
 inline constexpr int kSuccess = 0, kFailure = 1, kCannotRun = 127, kNotExecutable = 126, kWaitTimeout = 124;
 

@@ -1,11 +1,14 @@
 // heddle: the command. One file a subcommand; all of them talk to heddled through daemon_link.h.
 
 #include <cstdio>
+#include <cstring>
 
 #include "cli/commands.h"
 
 int main(int argc, char** argv) {
   using namespace heddle::cli;
+  // The compiler's arguments are nvcc's: none of them is ours to read.
+  if (argc > 1 && std::strcmp(argv[1], "cc") == 0) return compile(argv + 2);
   CLI::App app{
       "heddle shares the GPUs of this machine among programs that know nothing of each other.\n"
       "Start a CUDA program with 'heddle run -- ./program'; it needs no change.",
@@ -23,6 +26,7 @@ int main(int argc, char** argv) {
   add_policies_command(app, chosen);
   add_doctor_command(app, chosen);
   add_daemon_command(app, chosen);
+  app.add_subcommand("cc", "Compile a CUDA program as nvcc does, so that heddle knows its tasks before they run");
 
   try {
     app.parse(argc, argv);

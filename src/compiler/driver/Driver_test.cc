@@ -1,0 +1,108 @@
+// What heddle cc makes of nvcc's arguments, and its table.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "driver/Command.h"
+#include "driver/Table.h"
+
+namespace heddle::compiler {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+const Tools tools{"/cuda/bin/nvcc", "clang++-19", "/lib/pass.so", "/cuda/lib64", {75, 80, 90}};
+
+Arguments line_for(const Arguments &given) { return commandFor(given, tools).Line; }
+std::string text_for(const Arguments &given) {
+  std::string text;
+  for (const std::string &argument : line_for(given))
+    text += argument + " ";
+  return text;
+}
+
+TEST(Command, AnInputGetsClangAndThePass) {
+  const std::string text = text_for({"-c", "a.cu"});
+  EXPECT_THAT(text, HasSubstr("-ccbin clang++-19 "));
+  EXPECT_THAT(text, HasSubstr("-Xcompiler -fpass-plugin=/lib/pass.so "));
+  EXPECT_THAT(text, HasSubstr("-Xcompiler -D__NV_LEGACY_LAUNCH "));
+}
+
+TEST(Command, WithoutAnInputNothingIsAdded) {
+  EXPECT_THAT(line_for({"--version"}), ElementsAre("--version"));
+  EXPECT_THAT(line_for({"-o", "a.cu"}), ElementsAre("-o", "a.cu"));
+}
+
+TEST(Command, HostCodeIsOptimisedUnlessTheUserSaysHowMuch) {
+  EXPECT_THAT(text_for({"a.cu"}), HasSubstr("-Xcompiler -O2 "));
+  for (const Arguments &given : {Arguments{"-O3", "a.cu"}, Arguments{"-O0", "a.cu"}, Arguments{"-G", "a.cu"},
+                                 Arguments{"-Xcompiler", "-O1,-Wall", "a.cu"}})
+    EXPECT_THAT(text_for(given), Not(HasSubstr("-Xcompiler -O2 "))) << given[0];
+}
+
+TEST(Command, AnArchitectureThatTheToolkitNoLongerKnowsIsReplacedWithANote) {
+  for (const Arguments &given :
+       {Arguments{"-arch=sm_35", "a.cu"}, Arguments{"-arch", "sm_35", "a.cu"},
+        Arguments{"--gpu-architecture=sm_35", "a.cu"}, Arguments{"-gencode", "arch=compute_35,code=sm_35", "a.cu"},
+        Arguments{"-gencode=arch=compute_35,code=\"sm_35,compute_35\"", "a.cu"}}) {
+    const Command made = commandFor(given, tools);
+    EXPECT_THAT(made.Line, Contains("-arch=sm_75")) << given[0];
+    EXPECT_THAT(made.Notes, ElementsAre(HasSubstr("35 is not known to this toolkit; sm_75"))) << given[0];
+  }
+}
+
+TEST(Command, OneKnownArchitectureAmongSeveralIsEnough) {
+  const Command made = commandFor(
+      {"-gencode", "arch=compute_30,code=sm_30", "-gencode", "arch=compute_80,code=[sm_80,compute_80]", "a.cu"}, tools);
+  EXPECT_THAT(made.Line, Contains("arch=compute_80,code=[sm_80,compute_80]"));
+  EXPECT_THAT(made.Line, Not(Contains("arch=compute_30,code=sm_30")));
+  EXPECT_THAT(made.Line, Not(Contains(HasSubstr("-arch="))));
+}
+
+TEST(Command, AKnownArchitectureStaysAsItIs) {
+  const Command made = commandFor({"-arch=sm_90", "a.cu"}, tools);
+  EXPECT_THAT(made.Line, Contains("-arch=sm_90"));
+  EXPECT_THAT(made.Notes, IsEmpty());
+}
+
+TEST(Command, AnotherHostCompilerIsReplacedWithANote) {
+  const Command made = commandFor({"-ccbin", "g++-9", "a.cu"}, tools);
+  EXPECT_THAT(made.Line, Not(Contains("g++-9")));
+  EXPECT_THAT(made.Notes, ElementsAre("host compiler g++-9 replaced by clang++-19"));
+}
+
+TEST(Command, RemarksGoToClang) {
+  EXPECT_THAT(text_for({"-Rpass=heddle", "a.cu"}), HasSubstr("-Xcompiler -Rpass=heddle "));
+}
+
+TEST(Command, AProgramFindsTheSharedRuntimeWithoutHeddle) {
+  EXPECT_THAT(text_for({"a.cu", "-o", "a"}),
+              HasSubstr("-cudart shared -Xlinker --enable-new-dtags -Xlinker -rpath -Xlinker /cuda/lib64 "));
+  EXPECT_THAT(text_for({"-c", "a.cu"}), Not(HasSubstr("-rpath")));
+  EXPECT_THAT(text_for({"-cudart=static", "a.cu"}), Not(HasSubstr("shared")));
+}
+
+TEST(Environment, HoldsWhatTheCommandAdds) {
+  const auto variables = environmentFor(tools);
+  ASSERT_EQ(variables.size(), 2u);
+  EXPECT_EQ(variables[0].second, "clang++-19");
+  EXPECT_THAT(variables[1].second, HasSubstr("-Xcompiler -fpass-plugin=/lib/pass.so"));
+  EXPECT_THAT(variables[1].second, Not(HasSubstr("-ccbin")));
+  EXPECT_THAT(variables[1].second, Not(HasSubstr("x.cu")));
+}
+
+TEST(Table, CopiesOfALaunchAreOneLineWithTheBestOfTheirVerdicts) {
+  const std::string table = tableOf("a.cu:7\trun()\tadd\tlazy\tthe pointer is parameter 'A'\n"
+                                    "a.cu:7\tmain\tadd\tbound\t3 buffers\n"
+                                    "a.cu:9\tmain\tscale\tlazy\tbecause\n");
+  EXPECT_EQ(table, "a.cu:7  add    bound   3 buffers\n"
+                   "a.cu:9  scale  lazy    because\n"
+                   "heddle cc: 2 launches: 1 bound, 0 partly, 1 lazy\n");
+}
+
+} // namespace
+} // namespace heddle::compiler

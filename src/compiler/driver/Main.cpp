@@ -1,0 +1,106 @@
+// heddle cc: nvcc with clang and heddle's pass as host compiler. Under the name nvcc (makeToolkit) it takes nvcc's
+// arguments only; under its own, options of its own come first.
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "driver/Table.h"
+#include "driver/Toolkit.h"
+
+using namespace heddle::compiler;
+
+namespace {
+
+constexpr const char *Usage =
+    R"(heddle cc: compiles CUDA programs so that heddle knows their tasks before they run.
+usage: heddle cc [--report] NVCC-ARGUMENTS     compile and link as nvcc does
+       heddle cc --env                         print variables that make every nvcc do the same (eval them)
+       heddle cc --toolkit DIRECTORY           make a toolkit whose bin/nvcc is heddle's, for CUDA_DIR and CMake
+--report prints what became of each launch: bound, partly or lazy, and why.
+-Rpass=heddle and -Rpass-missed=heddle say the same as compiler remarks. docs/compiling.md has more.
+)";
+
+int fail(const std::string &Text) {
+  std::fprintf(stderr, "heddle cc: %s\n", Text.c_str());
+  return 1;
+}
+
+std::string quoted(const std::string &Text) {
+  std::string Result = "'";
+  for (const char C : Text)
+    Result += C == '\'' ? std::string("'\\''") : std::string(1, C);
+  return Result + "'";
+}
+
+[[noreturn]] void become(const std::string &Program, const Arguments &Line) {
+  std::vector<char *> Words{const_cast<char *>(Program.c_str())};
+  for (const std::string &Argument : Line)
+    Words.push_back(const_cast<char *>(Argument.c_str()));
+  Words.push_back(nullptr);
+  ::execv(Program.c_str(), Words.data());
+  std::exit(fail("cannot run " + Program + ": " + std::strerror(errno)));
+}
+
+// Runs nvcc with a file that the pass writes to, and prints it as a table.
+int reportOn(const std::string &Program, const Arguments &Line) {
+  char Path[] = "/tmp/heddle-cc.XXXXXX";
+  const int File = ::mkstemp(Path);
+  if (File < 0)
+    return fail(std::string("cannot make a file in /tmp: ") + std::strerror(errno));
+  ::close(File);
+  ::setenv("HEDDLE_CC_REPORT", Path, 1);
+  const pid_t Child = ::fork();
+  if (Child == 0)
+    become(Program, Line);
+  int Status = 1;
+  if (Child < 0 || ::waitpid(Child, &Status, 0) != Child)
+    Status = 1;
+  std::ifstream In(Path);
+  const std::string Lines((std::istreambuf_iterator<char>(In)), std::istreambuf_iterator<char>());
+  ::unlink(Path);
+  if (WIFEXITED(Status) && WEXITSTATUS(Status) == 0)
+    std::fputs(tableOf(Lines).c_str(), stdout);
+  return WIFEXITED(Status) ? WEXITSTATUS(Status) : 1;
+}
+
+} // namespace
+
+int main(int Count, char **Words) {
+  Arguments Given(Words + 1, Words + Count);
+  const std::string Name = std::strrchr(Words[0], '/') ? std::strrchr(Words[0], '/') + 1 : Words[0];
+  const bool Own = Name != "nvcc";
+  if (Own && (Given.empty() || Given[0] == "--help")) {
+    std::fputs(Usage, Given.empty() ? stderr : stdout);
+    return Given.empty() ? 2 : 0;
+  }
+  Tools With;
+  if (const std::string Missing = findTools(With); !Missing.empty())
+    return fail(Missing);
+  if (Own && Given[0] == "--env") {
+    for (const auto &[Variable, Value] : environmentFor(With))
+      std::printf("export %s=%s\n", Variable.c_str(), quoted(Value).c_str());
+    return 0;
+  }
+  if (Own && Given[0] == "--toolkit") {
+    if (Given.size() != 2)
+      return fail("--toolkit needs the directory to make");
+    const std::string Failed = makeToolkit(Given[1], With);
+    return Failed.empty() ? 0 : fail(Failed);
+  }
+  const bool Report = Own && Given[0] == "--report";
+  if (Report)
+    Given.erase(Given.begin());
+  With.Supported = supportedArchitectures(With.Nvcc);
+  const Command Made = commandFor(Given, With);
+  for (const std::string &Note : Made.Notes)
+    std::fprintf(stderr, "heddle cc: %s\n", Note.c_str());
+  if (Report)
+    return reportOn(With.Nvcc, Made.Line);
+  become(With.Nvcc, Made.Line);
+}

@@ -1,0 +1,57 @@
+#pragma once
+
+// What the pass knows of the CUDA runtime's functions, and of what nvcc makes of a launch.
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/IR/InstrTypes.h"
+#include "llvm/IR/Module.h"
+
+namespace heddle::compiler {
+
+enum class Operation {
+  None,
+  Alloc,    // heddle_malloc, which Prepare makes of cudaMalloc
+  Copy,     // cudaMemcpy and cudaMemcpyAsync
+  Fill,     // cudaMemset and cudaMemsetAsync
+  Free,     // cudaFree
+  Push,     // __cudaPushCallConfiguration: the anchor of a <<<...>>> launch
+  Launch,   // a launch that the program writes itself, without <<<...>>>
+  Stub,     // the call of a kernel's host stub
+  OtherApi, // any other function of the runtime
+};
+
+// The function that is called directly, or nullptr.
+llvm::Function *calledFunction(const llvm::CallBase &Call);
+
+Operation operationOf(const llvm::CallBase &Call);
+
+// Whether a function is declared by the CUDA runtime: cudaXxx and __cudaXxx.
+bool isRuntimeName(llvm::StringRef Name);
+
+// A kernel's host stub: what nvcc makes to pop the configuration and launch. Templates' stubs have no name that tells,
+// so they are found by that call, once, and carry an attribute from then on.
+inline constexpr const char *StubAttribute = "heddle-stub";
+void markKernelStubs(llvm::Module &M);
+
+// What the stub launches, as cudaLaunchKernel names it; nullptr when it does not show.
+llvm::Function *kernelOf(const llvm::Function &Stub);
+
+// Whether the stub takes its parameter by reference: its address itself goes into the launch's array of arguments.
+bool takesByReference(const llvm::Function &Stub, unsigned Parameter);
+
+// How many of the call's leading arguments are pointers to memory that it works on.
+unsigned memoryArguments(Operation Op);
+
+// Where the pass and the program meet (include/heddle/task.h): names of the functions that it defines.
+inline constexpr const char *MallocName = "heddle_malloc";
+inline constexpr const char *BeginName = "heddle_task_begin";
+inline constexpr const char *EndName = "heddle_task_end";
+inline constexpr const char *FreeEarlyName = "heddle_free_early";
+
+// Adds those functions to the module, hidden, the same in every object; none of the program's own, they have the
+// attribute below. They stay until dropUnusedEntryPoints, even while nothing calls them.
+inline constexpr const char *OwnAttribute = "heddle-own";
+void defineEntryPoints(llvm::Module &M);
+void dropUnusedEntryPoints(llvm::Module &M);
+
+} // namespace heddle::compiler

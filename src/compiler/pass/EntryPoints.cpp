@@ -1,0 +1,137 @@
+// The functions of include/heddle/task.h as every compiled object carries them. They look once for heddle in the
+// process, by the name heddle_task_api, and do nothing where it is not. In a program that has NVIDIA's runtime linked
+// in, heddle run overwrites heddle_task_api as it does that runtime's functions (src/client/redirect).
+
+#include "pass/Cuda.h"
+
+#include "llvm/AsmParser/Parser.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace llvm;
+
+namespace heddle::compiler {
+namespace {
+
+// Kept in sync with include/heddle/task.h; the layout of heddle_task_functions is {version, size, begin, end, free_early}.
+constexpr const char *EntryPoints = R"(
+@heddle_task_api_cache = weak_odr hidden global ptr null
+@heddle_task_api_name = private constant [16 x i8] c"heddle_task_api\00"
+
+declare ptr @dlsym(ptr, ptr)
+declare i32 @cudaMalloc(ptr, i64)
+
+; heddle's table of functions, or null. Its own name is hidden, so that dlsym finds heddle's.
+define weak_odr hidden ptr @heddle_task_api() noinline nounwind {
+  %function = call ptr @dlsym(ptr null, ptr @heddle_task_api_name)
+  %missing = icmp eq ptr %function, null
+  br i1 %missing, label %absent, label %present
+present:
+  %table = call ptr %function()
+  %version = load i32, ptr %table
+  %known = icmp eq i32 %version, 1
+  br i1 %known, label %take, label %absent
+take:
+  ret ptr %table
+absent:
+  ret ptr null
+}
+
+; The same, asked once: the cache holds -1 where there is none. Threads that meet here find the same.
+define weak_odr hidden ptr @heddle_task_table() noinline nounwind {
+  %cached = load atomic ptr, ptr @heddle_task_api_cache acquire, align 8
+  %new = icmp eq ptr %cached, null
+  br i1 %new, label %search, label %known
+search:
+  %found = call ptr @heddle_task_api()
+  %missing = icmp eq ptr %found, null
+  %kept = select i1 %missing, ptr inttoptr (i64 -1 to ptr), ptr %found
+  store atomic ptr %kept, ptr @heddle_task_api_cache release, align 8
+  ret ptr %found
+known:
+  %absent = icmp eq ptr %cached, inttoptr (i64 -1 to ptr)
+  %table = select i1 %absent, ptr null, ptr %cached
+  ret ptr %table
+}
+
+define weak_odr hidden i64 @heddle_task_begin(ptr %task) noinline nounwind {
+  %table = call ptr @heddle_task_table()
+  %absent = icmp eq ptr %table, null
+  br i1 %absent, label %none, label %call
+call:
+  %slot = getelementptr i8, ptr %table, i64 8
+  %begin = load ptr, ptr %slot
+  %number = call i64 %begin(ptr %task)
+  ret i64 %number
+none:
+  ret i64 0
+}
+
+define weak_odr hidden void @heddle_task_end(i64 %task) noinline nounwind {
+  %none = icmp eq i64 %task, 0
+  br i1 %none, label %done, label %call
+call:
+  %table = call ptr @heddle_task_table()
+  %slot = getelementptr i8, ptr %table, i64 16
+  %end = load ptr, ptr %slot
+  call void %end(i64 %task)
+  br label %done
+done:
+  ret void
+}
+
+define weak_odr hidden void @heddle_free_early(ptr %buffer) noinline nounwind {
+  %table = call ptr @heddle_task_table()
+  %absent = icmp eq ptr %table, null
+  br i1 %absent, label %done, label %call
+call:
+  %slot = getelementptr i8, ptr %table, i64 24
+  %free = load ptr, ptr %slot
+  call void %free(ptr %buffer)
+  br label %done
+done:
+  ret void
+}
+
+; cudaMalloc whose result is a value: nobody else can write to it.
+define weak_odr hidden { ptr, i32 } @heddle_malloc(i64 %bytes) noinline nounwind memory(inaccessiblemem: readwrite) {
+  %slot = alloca ptr
+  store ptr null, ptr %slot
+  %error = call i32 @cudaMalloc(ptr %slot, i64 %bytes)
+  %pointer = load ptr, ptr %slot
+  %half = insertvalue { ptr, i32 } poison, ptr %pointer, 0
+  %both = insertvalue { ptr, i32 } %half, i32 %error, 1
+  ret { ptr, i32 } %both
+}
+)";
+
+} // namespace
+
+void defineEntryPoints(Module &M) {
+  SMDiagnostic Error;
+  // Clang's contexts forget names, and text cannot be read without.
+  LLVMContext &Context = M.getContext();
+  const bool Discard = Context.shouldDiscardValueNames();
+  Context.setDiscardValueNames(false);
+  std::unique_ptr<Module> Entry = parseAssemblyString(EntryPoints, Error, Context);
+  Context.setDiscardValueNames(Discard);
+  if (!Entry)
+    report_fatal_error("heddle: the entry points do not parse: " + Twine(Error.getMessage()));
+  Entry->setTargetTriple(M.getTargetTriple());
+  Entry->setDataLayout(M.getDataLayout());
+  for (Function &F : *Entry) {
+    if (!F.isDeclaration())
+      F.addFnAttr(OwnAttribute);
+  }
+  Linker::linkModules(M, std::move(Entry));
+}
+
+void dropUnusedEntryPoints(Module &M) {
+  for (Function &F : M) {
+    if (F.hasFnAttribute(OwnAttribute))
+      F.setLinkage(GlobalValue::LinkOnceODRLinkage);
+  }
+}
+
+} // namespace heddle::compiler
