@@ -1,0 +1,65 @@
+// Programs that heddle cc compiled, under heddle: right results, and what they declared against what they allocated.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include "node.h"
+
+namespace heddle::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string compiled(const std::string& name) {
+  return std::string(HEDDLE_COMPILED) + "/" + name;
+}
+
+struct Compiled : testing::Test {
+  void SetUp() override {
+    ASSERT_TRUE(node.ready()) << node.why();
+    ::setenv("HEDDLE_TASKS", "1", 1);
+  }
+  void TearDown() override {
+    ::unsetenv("HEDDLE_TASKS");
+    EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
+  }
+  Node node;
+};
+
+TEST_F(Compiled, DeclaresEveryByteThatItAllocates) {
+  const Finished finished = node.run({compiled("declared"), "1048576"});
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err;
+  EXPECT_EQ(finished.out, "PASS\n");
+  EXPECT_THAT(finished.err, HasSubstr("declared 16777216 bytes, of which 16777216 were allocated, and 0 beside them"));
+}
+
+TEST_F(Compiled, WithTheRuntimeLinkedInItsProbesAreRedirected) {
+  const Finished finished = node.run({compiled("declared_static"), "1048576"});
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err;
+  EXPECT_EQ(finished.out, "PASS\n");
+  EXPECT_THAT(finished.err, HasSubstr("declared 16777216 bytes, of which 16777216 were allocated, and 0 beside them"));
+}
+
+struct CompiledWorkload : Compiled, testing::WithParamInterface<std::tuple<const char*, bool>> {};
+
+TEST_P(CompiledWorkload, IsRight) {
+  const auto [name, eager] = GetParam();
+  ::setenv("HEDDLE_EAGER_FREE", eager ? "1" : "0", 1);
+  const Finished finished = node.run({compiled(name)});
+  ::unsetenv("HEDDLE_EAGER_FREE");
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node.log();
+  EXPECT_THAT(finished.out, HasSubstr("PASS"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Workloads, CompiledWorkload,
+                         testing::Combine(testing::Values("backprop", "srad_v1", "srad_v2", "lavamd", "needle", "dwt2d",
+                                                          "bfs", "mm2", "conv2d", "vecadd", "nested_pointers"),
+                                          testing::Bool()),
+                         [](const auto& instance) {
+                           return std::string(std::get<0>(instance.param)) +
+                                  (std::get<1>(instance.param) ? "_eager" : "");
+                         });
+
+}  // namespace
+}  // namespace heddle::e2e
