@@ -50,6 +50,11 @@ int64_t clamp_to(int64_t value, uint32_t bits, bool is_signed) {
   return std::clamp(value, is_signed ? -most - 1 : 0, most);
 }
 
+// vadd.u32.u32.u32.sat wraps around on an H200, whatever PTX says of .sat; programs get what the GPU gives.
+bool wraps(const VideoForm& form) {
+  return form.operation == Operation::kAdd && form.parts == 1 && !form.d_signed && !form.a_signed && !form.b_signed;
+}
+
 uint32_t compute(const VideoForm& form, uint32_t a, uint32_t b, uint32_t c) {
   uint32_t bits = 32u / form.parts;
   auto mask = static_cast<uint32_t>((uint64_t{1} << bits) - 1);
@@ -57,7 +62,7 @@ uint32_t compute(const VideoForm& form, uint32_t a, uint32_t b, uint32_t c) {
   for (uint32_t part = 0; part < form.parts; ++part) {
     int64_t value =
         operate(form.operation, part_of(a, part, bits, form.a_signed), part_of(b, part, bits, form.b_signed));
-    if (form.saturate) value = clamp_to(value, bits, form.d_signed);
+    if (form.saturate && !wraps(form)) value = clamp_to(value, bits, form.d_signed);
     if (form.accumulate) {
       result += static_cast<uint32_t>(value);
     } else {

@@ -24,6 +24,7 @@ struct Multiply {
   static T apply(T a, T b) {
     return a * b;
   }
+  static f32 scaled(f32 a, f32 b) { return a * kScale * b; }
 };
 struct Fma {
   static f32 apply(f32 a, f32 b, f32 c) { return __builtin_fmaf(a, b, c); }
@@ -34,6 +35,7 @@ struct Divide {
   static T apply(T a, T b) {
     return a / b;
   }
+  static f32 scaled(f32 a, f32 b) { return a * kScale / b; }
 };
 struct Reciprocal {
   template <class T>

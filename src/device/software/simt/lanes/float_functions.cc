@@ -43,7 +43,7 @@ f64 reduced_angle(f32 a) {
   f64 exact = static_cast<f64>(a) * kPerRevolution;                                  // 48 bits
   f32 turns = static_cast<f32>(exact);
   bool beyond = turns < 0 ? static_cast<f64>(turns) < exact : static_cast<f64>(turns) > exact;
-  turns = beyond && turns - turns == 0 ? float_of(bits_of(turns) - 1) : turns;
+  turns = beyond && turns != 0 && turns - turns == 0 ? float_of(bits_of(turns) - 1) : turns;
   f64 part = static_cast<f64>(turns) - __builtin_rint(static_cast<f64>(turns));
   return __builtin_copysign(part, part == 0 ? static_cast<f64>(a) : part) * kRevolution;
 }

@@ -62,12 +62,20 @@ struct Up {
   static f64 apply(f64 a) { return __builtin_ceil(a); }
 };
 
-// F with subnormal sources and results flushed.
+// F with subnormal sources and results flushed. A result counts as subnormal by what it would be with an exponent of
+// any size: one that is rounded up to the least normal number only for want of bits is flushed too. F says what that
+// result is, scaled by kScale, where it can matter.
+constexpr f32 kScale = 0x1p100f;
 template <class F>
 struct Flushed {
   template <class... T>
   static f32 apply(T... sources) {
-    return flush(F::apply(flush(sources)...));
+    f32 result = flush(F::apply(flush(sources)...));
+    if constexpr (requires { F::scaled(sources...); }) {
+      bool subnormal = __builtin_fabsf(F::scaled(flush(sources)...)) < 0x1p-126f * kScale;
+      result = subnormal ? float_of(bits_of(result) & FloatBits<f32>::kSign) : result;
+    }
+    return result;
   }
 };
 template <class F>

@@ -29,6 +29,13 @@ struct Rounded {
   static T apply(T a, S... sources) {
     return nearest<T>(F::apply(static_cast<f64>(widen(a)), static_cast<f64>(widen(sources))...));
   }
+  // Whether the result would be subnormal with an exponent of any size, as the device decides for .ftz.
+  template <class... S>
+  static bool is_subnormal(S... sources) {
+    constexpr f64 kUp = 0x1p8, kLeast = 0x1p-14;
+    return __builtin_fabs(static_cast<f64>(widen(nearest<Half>(F::apply(static_cast<f64>(widen(sources))...) * kUp)))) <
+           kLeast * kUp;
+  }
 };
 // .relu: what is negative becomes +0; NaN stays.
 template <class F>
@@ -43,7 +50,10 @@ template <class F>
 struct FlushedHalf {
   template <class... S>
   static Half apply(S... sources) {
-    return flush(F::apply(flush(sources)...));
+    Half result = flush(F::apply(flush(sources)...));
+    if constexpr (requires { F::is_subnormal(sources...); })
+      result = F::is_subnormal(flush(sources)...) ? Half(result.bits & 0x8000u) : result;
+    return result;
   }
 };
 // .oob: a source with all bits set marks a place beyond the end of a tensor; the result is 0 then.

@@ -46,10 +46,6 @@ struct Encode {
   }
 };
 template <class D, Rounding kRounding>
-struct EncodeFlushed {
-  static D apply(f32 a) { return flush(Encode<D, kRounding>::apply(flush(a))); }
-};
-template <class D, Rounding kRounding>
 struct EncodeSaturated {
   template <class A>
   static D apply(A a) {
@@ -85,9 +81,6 @@ struct WidenTwice {
   static f64 apply(A a) {
     return static_cast<f64>(widen(a));
   }
-};
-struct WidenFlushed {
-  static f32 apply(Half a) { return widen(flush(a)); }
 };
 template <class F>
 struct Integral {
@@ -165,9 +158,9 @@ struct FromBytes {
       INTEGER_ROUNDINGS(D, NAME, s16), INTEGER_ROUNDINGS(D, NAME, u32), INTEGER_ROUNDINGS(D, NAME, s32), \
       INTEGER_ROUNDINGS(D, NAME, u64), INTEGER_ROUNDINGS(D, NAME, s64), INTEGER_ROUNDINGS(D, NAME, f32), \
       INTEGER_ROUNDINGS(D, NAME, f64)
-#define FLOAT_FORMS(NAME, R)                                                  \
-  unary<EncodeFlushed<Half, R>, Half, f32>("cvt." NAME ".ftz.f16.f32"),       \
-      unary<EncodeSaturated<Half, R>, Half, f32>("cvt." NAME ".sat.f16.f32"), \
+#define FLOAT_FORMS(NAME, R)                                                                    \
+  unary<Encode<Half, R>, Half, f32>("cvt." NAME ".ftz.f16.f32"), /* .ftz: no effect on a GPU */ \
+      unary<EncodeSaturated<Half, R>, Half, f32>("cvt." NAME ".sat.f16.f32"),                   \
       unary<EncodeSaturated<Half, R>, Half, f64>("cvt." NAME ".sat.f16.f64")
 // Of two values at a time.
 template <class D, Rounding kRounding>
@@ -209,9 +202,9 @@ constexpr Row kRows[] = {
     unary<Widen, f32, Brain>("cvt.f32.bf16"),
     unary<WidenTwice, f64, Half>("cvt.f64.f16"),
     unary<WidenTwice, f64, Brain>("cvt.f64.bf16"),
-    unary<WidenFlushed, f32, Half>("cvt.ftz.f32.f16"),
+    unary<Widen, f32, Half>("cvt.ftz.f32.f16"),  // .ftz has no effect on a GPU either
     unary<Saturated<Widen>, f32, Half>("cvt.sat.f32.f16"),
-    unary<Saturated<WidenFlushed>, f32, Half>("cvt.ftz.sat.f32.f16"),
+    unary<Saturated<Widen>, f32, Half>("cvt.ftz.sat.f32.f16"),
     unary<EncodeSaturated<Half, Rounding::kNearest>, Half>("cvt.sat.f16.f16"),
     INTEGRAL_FORMS("rni", ToNearest),
     INTEGRAL_FORMS("rzi", ToZero),
