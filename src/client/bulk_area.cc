@@ -8,7 +8,8 @@ namespace heddle::client {
 namespace {
 
 // Small enough that a few stay in the cores' shared cache while one side fills a block and the other empties another;
-// large enough that a record and the wake-ups for each cost little beside the copy: 256 KiB ran at 0.55 of 1 MiB's pace.
+// large enough that a record and the wake-ups for each cost little beside the copy: 256 KiB ran at 0.55 of 1 MiB's
+// pace.
 constexpr uint64_t kBlockBytes = kMiB;
 constexpr uint64_t kFewestBlocks = 8;
 constexpr uint64_t kPayloadAlign = 64;

@@ -86,7 +86,7 @@ std::string Mps::find_control() {
     rest.erase(0, end + 1);
   }
   for (const std::string& place : places) {
-    const std::string program = place + "/" + kControl;
+    std::string program = place + "/" + kControl;
     if (::access(program.c_str(), X_OK) == 0) return program;
   }
   return {};

@@ -296,9 +296,8 @@ void Workers::accept(protocol::Socket socket) {
   const uint64_t key = ++last_stranger_;
   auto connection = std::make_unique<Connection>(shared_.loop, std::move(socket));
   const auto forget = [this, key] { shared_.loop.defer([this, key] { strangers_.erase(key); }); };
-  const Status started =
-      connection->start({[this, key](const protocol::Packet& packet) { greet_later(key, packet); },
-                         [forget](const Error&) { forget(); }});
+  const Status started = connection->start({[this, key](const protocol::Packet& packet) { greet_later(key, packet); },
+                                            [forget](const Error&) { forget(); }});
   if (started) strangers_[key] = std::move(connection);
 }
 

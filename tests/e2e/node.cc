@@ -212,6 +212,17 @@ std::vector<pid_t> Node::worker_pids() {
   return running("heddle-worker");
 }
 
+// Nothing in a keeper's command line or environment tells whose it is; its parent does.
+std::vector<pid_t> Node::keeper_pids() {
+  const std::string heddled = std::to_string(daemon_pid());
+  std::istringstream children(contents_of("/proc/" + heddled + "/task/" + heddled + "/children"));
+  std::vector<pid_t> keepers;
+  for (pid_t pid; children >> pid;) {
+    if (contents_of("/proc/" + std::to_string(pid) + "/comm") == "heddle-keeper\n") keepers.push_back(pid);
+  }
+  return keepers;
+}
+
 // Whatever has this node's socket or directory in its command line or environment, this test aside.
 std::vector<pid_t> Node::processes_of_node() const {
   std::vector<pid_t> found;

@@ -75,6 +75,7 @@ class Node {
   pid_t daemon_pid();
   pid_t vault_pid();
   std::vector<pid_t> worker_pids();
+  std::vector<pid_t> keeper_pids();
   // Ends heddled and its vault properly, and tells whether anything of them is left behind.
   bool stop_cleanly();
   std::string log() const;

@@ -71,7 +71,7 @@ Status Allocator::clear(const Fd& memory, Bytes size) {
       driver_.cuMemImportFromShareableHandle(&handle, reinterpret_cast<void*>(static_cast<intptr_t>(memory.get())),
                                              CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
       "cuMemImportFromShareableHandle"));
-  const Status cleared = clear(handle, size);
+  Status cleared = clear(handle, size);
   driver_.cuMemRelease(handle);
   return cleared;
 }

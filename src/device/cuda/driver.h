@@ -77,6 +77,7 @@ namespace heddle::cuda {
 // NOLINTEND(cppcoreguidelines-macro-usage)
 
 struct Driver {
+  // NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration
 #define HEDDLE_CUDA_MEMBER(name) decltype(&::name) name = nullptr;
   HEDDLE_CUDA_FUNCTIONS(HEDDLE_CUDA_MEMBER)
 #undef HEDDLE_CUDA_MEMBER

@@ -99,10 +99,10 @@ Status Engine::submit(device::StreamIndex index, device::Tag tag, Work work) {
   Operation operation;
   operation.tag = tag;
   operation.sequence = ++last_sequence_;
-  operation.issued = last_activity_ = now();
+  const TimePoint at = operation.issued = last_activity_ = now();
   Status status;
   if (fault_) {
-    complete(stream, std::move(operation), operation.issued, operation.issued, fault_, {});
+    complete(stream, std::move(operation), at, at, fault_, {});
   } else if (streams_.blocked(stream, operation.sequence, work)) {
     if (auto* launch = std::get_if<LaunchWork>(&work)) launch->own();
     streams_.defer(stream, {std::move(operation), std::move(work)});
@@ -126,7 +126,7 @@ Status Engine::release(device::Tag hold) {
     return heddle::fail(ErrorCode::kNotFound, "no stream is held at tag %llu", static_cast<unsigned long long>(hold));
   streams_.let_go(*stream);
   last_activity_ = now();
-  const Status status = issue_unblocked();
+  Status status = issue_unblocked();
   announce();
   return status;
 }

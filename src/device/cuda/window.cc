@@ -130,8 +130,7 @@ Status Window::map_host(uint64_t address, uint64_t bytes, const Fd& memory) {
   if (::mmap(pointer(address), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory.get(), 0) == MAP_FAILED)
     return fail_errno(-1, "mapping %llu bytes at 0x%llx", number(bytes), number(address));
   constexpr unsigned kFlags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
-  const Status registered =
-      driver_.check(driver_.cuMemHostRegister(pointer(address), bytes, kFlags), "cuMemHostRegister");
+  Status registered = driver_.check(driver_.cuMemHostRegister(pointer(address), bytes, kFlags), "cuMemHostRegister");
   if (registered) return {};
   ::munmap(pointer(address), bytes);
   hold(address, bytes);

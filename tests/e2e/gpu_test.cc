@@ -1,0 +1,88 @@
+// The path of a GPU, from a program to the driver, on a machine without one: everything is real but the driver, which
+// is the tests' own (src/device/cuda/testing).
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cstdlib>
+
+#include "node.h"
+
+namespace heddle::e2e {
+namespace {
+
+constexpr const char* kConfig = R"(
+[daemon]
+warm_workers = 1
+[[gpu]]
+mps = "off"
+memory = "256M"
+context_memory = "0"
+)";
+
+struct Gpu : testing::Test {
+  Gpu() {
+    ::setenv("HEDDLE_CUDA_LIBRARY", HEDDLE_TEST_DRIVER, 1);
+    node = std::make_unique<Node>(kConfig);
+  }
+  ~Gpu() override { ::unsetenv("HEDDLE_CUDA_LIBRARY"); }
+  // A worker has said which addresses the GPU leaves to programs.
+  bool warm() const {
+    return Node::eventually([&] {
+      const Json devices = node->ask({{"command", "devices"}});
+      return devices.contains("devices") && devices["devices"][0]["warm_workers"] != 0;
+    });
+  }
+  std::unique_ptr<Node> node;
+};
+
+struct GpuProgram : Gpu, testing::WithParamInterface<const char*> {};
+
+TEST_P(GpuProgram, IsRight) {
+  HEDDLE_NEEDS_WORKLOADS();
+  ASSERT_TRUE(node->ready() && warm()) << node->why() << node->log();
+  const Finished finished = node->run({workload(GetParam(), true)});
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node->log();
+  EXPECT_NE(finished.out.find("PASS"), std::string::npos) << finished.out;
+  EXPECT_TRUE(Node::eventually([&] { return node->empty(); }));
+  EXPECT_TRUE(node->stop_cleanly());
+}
+INSTANTIATE_TEST_SUITE_P(Workloads, GpuProgram,
+                         testing::Values("backprop", "bfs", "conv2d", "needle", "nested_pointers", "srad_v1", "vecadd"),
+                         [](const auto& instance) { return std::string(instance.param); });
+
+TEST_F(Gpu, IsOneOfThePool) {
+  ASSERT_TRUE(node->ready()) << node->why();
+  const Json devices = node->ask({{"command", "devices"}});
+  ASSERT_EQ(devices["devices"].size(), 1u) << devices;
+  EXPECT_EQ(devices["devices"][0]["kind"], "cuda");
+  EXPECT_EQ(devices["devices"][0]["name"], "heddle test GPU");
+}
+
+TEST_F(Gpu, ProgramsGoOnWhenItsKeeperIsKilled) {
+  HEDDLE_NEEDS_WORKLOADS();
+  ASSERT_TRUE(node->ready() && warm()) << node->why() << node->log();
+  Process running = node->spawn_run({workload("srad_v1", true), "--iterations", "60", "--check", "sample"});
+  ASSERT_TRUE(Node::eventually([&] { return !node->empty(); }));
+  const auto keepers = node->keeper_pids();
+  ASSERT_EQ(keepers.size(), 1u);
+  ::kill(keepers[0], SIGKILL);
+  const Finished next = node->run({workload("vecadd", true), "--size", "64k"});
+  EXPECT_EQ(next.status, 0) << next.out << next.err << node->log();
+  const Finished finished = running.wait();
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node->log();
+}
+
+TEST_F(Gpu, ProgramsGoOnWhenHeddledIsKilled) {
+  HEDDLE_NEEDS_WORKLOADS();
+  ASSERT_TRUE(node->ready() && warm()) << node->why() << node->log();
+  Process running = node->spawn_run({workload("srad_v1", true), "--iterations", "60", "--check", "sample"});
+  ASSERT_TRUE(Node::eventually([&] { return !node->empty(); }));
+  ::kill(node->daemon_pid(), SIGKILL);
+  const Finished finished = running.wait();
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node->log();
+  EXPECT_TRUE(Node::eventually([&] { return node->empty(); }));
+}
+
+}  // namespace
+}  // namespace heddle::e2e
