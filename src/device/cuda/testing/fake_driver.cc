@@ -23,7 +23,7 @@
 #include "device/device.h"
 #include "image/describe.h"
 #include "image/fatbin.h"
-#include "image/fatbin_format.h"
+#include "image/fatbin_builder.h"
 
 // NOLINTBEGIN: the names and signatures are the driver's.
 
@@ -422,11 +422,15 @@ API cuMemHostRegister(void*, size_t, unsigned) {
 API cuMemHostUnregister(void*) {
   return CUDA_SUCCESS;
 }
+// PTX, as a text that ends with zero. Machine code is for a GPU.
 API cuModuleLoadData(CUmodule* out, const void* data) {
   Fake& all = fake();
-  image::FatbinHeader header;
-  std::memcpy(&header, data, sizeof header);
-  const std::span<const std::byte> fatbin(static_cast<const std::byte*>(data), header.header_size + header.size);
+  const std::string_view ptx(static_cast<const char*>(data));
+  if (ptx.starts_with("\x7f"
+                      "ELF"))
+    return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  const std::string container = image::FatbinBuilder().add(image::kFatbinPtx, 75, ptx).build();
+  const auto fatbin = std::as_bytes(std::span(container));
   const auto images = image::read_fatbin(fatbin);
   if (!images) return CUDA_ERROR_INVALID_IMAGE;
   auto info = image::describe(*images, 90);
