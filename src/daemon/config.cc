@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 #include "daemon/device_config.h"
 #include "daemon/gpus.h"
@@ -200,8 +202,11 @@ Result<Config> parse_config(std::string_view text, const std::string& name) {
 Result<Config> load_config(const std::string& path) {
   std::ifstream file(path);
   if (!file) return fail_errno(-1, "cannot read configuration '%s'", path.c_str());
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  return parse_config(text, path);
+  if (std::filesystem::is_directory(path))
+    return fail(ErrorCode::kInvalidArgument, "configuration '%s' is a directory: name a file", path.c_str());
+  std::ostringstream text;
+  text << file.rdbuf();
+  return parse_config(text.str(), path);
 }
 
 }  // namespace heddle::daemon

@@ -30,7 +30,9 @@ std::string testing_directory() {
 
 std::string contents_of(const std::string& path) {
   std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream contents;
+  contents << file.rdbuf();  // throws nothing where it is of a process that ends meanwhile
+  return contents.str();
 }
 
 std::string temporary_file() {

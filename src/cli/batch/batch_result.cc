@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 #include "cli/output.h"
 
@@ -98,7 +99,9 @@ KernelBaseline baseline_of(const BatchResult& result) {
 Result<KernelBaseline> read_baseline(const std::string& path) {
   std::ifstream file(path);
   if (!file) return fail_errno(-1, "cannot read '%s'", path.c_str());
-  auto json = parse_json({std::istreambuf_iterator<char>(file), {}});
+  std::ostringstream text;
+  text << file.rdbuf();
+  auto json = parse_json(text.str());
   if (!json || !json->contains("jobs"))
     return fail(ErrorCode::kInvalidArgument, "'%s' is not what 'heddle batch --json' writes", path.c_str());
   KernelBaseline baseline;

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "core/clock.h"
@@ -24,8 +25,9 @@ constexpr Duration kLook = std::chrono::milliseconds(10);
 
 std::string words_of(const std::string& pid) {
   std::ifstream file("/proc/" + pid + "/cmdline");
-  std::string words{std::istreambuf_iterator<char>(file), {}};
-  return words;
+  std::ostringstream words;
+  words << file.rdbuf();  // throws nothing where the process ends meanwhile
+  return words.str();
 }
 
 }  // namespace
