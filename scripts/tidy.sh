@@ -23,7 +23,7 @@ awk 'NR == FNR {sum[$2] = $1; next}
      END {if (source) print source, line}' "$work/sums" "$work/deps" > "$work/sources"
 
 configuration=$(cat .clang-tidy && clang-tidy-14 --version)
-for file in $(git ls-files 'src/*.cc' | grep -v -e '_test\.cc$' -e '_fuzz\.cc$' -e '/testing/'); do
+for file in $(git ls-files 'src/*.cc' | grep -v -e '_test\.cc$' -e '_fuzz\.cc$'); do
   grep -q "\"file\": \".*/$file\"" "$build/compile_commands.json" || continue
   content=$(awk -v file="/$file" 'substr($1, length($1) - length(file) + 1) == file {print $2}' "$work/sources" | sort)
   stamp=$clean/$(printf '%s %s %s' "$configuration" "$file" "$content" | sha256sum | cut -c1-32)

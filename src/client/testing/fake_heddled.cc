@@ -28,8 +28,9 @@ std::string words(const char* what, uint64_t a) {
 }
 
 void place_memory(uint64_t address, uint64_t bytes) {
-  ::mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-         0);
+  void* const placed = ::mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  if (placed == MAP_FAILED) std::abort();  // a test without its memory means nothing
 }
 
 }  // namespace
@@ -218,7 +219,7 @@ void FakeHeddled::work(Device& device) {
   header.task_serial = device.serial;
   header.binding = static_cast<uint32_t>(Binding::kBound);
   ring_bell(header.to_client);
-  auto reader = std::move(*RingReader::attach(*device.ring));
+  auto reader = *RingReader::attach(*device.ring);
   Record record;
   while (!stopping_) {
     const uint32_t seen = read_bell(header.to_worker);
