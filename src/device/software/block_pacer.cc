@@ -62,7 +62,7 @@ void BlockPacer::step(Slots& slots, Turns* turns, TimePoint now, Step& out) {
 
 void BlockPacer::give_back(Slots& slots) {
   for (Launch& launch : std::exchange(cancelled_, {})) {
-    slots.withdraw(launch.grid->id());
+    slots.withdraw(launch.grid->id(), clocks_.device);
     for (uint32_t slot : launch.slots) slots.release(slot, clocks_.device);
   }
 }

@@ -86,6 +86,8 @@ class BoardLock {
   bool sweep(TimePoint now);
   // Frees a slot; a block left it at `when`.
   void free_slot(uint32_t slot, TimePoint when);
+  // Takes a launch out of the line; if it held the line up, that goes on.
+  void leave_line(WaitRecord& wait, TimePoint when);
 
  private:
   friend class Board;

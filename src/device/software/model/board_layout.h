@@ -23,7 +23,9 @@ namespace heddle::software {
 inline constexpr uint32_t kMostClients = 128;
 inline constexpr uint32_t kWaitsPerClient = 16;
 inline constexpr uint32_t kCopyEngines = 2;
-inline constexpr uint32_t kBoardVersion = 1;
+inline constexpr uint32_t kBoardVersion = 2;
+// How often the first in line may be overtaken. Then the line is held up until it fits.
+inline constexpr uint32_t kMostOvertaken = 64;
 
 // Blocks of one launch that wait for room.
 struct WaitRecord {
@@ -34,6 +36,8 @@ struct WaitRecord {
   SmShare need;
   uint32_t together = 0;  // all at once or none (cooperative launches)
   uint32_t passed = 0;    // blocks of others that were placed though this launch was first in line
+
+  bool holds_line() const { return ticket != 0 && passed >= kMostOvertaken; }
 };
 
 struct ClientRecord {
@@ -67,6 +71,7 @@ struct BoardHeader {
   uint32_t sms = 0, slots_per_sm = 0;
   pthread_mutex_t lock;  // robust
   uint64_t next_ticket = 0;
+  int64_t line_went_on_ns = 0;                 // when a launch last ceased to hold the line up
   int64_t copies_until_ns[kCopyEngines] = {};  // each engine is busy until then
   uint32_t turn_holder = 0;                    // client + 1; 0: the device is idle
   int64_t turn_since_ns = 0, idle_since_ns = 0;

@@ -39,7 +39,7 @@ bool BoardLock::sweep(TimePoint now) {
 
 void BoardLock::reclaim(uint32_t client, TimePoint now) {
   ClientRecord& record = clients()[client];
-  for (WaitRecord& wait : record.waits) wait = WaitRecord{};
+  for (WaitRecord& wait : record.waits) leave_line(wait, now);
   record.uncollected = 0;
   record.turn_ticket = 0;
   record.owned_ns = 0;
@@ -49,6 +49,11 @@ void BoardLock::reclaim(uint32_t client, TimePoint now) {
   if (header().turn_holder != client + 1) return;
   header().turn_holder = 0;
   header().idle_since_ns = now.time_since_epoch().count();
+}
+
+void BoardLock::leave_line(WaitRecord& wait, TimePoint when) {
+  if (wait.holds_line()) header().line_went_on_ns = when.time_since_epoch().count();
+  wait = WaitRecord{};
 }
 
 void BoardLock::free_slot(uint32_t slot, TimePoint when) {

@@ -20,9 +20,9 @@ bool Slots::request(const SlotRequest& request) {
   return false;
 }
 
-void Slots::withdraw(uint64_t launch) {
+void Slots::withdraw(uint64_t launch, TimePoint when) {
   for (WaitRecord& record : lock_.mine().waits) {
-    if (record.ticket != 0 && record.launch == launch) record.ticket = 0;
+    if (record.ticket != 0 && record.launch == launch) lock_.leave_line(record, when);
   }
   settle(all());  // it may have been the first in line, with room kept for it
 }
@@ -58,11 +58,12 @@ void Slots::settle(SmRange sms) {
     placed = false;
     std::vector<Waiter> waiters = line();
     for (size_t i = 0; i < waiters.size() && !placed; ++i) {
+      const bool held_line = waiters[i].record->holds_line();
       placed = waiters[i].record->together ? place_all(waiters[i]) : place(waiters[i], sms);
-      if (!placed && waiters[i].record->passed >= kMostOvertaken) return;
-      if (placed) {
-        for (size_t earlier = 0; earlier < i; ++earlier) ++waiters[earlier].record->passed;
-      }
+      if (!placed && held_line) return;
+      if (!placed) continue;
+      for (size_t earlier = 0; earlier < i; ++earlier) ++waiters[earlier].record->passed;
+      if (held_line) sms = all();  // room was kept there too
     }
   }
 }
@@ -125,7 +126,9 @@ bool Slots::put(const Waiter& waiter, uint32_t sm) {
   bool had_room = fitting(without(lock_.whole_sm(), record.used_before), wait.need) > 0;
   free->collected = 0;
   free->launch = wait.launch;
-  free->start_ns = had_room ? wait.ready_ns : std::max(wait.ready_ns, record.released_ns);
+  free->start_ns = std::max(wait.ready_ns, lock_.header().line_went_on_ns);
+  if (!had_room) free->start_ns = std::max(free->start_ns, record.released_ns);
+  if (wait.holds_line()) lock_.header().line_went_on_ns = free->start_ns;
   free->held = wait.need;
   __atomic_store_n(&free->holder, waiter.client + 1, __ATOMIC_RELEASE);
   record.used = together(record.used, wait.need);

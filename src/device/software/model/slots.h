@@ -14,11 +14,8 @@
 // later ones may overtake it, but only so many times: then room is kept until it fits.
 //
 // A block starts, in the model's time, when there was room for it: at the end of the block that made room, not when
-// some process came around to notice.
+// some process came around to notice; and not before the line went on, where room was kept for a launch ahead of it.
 namespace heddle::software {
-
-// How often the first in line may be overtaken.
-inline constexpr uint32_t kMostOvertaken = 64;
 
 struct SlotRequest {
   uint64_t launch = 0;
@@ -41,8 +38,8 @@ class Slots {
 
   // Joins the line. False if this client has kWaitsPerClient launches in it already.
   bool request(const SlotRequest& request);
-  // Leaves the line; blocks that have been placed stay.
-  void withdraw(uint64_t launch);
+  // Leaves the line, at `when`; blocks that have been placed stay.
+  void withdraw(uint64_t launch, TimePoint when);
   // A block of this client left its slot.
   void release(uint32_t slot, TimePoint when);
   // Places what can be placed; needed only after a sweep().

@@ -120,26 +120,66 @@ TEST_F(SlotsTest, LaunchThatFitsOvertakesOneThatDoesNot) {
   EXPECT_EQ(collect(1).size(), 1u);
 }
 
-TEST_F(SlotsTest, LargeBlockIsNotOvertakenForEver) {
-  request(0, 1, 2, kQuarterSm);
-  auto small = collect(0);
-  request(0, 2, 1, kWholeSm);
-  request(1, 7, 1'000'000, kQuarterSm);
-  // Small blocks come and go; each SM always has one, unless room is kept.
-  std::vector<std::pair<int, uint32_t>> occupied;
-  for (const Placement& placement : small) occupied.push_back({0, placement.slot});
-  for (int step = 0; step < 1000; ++step) {
-    for (const Placement& placement : collect(1)) occupied.push_back({1, placement.slot});
-    for (const Placement& placement : collect(0)) {
-      EXPECT_EQ(placement.launch, 2u);
-      return;
-    }
-    ASSERT_FALSE(occupied.empty());
-    auto [client, slot] = occupied.front();
-    occupied.erase(occupied.begin());
-    release(client, slot, at(10 + step));
+// Small blocks of client 1 come and go, one at a time, until a large one of client 0 is placed.
+class HeldLineTest : public SlotsTest {
+ protected:
+  void SetUp() override {
+    SlotsTest::SetUp();
+    request(0, 1, 2, kQuarterSm);
+    for (const Placement& placement : collect(0)) occupied_.push_back({0, placement.slot});
+    request(0, 2, 1, kWholeSm);
+    request(1, 7, 1'000'000, kQuarterSm);
+    take(1);
   }
-  FAIL() << "the large block was never placed";
+  void take(int client) {
+    for (const Placement& placement : collect(client)) {
+      occupied_.push_back({client, placement.slot});
+      last_[client] = placement;
+    }
+  }
+  void release_the_oldest(TimePoint when) {
+    auto [client, slot] = occupied_.front();
+    occupied_.erase(occupied_.begin());
+    release(client, slot, when);
+  }
+  // Ends as soon as the large block is placed, with what that let in still to be collected.
+  bool goes_on() {
+    for (int64_t step = 0; step < 1000 && !occupied_.empty(); ++step) {
+      release_the_oldest(at(10 + step));
+      take(0);
+      if (last_[0].launch == 2) return true;
+      take(1);
+    }
+    return false;
+  }
+
+  std::vector<std::pair<int, uint32_t>> occupied_;
+  Placement last_[2];
+};
+
+TEST_F(HeldLineTest, LargeBlockIsNotOvertakenForEver) {
+  EXPECT_TRUE(goes_on());
+}
+
+TEST_F(HeldLineTest, BlocksForWhichNoRoomWasKeptStartWhenTheLineGoesOn) {
+  ASSERT_TRUE(goes_on());
+  const auto let_in = collect(1);
+  ASSERT_FALSE(let_in.empty());
+  for (const Placement& placement : let_in) EXPECT_GE(placement.start, last_[0].start);
+}
+
+TEST_F(HeldLineTest, LineGoesOnWhenTheLaunchThatHoldsItUpIsWithdrawn) {
+  constexpr uint32_t kNobody = ~0u;
+  int64_t step = 0;
+  do {
+    last_[1].slot = kNobody;
+    release_the_oldest(at(10 + step++));
+    take(1);
+  } while (last_[1].slot != kNobody);
+  as(0, [&](Slots& slots) { slots.withdraw(2, at(5000)); });
+  const auto let_in = collect(1);
+  ASSERT_FALSE(let_in.empty());
+  for (const Placement& placement : let_in) EXPECT_EQ(placement.start, at(5000));
 }
 
 TEST_F(SlotsTest, CooperativeLaunchWaitsUntilAllOfItFits) {
@@ -155,7 +195,7 @@ TEST_F(SlotsTest, WithdrawnLaunchGetsNothing) {
   request(0, 1, 2, kWholeSm);
   auto mine = collect(0);
   request(1, 7, 1, kWholeSm);
-  as(1, [](Slots& slots) { slots.withdraw(7); });
+  as(1, [](Slots& slots) { slots.withdraw(7, at(2)); });
   release(0, mine[0].slot, at(5));
   EXPECT_TRUE(collect(1).empty());
 }
