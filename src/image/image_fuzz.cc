@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "image/describe.h"
+#include "image/effects.h"
 #include "image/fatbin.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -19,6 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     (void)image::describe(*images);
   }
   (void)image::describe_ptx(text);
+  (void)image::effects_of_ptx({&text, 1});
   (void)image::describe_cubin(text);
   return 0;
 }

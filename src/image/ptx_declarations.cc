@@ -82,14 +82,30 @@ class Parser {
     return rest_of_function(std::move(kernel));
   }
 
-  // ".func (result) name (parameters) directives { body }": their parameters are no concern of a launch.
+  // ".func (result) name (parameters) directives { body }": where their parameters lie is no concern of a launch.
   Status function() {
-    if (cursor_.take("(")) cursor_.skip_past(')');
     PtxFunction function;
+    if (cursor_.take("(")) names(function.result_names);
     function.name = cursor_.next();
     if (!is_identifier(function.name)) return unexpected(function.name, "a function's name");
-    if (cursor_.take("(")) cursor_.skip_past(')');
+    if (cursor_.take("(")) names(function.parameter_names);
     return rest_of_function(std::move(function));
+  }
+
+  // ".param .b64 a, .param .align 8 .b8 b[16])": the last word of each, before its extents.
+  void names(std::vector<std::string_view>& into) {
+    std::string_view last;
+    for (std::string_view token = cursor_.next(); !token.empty() && token != ")"; token = cursor_.next()) {
+      if (token == "[") {
+        cursor_.skip_past(']');
+      } else if (is_identifier(token)) {
+        last = token;
+      } else if (token == ",") {
+        into.push_back(last);
+        last = {};
+      }
+    }
+    if (!last.empty()) into.push_back(last);
   }
 
   Status parameters(PtxFunction& kernel) {
@@ -108,6 +124,7 @@ class Parser {
                     static_cast<unsigned long long>(kMaxParameterBytes));
       }
       end = offset + declared->bytes;
+      kernel.parameter_names.push_back(declared->name);
       kernel.parameters.push_back({static_cast<uint32_t>(offset), static_cast<uint32_t>(declared->bytes)});
     } while (cursor_.take(","));
     kernel.parameter_bytes = static_cast<uint32_t>(end);

@@ -24,6 +24,8 @@ struct PtxFunction {
   std::string_view name;
   bool entry = false;
   std::vector<Parameter> parameters;  // of an entry
+  std::vector<std::string_view> parameter_names;
+  std::vector<std::string_view> result_names;  // of a function that is no entry
   uint32_t parameter_bytes = 0;
   uint32_t max_threads = kMaxThreadsPerBlock;
   std::vector<PtxVariable> memory;  // .shared and .local declared in its body

@@ -87,7 +87,7 @@ Result<uint64_t> parse_dimensions(PtxCursor& cursor, bool& unsized) {
       unsized = true;
       continue;
     }
-    const auto dimension = parse_number(cursor);
+    auto dimension = parse_number(cursor);
     if (!dimension) return dimension;
     if (__builtin_mul_overflow(count, *dimension, &count)) {
       return fail(ErrorCode::kCorrupt, "PTX line %zu: an array of more than 2^64 elements", cursor.line());

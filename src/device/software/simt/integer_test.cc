@@ -54,7 +54,7 @@ TYPED_TEST(Integer, Products) {
       [=](T a, T b, T c) { return static_cast<T>(product(a, b) + static_cast<unsigned __int128>(c)); });
   expect_instruction<T, T, T, T>(
       "mad.hi." + type_name<T>() + " %d, %a, %b, %c;", triples<T, T, T>(),
-      [=](T a, T b, T c) { return static_cast<T>(static_cast<T>(product(a, b) >> kBits) + c); });
+      [=](T a, T b, T c) { return static_cast<T>(static_cast<T>(product(a, b) >> kBits) + Wide{c}); });
 }
 
 TYPED_TEST(Integer, SumOfAbsoluteDifferences) {

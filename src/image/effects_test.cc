@@ -1,0 +1,220 @@
+#include "image/effects.h"
+
+#include <gtest/gtest.h>
+
+#include "image/ptx_code.h"
+
+namespace heddle::image {
+namespace {
+
+std::string module_of(const std::string& statements) {
+  return ".version 9.0\n.target sm_80\n.address_size 64\n" + statements;
+}
+
+std::vector<KernelEffects> effects_in(const std::string& statements) {
+  const std::string text = module_of(statements);
+  const std::string_view unit = text;
+  auto found = effects_of_ptx({&unit, 1});
+  EXPECT_TRUE(found) << found.error().text;
+  return found ? *found : std::vector<KernelEffects>(1);
+}
+
+// A kernel of three words, a, b and c, which are in %rd1 to %rd3.
+KernelEffects kernel(const std::string& body, const std::string& before = "") {
+  return effects_in(before + ".visible .entry k(.param .u64 a, .param .u64 b, .param .u64 c)\n{\n" +
+                    "ld.param.u64 %rd1, [a];\nld.param.u64 %rd2, [b];\nld.param.u64 %rd3, [c];\n" + body +
+                    "\nret;\n}\n")
+      .back();
+}
+
+TEST(PtxCode, ReadsInstructionsPastLabelsPredicatesAndDirectives) {
+  const PtxCode code = read_code(R"(
+	.reg .b32 %r<3>;
+	.pragma "nounroll";
+$L__BB0_2:
+	@!%p1 ld.global.L2::128B.v2.u32 {%r1, %r2}, [%rd1+16];
+	ld.shared::cta.b64 %rd2, [buffer];
+	add.s32 %r1, %r2, -4; // comment
+	{ .param .b64 param0; st.param.b64 [param0+0], %rd1; }
+	{ .param .b64 param0; st.param.b64 [param0+0], %rd2; })");
+  ASSERT_EQ(code.instructions.size(), 5u);
+  const PtxInstruction& load = code.instructions[0];
+  EXPECT_EQ(load.name, "ld");
+  EXPECT_TRUE(load.has(".global"));
+  EXPECT_EQ(load.type(), ".u32");
+  ASSERT_EQ(load.operands.size(), 2u);
+  EXPECT_EQ(load.operands[0].names, (std::vector<std::string_view>{"%r1", "%r2"}));
+  EXPECT_TRUE(load.operands[1].memory);
+  EXPECT_TRUE(code.instructions[1].has(".shared"));
+  EXPECT_EQ(code.instructions[1].type(), ".b64");
+  EXPECT_NE(code.instructions[3].operands[0].names, code.instructions[4].operands[0].names);
+}
+
+TEST(Effects, AStoreThroughAParameterWritesThatOneOnly) {
+  const KernelEffects k = kernel(R"(
+	cvta.to.global.u64 %rd4, %rd1;
+	cvta.to.global.u64 %rd5, %rd2;
+	mov.u32 %r1, %tid.x;
+	mul.wide.u32 %rd6, %r1, 4;
+	add.s64 %rd7, %rd4, %rd6;
+	add.s64 %rd8, %rd5, %rd6;
+	ld.global.f32 %f1, [%rd7];
+	st.global.f32 [%rd8], %f1;)");
+  EXPECT_FALSE(k.may_write(0));
+  EXPECT_TRUE(k.may_write(1));
+  EXPECT_FALSE(k.may_write(2));
+  EXPECT_FALSE(k.keeps_addresses());
+  EXPECT_FALSE(k.follows_memory);
+  EXPECT_EQ(k.unknown, "");
+}
+
+TEST(Effects, AnIndexFromMemoryIsNoAddress) {
+  const KernelEffects k = kernel(R"(
+	ld.global.u32 %r1, [%rd1];
+	mul.wide.s32 %rd4, %r1, 8;
+	add.s64 %rd5, %rd2, %rd4;
+	ld.global.u64 %rd6, [%rd5];
+	shl.b64 %rd7, %rd6, 3;
+	add.s64 %rd8, %rd3, %rd7;
+	st.global.f64 [%rd8], %fd1;)");
+  EXPECT_FALSE(k.follows_memory);
+  EXPECT_FALSE(k.writes_anything);
+  EXPECT_FALSE(k.may_write(1));
+  EXPECT_TRUE(k.may_write(2));
+}
+
+TEST(Effects, AnAddressFromMemoryThatIsFollowedReachesAnything) {
+  const KernelEffects reads = kernel("ld.global.u64 %rd4, [%rd1];\nld.global.f32 %f1, [%rd4+8];");
+  EXPECT_TRUE(reads.follows_memory);
+  EXPECT_FALSE(reads.writes_anything);
+  const KernelEffects writes = kernel("ld.global.u64 %rd4, [%rd1];\nst.global.f32 [%rd4+8], %f1;");
+  EXPECT_TRUE(writes.writes_anything);
+  EXPECT_TRUE(writes.may_write(2));
+  EXPECT_FALSE(writes.keeps_addresses());
+}
+
+TEST(Effects, AnAddressPutTogetherFromHalvesIsAnAddress) {
+  EXPECT_TRUE(kernel("ld.global.v2.u32 {%r1, %r2}, [%rd1];\nmov.b64 %rd4, {%r1, %r2};\nld.global.f32 %f1, [%rd4];")
+                  .follows_memory);
+  EXPECT_TRUE(kernel(R"(
+	ld.global.u32 %r1, [%rd1];
+	ld.global.u32 %r2, [%rd1+4];
+	cvt.u64.u32 %rd4, %r1;
+	cvt.u64.u32 %rd5, %r2;
+	shl.b64 %rd6, %rd5, 32;
+	or.b64 %rd7, %rd6, %rd4;
+	st.u32 [%rd7], %r1;)")
+                  .writes_anything);
+}
+
+TEST(Effects, AStoredAddressIsKept) {
+  const KernelEffects stored = kernel("add.s64 %rd4, %rd2, 64;\nst.global.u64 [%rd1], %rd4;");
+  EXPECT_TRUE(stored.may_keep(1));
+  EXPECT_FALSE(stored.may_keep(0));
+  EXPECT_TRUE(kernel("atom.global.exch.b64 %rd4, [%rd1], %rd3;").may_keep(2));
+  EXPECT_TRUE(kernel("mov.b64 {%r1, %r2}, %rd2;\nst.global.v2.u32 [%rd1], {%r1, %r2};").may_keep(1));
+  EXPECT_TRUE(kernel("st.global.u64 [list], %rd1;", ".global .u64 list;\n").may_keep(0));
+  EXPECT_FALSE(kernel("st.global.u64 [list], %rd1;", ".global .u64 list;\n").writes_anything);
+}
+
+TEST(Effects, WhatGoesThroughSharedMemoryIsNotLost) {
+  const std::string shared = ".shared .align 8 .b8 words[64];\n";
+  const KernelEffects k = kernel(R"(
+	st.shared.u64 [words], %rd2;
+	mov.u64 %rd4, words;
+	cvta.shared.u64 %rd5, %rd4;
+	ld.u64 %rd6, [%rd5];
+	st.global.f32 [%rd6], %f1;)",
+                                 shared);
+  EXPECT_TRUE(k.may_write(1));
+  EXPECT_FALSE(k.may_write(0));
+  EXPECT_FALSE(k.writes_anything);
+  EXPECT_FALSE(k.keeps_addresses());
+}
+
+TEST(Effects, ConstantMemoryMayHoldAddresses) {
+  const std::string constant = ".const .align 8 .u64 table;\n";
+  EXPECT_TRUE(kernel("ld.const.u64 %rd4, [table];\nst.global.u32 [%rd4], %r1;", constant).writes_anything);
+  EXPECT_FALSE(kernel("ld.const.u32 %r4, [table];\nst.global.u32 [%rd1], %r4;", constant).follows_memory);
+}
+
+TEST(Effects, DynamicSharedMemoryIsTheKernelsOwn) {
+  const KernelEffects k = kernel(
+      "mov.u32 %r1, dynamic;\ncvt.u64.u32 %rd4, %r1;\ncvta.shared.u64 %rd5, %rd4;\n"
+      "st.u32 [%rd5], %r2;",
+      ".extern .shared .align 16 .b8 dynamic[];\n");
+  EXPECT_FALSE(k.writes_anything);
+  EXPECT_FALSE(k.follows_memory);
+}
+
+TEST(Effects, AtomicsAndReductionsWrite) {
+  EXPECT_TRUE(kernel("red.global.add.u32 [%rd1], %r1;").may_write(0));
+  EXPECT_TRUE(kernel("atom.add.u32 %r1, [%rd2], 1;").may_write(1));
+  EXPECT_FALSE(kernel("atom.shared.add.u32 %r1, [words], 1;", ".shared .b32 words;\n").may_write(0));
+}
+
+constexpr const char* kCallees = R"(
+.func (.param .b64 result) next(.param .b64 from, .param .b64 to)
+{
+	ld.param.u64 %rd1, [from];
+	ld.param.u64 %rd2, [to];
+	ld.global.u32 %r1, [%rd1];
+	st.global.u32 [%rd2], %r1;
+	add.s64 %rd3, %rd1, 4;
+	st.param.b64 [result], %rd3;
+	ret;
+}
+)";
+
+TEST(Effects, CallsArePassedThroughBothWays) {
+  const KernelEffects k = kernel(R"(
+	{ // callseq 0
+	.param .b64 param0;
+	st.param.b64 [param0], %rd1;
+	.param .b64 param1;
+	st.param.b64 [param1], %rd2;
+	.param .b64 retval0;
+	call.uni (retval0), next, (param0, param1);
+	ld.param.b64 %rd5, [retval0];
+	}
+	st.global.u64 [%rd3], %rd5;)",
+                                 kCallees);
+  EXPECT_EQ(k.unknown, "");
+  EXPECT_FALSE(k.may_write(0));
+  EXPECT_TRUE(k.may_write(1));
+  EXPECT_TRUE(k.may_write(2));
+  EXPECT_TRUE(k.may_keep(0));
+  EXPECT_FALSE(k.may_keep(1));
+}
+
+TEST(Effects, WhatIsNotKnownIsEverything) {
+  for (const char* body : {"call (retval0), %rd1, (param0), prototype_0;", "call.uni nobody, ();",
+                           "frobnicate.b64 %rd1, %rd2;", "sust.b.1d.b32.trap [%rd1, {%r1}], {%r2};"}) {
+    const KernelEffects k = kernel(body);
+    EXPECT_NE(k.unknown, "") << body;
+    EXPECT_TRUE(k.may_write(2) && k.may_keep(2) && k.follows_memory && k.writes_anything) << body;
+  }
+  EXPECT_EQ(kernel("call.uni (retval0), vprintf, (param0, param1);").unknown, "");
+}
+
+TEST(Effects, AStructByValueIsOneParameter) {
+  const auto found = effects_in(R"(.entry k(.param .align 8 .b8 s[24])
+{
+	ld.param.u64 %rd1, [s+8];
+	st.global.u32 [%rd1], %r1;
+	mov.b64 %rd2, s;
+	cvta.param.u64 %rd3, %rd2;
+	ret;
+})");
+  EXPECT_TRUE(found.back().may_write(0));
+  EXPECT_FALSE(found.back().writes_anything);
+}
+
+TEST(Effects, ParametersBehindTheSixtyThirdShareABit) {
+  EXPECT_EQ(KernelEffects::bit_of(62), 62u);
+  EXPECT_EQ(KernelEffects::bit_of(63), 63u);
+  EXPECT_EQ(KernelEffects::bit_of(500), 63u);
+}
+
+}  // namespace
+}  // namespace heddle::image
