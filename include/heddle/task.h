@@ -56,7 +56,8 @@ uint64_t heddle_task_begin(const struct heddle_task* task);
 void heddle_task_end(uint64_t task);
 
 /* Nothing that is called from here on uses the buffer: it goes back when the work that was called so far is done, and
- * the program's own cudaFree of it then only waits, as it always does. Takes effect with HEDDLE_EAGER_FREE=1. */
+ * the program's own cudaFree of it then only waits, as it always does. Has no effect where a kernel of the program may
+ * leave addresses in memory for another to follow. */
 void heddle_free_early(void* buffer);
 
 struct heddle_task_functions {

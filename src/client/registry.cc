@@ -2,6 +2,7 @@
 
 #include "client/session.h"
 #include "image/describe.h"
+#include "image/effects.h"
 #include "image/fatbin.h"
 
 namespace heddle::client {
@@ -42,6 +43,23 @@ Done ProgramModule::read_and_declare(Session& session) {
   return {};
 }
 
+AddressUse ProgramModule::addresses(uint32_t arch) {
+  const std::lock_guard lock(mutex_);
+  if (addresses_) return *addresses_;
+  addresses_.emplace();  // until it is known better
+  const auto fatbins = image::fatbins_of_wrapper(wrapper_);
+  const auto images = fatbins ? image::read_fatbins(*fatbins) : tl::unexpected(fatbins.error());
+  if (!images) return *addresses_;
+  const auto kernels = image::effects(*images, arch);
+  if (!kernels) return *addresses_;
+  *addresses_ = {false, false};
+  for (const image::KernelEffects& kernel : *kernels) {
+    addresses_->kept |= kernel.keeps_addresses();
+    addresses_->followed |= kernel.follows_memory || kernel.writes_anything;
+  }
+  return *addresses_;
+}
+
 Done Function::prepare(Session& session) {
   HEDDLE_ANSWER(module->load(session));
   const auto& kernels = module->info().kernels;
@@ -66,6 +84,16 @@ Answer<uint32_t> Variable::prepare(Session& session) {
 ProgramModule* Registry::add_module(const void* wrapper) {
   const std::lock_guard lock(mutex_);
   return &modules_.emplace_back(wrapper);
+}
+
+bool Registry::hides_addresses(uint32_t arch) {
+  const std::lock_guard lock(mutex_);
+  for (; examined_ < modules_.size(); ++examined_) {
+    const auto addresses = modules_[examined_].addresses(arch);
+    found_.kept |= addresses.kept;
+    found_.followed |= addresses.followed;
+  }
+  return found_.kept && found_.followed;
 }
 
 void Registry::add_function(ProgramModule* module, const void* host, const char* name) {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "client/answer.h"
@@ -14,6 +15,12 @@ namespace heddle::client {
 
 class Session;
 
+// What kernels may do with addresses; all that there is where nothing can be known.
+struct AddressUse {
+  bool kept = true;      // one stores a parameter's address in memory
+  bool followed = true;  // one follows an address that it read from memory
+};
+
 // One fat binary of the program. Nothing of it is read before one of its kernels or variables is used.
 class ProgramModule {
  public:
@@ -24,6 +31,9 @@ class ProgramModule {
   // Valid after load().
   uint32_t id() const { return id_; }
   const image::ModuleInfo& info() const { return info_; }
+
+  // Of all its kernels, from their PTX; read the first time.
+  AddressUse addresses(uint32_t arch);
 
   // The object that holds it was unloaded.
   void unregister() { alive_ = false; }
@@ -41,6 +51,7 @@ class ProgramModule {
   std::atomic<bool> alive_{true};
   std::mutex mutex_;
   std::atomic<bool> loaded_{false};
+  std::optional<AddressUse> addresses_;
   Done result_;
   uint32_t id_ = 0;
   image::ModuleInfo info_;
@@ -81,6 +92,10 @@ class Registry {
   void add_function(ProgramModule* module, const void* host, const char* name);
   void add_variable(ProgramModule* module, const void* host, const char* name, size_t size, bool constant);
 
+  // Whether a buffer that the program has no name for any more may still be reached by its kernels: one of them leaves
+  // addresses in memory, and one follows what it finds there. The first call reads the PTX of every module.
+  bool hides_addresses(uint32_t arch);
+
   // By host address, or by the handle that cudaGetKernel gave, which is the Function itself. Null: unknown.
   Function* function(const void* key) const { return alive(functions_.find(key)); }
   Variable* variable(const void* host) const { return alive(variables_.find(host)); }
@@ -91,7 +106,9 @@ class Registry {
     return symbol && symbol->module->alive() ? symbol : nullptr;
   }
 
-  std::mutex mutex_;  // for adding
+  std::mutex mutex_;     // for adding, and for what hides_addresses() has found out
+  size_t examined_ = 0;  // modules
+  AddressUse found_{false, false};
   std::deque<ProgramModule> modules_;
   std::deque<Function> all_functions_;
   std::deque<Variable> all_variables_;

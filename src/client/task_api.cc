@@ -31,10 +31,14 @@ bool speaks() {
   return wanted;
 }
 
-// HEDDLE_EAGER_FREE=1: asked for, because the compiler cannot see a kernel keep one buffer's address in another.
-bool frees_early() {
-  static const bool wanted = is_set("HEDDLE_EAGER_FREE");
-  return wanted;
+// The compiler has seen every use of the buffer's pointer on the host. What it cannot see is a kernel that leaves the
+// address in memory for another to follow: the code of all kernels says whether there may be one. HEDDLE_EAGER_FREE=1
+// frees early whatever they say, 0 never does.
+bool frees_early(const VirtualDevice& device) {
+  static const char* const wanted = std::getenv("HEDDLE_EAGER_FREE");
+  if (wanted && *wanted) return *wanted != '0';
+  const DeviceModel& model = device.model();
+  return !runtime().registry.hides_addresses(10 * model.capability_major + model.capability_minor);
 }
 
 // Bodies of calls that have no answer: nothing they throw (allocation) gets out.
@@ -93,9 +97,9 @@ void end(uint64_t task) {
 
 void free_early(void* buffer) {
   quietly([&] {
-    if (!frees_early()) return;
     const auto address = reinterpret_cast<uint64_t>(buffer);
-    if (VirtualDevice* device = runtime().device_of(address)) device->release_early(address);
+    VirtualDevice* device = runtime().device_of(address);
+    if (device && frees_early(*device)) device->release_early(address);
   });
 }
 
