@@ -19,42 +19,40 @@ constexpr const char *Renamed[] = {
     "-DcudaThreadSetCacheConfig=cudaDeviceSetCacheConfig",
 };
 
-// Options whose value is the next argument, as far as they stand between us and the inputs.
-bool takesNext(const std::string &Option) {
-  static const char *const Options[] = {"-o",
-                                        "-I",
-                                        "-L",
-                                        "-l",
-                                        "-D",
-                                        "-U",
-                                        "-include",
-                                        "-isystem",
-                                        "-x",
-                                        "-Xcompiler",
-                                        "-Xlinker",
-                                        "-Xptxas",
-                                        "-Xcudafe",
-                                        "-arch",
-                                        "-code",
-                                        "-gencode",
-                                        "-ccbin",
-                                        "-cudart",
-                                        "-maxrregcount",
-                                        "-std",
-                                        "-m",
-                                        "-odir",
-                                        "-t",
-                                        "-MF",
-                                        "-MT",
-                                        "-MQ",
-                                        "-O",
-                                        "-Xarchive",
-                                        "-Xnvlink",
-                                        "-diag-suppress",
-                                        "--diag-suppress",
-                                        "-prec-div",
-                                        "-ftz"};
-  return std::any_of(std::begin(Options), std::end(Options), [&](const char *Known) { return Option == Known; });
+// Ours, for every file of host code, in C and C++.
+constexpr const char *HostFlags[] = {
+    // Launches as calls of cudaLaunchKernel, which every version's runtime has.
+    "-D__NV_LEGACY_LAUNCH",
+    // No pass has that name: clang then keeps source lines for the remarks, and changes nothing else.
+    "-Rpass=heddle-lines",
+    // The program was written for another compiler: what that one warned of, or did not mention, is no error.
+    "-Wno-error",
+    "-Wno-unknown-warning-option",
+    "-Wno-unused-command-line-argument",
+    "-Wno-ignored-optimization-argument",
+    "-Wno-error=c++11-narrowing",
+    "-Wno-error=register",
+    "-Wno-error=reserved-user-defined-literal",
+    "-Wno-error=enum-constexpr-conversion",
+    "-Wno-error=missing-template-arg-list-after-template-kw",
+    "-Wno-error=implicit-function-declaration",
+    "-Wno-error=implicit-int",
+    "-Wno-error=int-conversion",
+    "-Wno-error=incompatible-function-pointer-types",
+};
+
+// nvcc's default for host code is no optimisation, in which nothing can be traced. What is optimised unasked must do
+// what it did: these take back what an optimiser may conclude from a program that breaks the language's rules.
+constexpr const char *DefaultLevel[] = {
+    "-O2", "-fno-strict-aliasing", "-fwrapv", "-fno-delete-null-pointer-checks", "-fno-strict-return",
+};
+
+// -f... and -m... that are none of nvcc's own.
+bool isHostFlag(const std::string &Argument) {
+  static const char *const Own[] = {"-fatbin",  "-fdevice", "-fmad", "-ftz", "-ftemplate",
+                                    "-forward", "-frandom", "-m32",  "-m64", "-maxr"};
+  return (startsWith(Argument, "-f") || startsWith(Argument, "-m")) && !takesNext(Argument) &&
+         std::none_of(std::begin(Own), std::end(Own), [&](const char *Name) { return startsWith(Argument, Name); });
 }
 
 // The number of "sm_35", "compute_30" or "sm_90a"; 0 for other words.
@@ -63,6 +61,13 @@ unsigned architecture(const std::string &Word) {
   if (Digits == std::string::npos || (!startsWith(Word, "sm_") && !startsWith(Word, "compute_")))
     return 0;
   return static_cast<unsigned>(std::strtoul(Word.c_str() + Digits + 1, nullptr, 10));
+}
+
+template <size_t Count> std::string joined(const char *const (&Flags)[Count]) {
+  std::string Text;
+  for (const char *Flag : Flags)
+    Text += (Text.empty() ? "" : ",") + std::string(Flag);
+  return Text;
 }
 
 // Reads the arguments one after the other and writes the command.
@@ -90,15 +95,13 @@ private:
 
   // The value of an option in its forms "NAME=value" and "NAME value".
   bool valueOf(const std::string &Argument, std::initializer_list<const char *> Names, std::string &Value) {
-    for (const std::string Name : Names) {
+    for (const char *Name : Names) {
       if (Argument == Name && At + 1 < Given.size()) {
         Value = Given[++At];
         return true;
       }
-      if (startsWith(Argument, (Name + "=").c_str())) {
-        Value = Argument.substr(Name.size() + 1);
+      if (hasValue(Argument, Name, Value))
         return true;
-      }
     }
     return false;
   }
@@ -107,20 +110,48 @@ private:
     std::string Value;
     if (valueOf(Argument, {"-gencode", "--generate-code"}, Value))
       return generateCode(Value);
-    if (valueOf(Argument, {"-arch", "--gpu-architecture"}, Value))
+    if (valueOf(Argument, {"-arch", "--gpu-architecture", "--gpu-name"}, Value))
       return selectArchitecture(Value);
     if (valueOf(Argument, {"-code", "--gpu-code"}, Value))
       return selectCode(Value);
     if (valueOf(Argument, {"-ccbin", "--compiler-bindir"}, Value))
       return note("host compiler " + Value + " replaced by " + With.Clang);
+    if (valueOf(Argument, {"-Xcompiler", "--compiler-options"}, Value))
+      return hostFlags(Value);
     if (startsWith(Argument, "-Rpass")) // clang's, which nvcc would not pass on
       return add("-Xcompiler", Argument);
     readOnly(Argument);
+    if (Forwards && isHostFlag(Argument) && !isTaken(Argument))
+      return;
     add(Argument);
-    if (takesNext(Argument) && At + 1 < Given.size()) {
-      readValue(Argument, Given[At + 1]);
+    if (takesNext(Argument) && At + 1 < Given.size())
       add(Given[++At]);
+  }
+
+  bool isTaken(const std::string &Flag) {
+    const bool Unusual = startsWith(Flag, "-f") || startsWith(Flag, "-m") || startsWith(Flag, "--param");
+    if (!Unusual || !With.Takes || With.Takes(Flag))
+      return true;
+    note("clang does not know the host flag " + Flag + "; it is left out");
+    return false;
+  }
+
+  // Flags for the host compiler, without those that clang does not know.
+  void hostFlags(const std::string &List) {
+    std::string Kept;
+    bool All = true;
+    for (const std::string &Flag : wordsOf(List)) {
+      HasLevel |= startsWith(Flag, "-O");
+      HasOpenMp |= Flag == "-fopenmp";
+      if (isTaken(Flag))
+        Kept += (Kept.empty() ? "" : ",") + Flag;
+      else
+        All = false;
     }
+    if (All)
+      add("-Xcompiler", List);
+    else if (!Kept.empty())
+      add("-Xcompiler", Kept);
   }
 
   void readOnly(const std::string &Argument) {
@@ -129,15 +160,11 @@ private:
                                          "--compile", "--preprocess", "--device-c", "--ptx",  "--cubin", "--lib"};
     Links &= std::none_of(std::begin(NoLink), std::end(NoLink), [&](const char *Option) { return Argument == Option; });
     HasLevel |= startsWith(Argument, "-O") || startsWith(Argument, "--optimize") || Argument == "-G" ||
-                Argument == "--device-debug" ||
-                ((startsWith(Argument, "-Xcompiler=") || startsWith(Argument, "--compiler-options=")) &&
-                 Argument.find("-O") != std::string::npos);
+                Argument == "--device-debug";
     HasRuntime |= startsWith(Argument, "-cudart") || startsWith(Argument, "--cudart");
-  }
-
-  void readValue(const std::string &Option, const std::string &Value) {
-    if (Option == "-Xcompiler")
-      HasLevel |= Value.find("-O") != std::string::npos;
+    HasOpenMp |= Argument == "-fopenmp";
+    Forwards |= startsWith(Argument, "-forward-unknown") || startsWith(Argument, "--forward-unknown");
+    NamesOpenMp |= Argument == "-lgomp";
   }
 
   bool isSupported(unsigned Number) const {
@@ -159,8 +186,8 @@ private:
         continue;
       }
       if (!isSupported(architecture(Word))) {
-        noteReplaced(Word);
-        Dropped = true;
+        if (Dropped.empty() || Dropped.back() != Word)
+          Dropped.push_back(Word);
         return;
       }
       Word.clear();
@@ -185,22 +212,31 @@ private:
   }
 
   void finish() {
-    if (Dropped && !HasArchitecture)
+    for (const std::string &Word : Dropped) {
+      if (HasArchitecture)
+        note(Word + " is not known to this toolkit; it is left out");
+      else
+        noteReplaced(Word);
+    }
+    if (!Dropped.empty() && !HasArchitecture)
       add("-arch=" + oldest());
     if (!hasInput(Given))
       return;
     add("-ccbin", With.Clang);
     add("-Xcompiler", "-fpass-plugin=" + With.Plugin);
-    // Launches as calls of cudaLaunchKernel, which every version's runtime has.
-    add("-Xcompiler", "-D__NV_LEGACY_LAUNCH");
-    // No pass has that name: clang then keeps source lines for the remarks, and changes nothing else.
-    add("-Xcompiler", "-Rpass=heddle-lines");
+    add("-Xcompiler", joined(HostFlags));
     if (!HasLevel)
-      add("-Xcompiler", "-O2"); // nvcc's own default for host code is none, in which nothing can be traced
+      add("-Xcompiler", joined(DefaultLevel));
+    // Threads as clang makes them need its own library, beside the one that the program names.
+    if (Links && NamesOpenMp && !HasOpenMp)
+      add("-Xcompiler", "-fopenmp");
     for (const char *Definition : Renamed)
       add(Definition);
     if (!HasRuntime)
       add("-cudart", "shared");
+    // Makefiles link with -lcuda out of habit: only programs that call the driver should need it where they run.
+    if (Links)
+      Result.Line.insert(Result.Line.begin(), {"-Xlinker", "--as-needed"});
     // Runs without heddle too; LD_LIBRARY_PATH, which heddle run sets, comes first (new tags).
     if (Links && !HasRuntime && !With.RuntimeDirectory.empty())
       for (const char *Word : {"--enable-new-dtags", "-rpath", With.RuntimeDirectory.c_str()})
@@ -211,7 +247,9 @@ private:
   const Tools &With;
   Command Result;
   size_t At = 0;
-  bool Links = true, HasLevel = false, HasRuntime = false, HasArchitecture = false, Dropped = false;
+  std::vector<std::string> Dropped; // architectures, in the order of the options
+  bool Links = true, HasLevel = false, HasRuntime = false, HasArchitecture = false;
+  bool HasOpenMp = false, NamesOpenMp = false, Forwards = false;
 };
 
 } // namespace

@@ -2,12 +2,12 @@
 
 // What `heddle cc` makes of nvcc's arguments. Pure: what it needs to know of the machine comes in Tools.
 
-#include <string>
-#include <vector>
+#include "driver/Options.h"
+
+#include <functional>
+#include <utility>
 
 namespace heddle::compiler {
-
-using Arguments = std::vector<std::string>;
 
 struct Tools {
   std::string Nvcc;                // NVIDIA's compiler
@@ -15,6 +15,8 @@ struct Tools {
   std::string Plugin;              // heddle-pass.so
   std::string RuntimeDirectory;    // where the toolkit's libcudart.so lies; empty: not known
   std::vector<unsigned> Supported; // architectures that nvcc compiles for, ascending; empty: not known
+  // Whether clang takes a flag that was written for another host compiler; none: all are taken.
+  std::function<bool(const std::string &Flag)> Takes;
 };
 
 struct Command {
@@ -23,7 +25,9 @@ struct Command {
 };
 
 // The arguments with clang and the pass as host compiler, and with what the toolkit no longer knows replaced:
-// architectures by its oldest one, removed functions of the runtime by what took their place.
+// architectures by its oldest one, removed functions of the runtime by what took their place. What other host
+// compilers let pass is no error, and optimisation that the user did not ask for takes nothing from programs that
+// relied on its absence. Option files must have been expanded.
 Command commandFor(const Arguments &Given, const Tools &With);
 
 // Whether any argument is an input, so that something is compiled or linked.

@@ -7,9 +7,10 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "driver/Advice.h"
+#include "driver/Process.h"
 #include "driver/Table.h"
 #include "driver/Toolkit.h"
 
@@ -21,6 +22,7 @@ constexpr const char *Usage =
     R"(heddle cc: compiles CUDA programs so that heddle knows their tasks before they run.
 usage: heddle cc [--report] NVCC-ARGUMENTS     compile and link as nvcc does
        heddle cc --env                         print variables that make every nvcc do the same (eval them)
+       heddle cc --table FILE                  print what became of the launches of a whole build (HEDDLE_CC_REPORT=FILE)
        heddle cc --toolkit DIRECTORY           make a toolkit whose bin/nvcc is heddle's, for CUDA_DIR and CMake
 --report prints what became of each launch: bound, partly or lazy, and why.
 -Rpass=heddle and -Rpass-missed=heddle say the same as compiler remarks. docs/compiling.md has more.
@@ -38,35 +40,35 @@ std::string quoted(const std::string &Text) {
   return Result + "'";
 }
 
-[[noreturn]] void become(const std::string &Program, const Arguments &Line) {
-  std::vector<char *> Words{const_cast<char *>(Program.c_str())};
-  for (const std::string &Argument : Line)
-    Words.push_back(const_cast<char *>(Argument.c_str()));
-  Words.push_back(nullptr);
-  ::execv(Program.c_str(), Words.data());
-  std::exit(fail("cannot run " + Program + ": " + std::strerror(errno)));
+std::string contentsOf(const char *Path) {
+  std::ifstream In(Path);
+  return {std::istreambuf_iterator<char>(In), std::istreambuf_iterator<char>()};
+}
+
+// Runs nvcc; where it fails, says what may help.
+int runNvcc(const Tools &With, const Arguments &Line) {
+  std::string Errors;
+  const int Status = runWatched(With.Nvcc, Line, Errors);
+  if (Status != 0)
+    for (const std::string &Advice : adviceFor(Errors))
+      std::fprintf(stderr, "heddle cc: %s\n", Advice.c_str());
+  return Status;
 }
 
 // Runs nvcc with a file that the pass writes to, and prints it as a table.
-int reportOn(const std::string &Program, const Arguments &Line) {
+int reportOn(const Tools &With, const Arguments &Line) {
   char Path[] = "/tmp/heddle-cc.XXXXXX";
   const int File = ::mkstemp(Path);
   if (File < 0)
     return fail(std::string("cannot make a file in /tmp: ") + std::strerror(errno));
   ::close(File);
   ::setenv("HEDDLE_CC_REPORT", Path, 1);
-  const pid_t Child = ::fork();
-  if (Child == 0)
-    become(Program, Line);
-  int Status = 1;
-  if (Child < 0 || ::waitpid(Child, &Status, 0) != Child)
-    Status = 1;
-  std::ifstream In(Path);
-  const std::string Lines((std::istreambuf_iterator<char>(In)), std::istreambuf_iterator<char>());
+  const int Status = runNvcc(With, Line);
+  const std::string Lines = contentsOf(Path);
   ::unlink(Path);
-  if (WIFEXITED(Status) && WEXITSTATUS(Status) == 0)
+  if (Status == 0)
     std::fputs(tableOf(Lines).c_str(), stdout);
-  return WIFEXITED(Status) ? WEXITSTATUS(Status) : 1;
+  return Status;
 }
 
 } // namespace
@@ -87,6 +89,12 @@ int main(int Count, char **Words) {
       std::printf("export %s=%s\n", Variable.c_str(), quoted(Value).c_str());
     return 0;
   }
+  if (Own && Given[0] == "--table") {
+    if (Given.size() != 2)
+      return fail("--table needs the file that HEDDLE_CC_REPORT named");
+    std::fputs(tableOf(contentsOf(Given[1].c_str())).c_str(), stdout);
+    return 0;
+  }
   if (Own && Given[0] == "--toolkit") {
     if (Given.size() != 2)
       return fail("--toolkit needs the directory to make");
@@ -96,11 +104,11 @@ int main(int Count, char **Words) {
   const bool Report = Own && Given[0] == "--report";
   if (Report)
     Given.erase(Given.begin());
+  if (const std::string Failed = expandFiles(Given); !Failed.empty())
+    return fail(Failed);
   With.Supported = supportedArchitectures(With.Nvcc);
   const Command Made = commandFor(Given, With);
   for (const std::string &Note : Made.Notes)
     std::fprintf(stderr, "heddle cc: %s\n", Note.c_str());
-  if (Report)
-    return reportOn(With.Nvcc, Made.Line);
-  become(With.Nvcc, Made.Line);
+  return Report ? reportOn(With, Made.Line) : runNvcc(With, Made.Line);
 }

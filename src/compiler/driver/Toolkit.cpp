@@ -1,5 +1,7 @@
 #include "driver/Toolkit.h"
 
+#include "driver/Process.h"
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -94,6 +96,11 @@ std::string findTools(Tools &Found) {
   const fs::path Libraries = rootOf(Found.Nvcc) / "lib64";
   if (fs::is_directory(Libraries, Error))
     Found.RuntimeDirectory = Libraries;
+  Found.Takes = [Clang = Found.Clang](const std::string &Flag) {
+    static const char *const Usual[] = {"-fPIC", "-fpic", "-fPIE", "-fpie", "-fopenmp", "-m64", "-march=native"};
+    return std::any_of(std::begin(Usual), std::end(Usual), [&](const char *Known) { return Flag == Known; }) ||
+           runQuietly(Clang, {"-fsyntax-only", Flag, "-x", "c++", "/dev/null"}) == 0;
+  };
   return {};
 }
 

@@ -24,10 +24,11 @@ Operation operationOf(const CallBase &Call) {
   if (!F)
     return Operation::None;
   const auto Known = StringSwitch<Operation>(F->getName())
-                         .Case("heddle_malloc", Operation::Alloc)
+                         .Cases("heddle_malloc", "heddle_malloc_async", "heddle_malloc_pitch", Operation::Alloc)
                          .Cases("cudaMemcpy", "cudaMemcpyAsync", Operation::Copy)
-                         .Cases("cudaMemset", "cudaMemsetAsync", Operation::Fill)
-                         .Case("cudaFree", Operation::Free)
+                         .Cases("cudaMemcpy2D", "cudaMemcpy2DAsync", Operation::Copy2D)
+                         .Cases("cudaMemset", "cudaMemsetAsync", "cudaMemset2D", "cudaMemset2DAsync", Operation::Fill)
+                         .Cases("cudaFree", "cudaFreeAsync", Operation::Free)
                          .Case("__cudaPushCallConfiguration", Operation::Push)
                          .Cases("cudaLaunchKernel", "cudaLaunchKernelExC", "cudaLaunchCooperativeKernel",
                                 "__cudaLaunchKernel", Operation::Launch)
@@ -37,16 +38,25 @@ Operation operationOf(const CallBase &Call) {
   return F->hasFnAttribute(StubAttribute) ? Operation::Stub : Operation::None;
 }
 
-unsigned memoryArguments(Operation Op) {
+ArrayRef<unsigned> memoryArguments(Operation Op) {
+  static constexpr unsigned First[] = {0}, Both[] = {0, 1}, Pitched[] = {0, 2};
   switch (Op) {
   case Operation::Copy:
-    return 2;
+    return Both;
+  case Operation::Copy2D:
+    return Pitched;
   case Operation::Fill:
   case Operation::Free:
-    return 1;
+    return First;
   default:
-    return 0;
+    return {};
   }
+}
+
+bool givesHostMemory(const Function &F) {
+  return StringSwitch<bool>(F.getName())
+      .Cases("cudaMallocHost", "cudaHostAlloc", "cudaMallocManaged", "cudaHostGetDevicePointer", true)
+      .Default(false);
 }
 
 namespace {

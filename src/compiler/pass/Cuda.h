@@ -2,6 +2,7 @@
 
 // What the pass knows of the CUDA runtime's functions, and of what nvcc makes of a launch.
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/Module.h"
@@ -10,10 +11,11 @@ namespace heddle::compiler {
 
 enum class Operation {
   None,
-  Alloc,    // heddle_malloc, which Prepare makes of cudaMalloc
+  Alloc,    // heddle_malloc and its like, which Prepare makes of cudaMalloc, cudaMallocAsync and cudaMallocPitch
   Copy,     // cudaMemcpy and cudaMemcpyAsync
-  Fill,     // cudaMemset and cudaMemsetAsync
-  Free,     // cudaFree
+  Copy2D,   // cudaMemcpy2D and cudaMemcpy2DAsync
+  Fill,     // cudaMemset and cudaMemset2D, and both Async
+  Free,     // cudaFree and cudaFreeAsync
   Push,     // __cudaPushCallConfiguration: the anchor of a <<<...>>> launch
   Launch,   // a launch that the program writes itself, without <<<...>>>
   Stub,     // the call of a kernel's host stub
@@ -39,11 +41,17 @@ llvm::Function *kernelOf(const llvm::Function &Stub);
 // Whether the stub takes its parameter by reference: its address itself goes into the launch's array of arguments.
 bool takesByReference(const llvm::Function &Stub, unsigned Parameter);
 
-// How many of the call's leading arguments are pointers to memory that it works on.
-unsigned memoryArguments(Operation Op);
+// Which of the call's arguments are pointers to memory that it works on.
+llvm::ArrayRef<unsigned> memoryArguments(Operation Op);
+
+// Whether the runtime's function stores the address of host memory, or of managed memory, which heddle keeps on the
+// host, where its first argument points.
+bool givesHostMemory(const llvm::Function &F);
 
 // Where the pass and the program meet (include/heddle/task.h): names of the functions that it defines.
-inline constexpr const char *MallocName = "heddle_malloc";
+inline constexpr const char *MallocName = "heddle_malloc";            // (bytes): pointer, error
+inline constexpr const char *MallocAsyncName = "heddle_malloc_async"; // (bytes, stream): pointer, error
+inline constexpr const char *MallocPitchName = "heddle_malloc_pitch"; // (width, height): pointer, error, pitch
 inline constexpr const char *BeginName = "heddle_task_begin";
 inline constexpr const char *EndName = "heddle_task_end";
 inline constexpr const char *FreeEarlyName = "heddle_free_early";

@@ -14,13 +14,18 @@ using namespace llvm;
 namespace heddle::compiler {
 namespace {
 
-// Kept in sync with include/heddle/task.h; the layout of heddle_task_functions is {version, size, begin, end, free_early}.
+// Kept in sync with include/heddle/task.h; the layout of heddle_task_functions is {version, size, begin, end,
+// free_early}.
 constexpr const char *EntryPoints = R"(
 @heddle_task_api_cache = weak_odr hidden global ptr null
 @heddle_task_api_name = private constant [16 x i8] c"heddle_task_api\00"
 
 declare ptr @dlsym(ptr, ptr)
 declare i32 @cudaMalloc(ptr, i64)
+declare i32 @cudaMallocAsync(ptr, i64, ptr)
+declare i32 @cudaMallocPitch(ptr, ptr, i64, i64)
+declare i32 @cudaDeviceSynchronize()
+declare i32 @cudaDeviceReset()
 
 ; heddle's table of functions, or null. Its own name is hidden, so that dlsym finds heddle's.
 define weak_odr hidden ptr @heddle_task_api() noinline nounwind {
@@ -104,6 +109,43 @@ define weak_odr hidden { ptr, i32 } @heddle_malloc(i64 %bytes) noinline nounwind
   %both = insertvalue { ptr, i32 } %half, i32 %error, 1
   ret { ptr, i32 } %both
 }
+
+; The same of cudaMallocAsync and cudaMallocPitch.
+define weak_odr hidden { ptr, i32 } @heddle_malloc_async(i64 %bytes, ptr %stream) noinline nounwind memory(inaccessiblemem: readwrite) {
+  %slot = alloca ptr
+  store ptr null, ptr %slot
+  %error = call i32 @cudaMallocAsync(ptr %slot, i64 %bytes, ptr %stream)
+  %pointer = load ptr, ptr %slot
+  %half = insertvalue { ptr, i32 } poison, ptr %pointer, 0
+  %both = insertvalue { ptr, i32 } %half, i32 %error, 1
+  ret { ptr, i32 } %both
+}
+
+define weak_odr hidden { ptr, i32, i64 } @heddle_malloc_pitch(i64 %width, i64 %height) noinline nounwind memory(inaccessiblemem: readwrite) {
+  %slot = alloca ptr
+  %pitch_slot = alloca i64
+  store ptr null, ptr %slot
+  store i64 0, ptr %pitch_slot
+  %error = call i32 @cudaMallocPitch(ptr %slot, ptr %pitch_slot, i64 %width, i64 %height)
+  %pointer = load ptr, ptr %slot
+  %pitch = load i64, ptr %pitch_slot
+  %third = insertvalue { ptr, i32, i64 } poison, ptr %pointer, 0
+  %two = insertvalue { ptr, i32, i64 } %third, i32 %error, 1
+  %all = insertvalue { ptr, i32, i64 } %two, i64 %pitch, 2
+  ret { ptr, i32, i64 } %all
+}
+
+; What old programs call from C files that another compiler makes objects of, and CUDA 13 has no more. In the same
+; program as this object the linker finds them here.
+define weak hidden i32 @cudaThreadSynchronize() nounwind {
+  %error = call i32 @cudaDeviceSynchronize()
+  ret i32 %error
+}
+
+define weak hidden i32 @cudaThreadExit() nounwind {
+  %error = call i32 @cudaDeviceReset()
+  ret i32 %error
+}
 )";
 
 } // namespace
@@ -129,7 +171,7 @@ void defineEntryPoints(Module &M) {
 
 void dropUnusedEntryPoints(Module &M) {
   for (Function &F : M) {
-    if (F.hasFnAttribute(OwnAttribute))
+    if (F.hasFnAttribute(OwnAttribute) && F.getName().starts_with("heddle_"))
       F.setLinkage(GlobalValue::LinkOnceODRLinkage);
   }
 }

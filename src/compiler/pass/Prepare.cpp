@@ -37,6 +37,10 @@ SmallPtrSet<const Function *, 16> recursiveFunctions(Module &M) {
   return Recursive;
 }
 
+bool allocates(const Function &F) {
+  return is_contained({"cudaMalloc", "cudaMallocAsync", "cudaMallocPitch"}, F.getName());
+}
+
 bool doesGpuWork(const Function &F) {
   return any_of(instructions(F), [](const Instruction &I) {
     const auto *Call = dyn_cast<CallBase>(&I);
@@ -44,7 +48,7 @@ bool doesGpuWork(const Function &F) {
       return false;
     const Operation Op = operationOf(*Call);
     const Function *Called = calledFunction(*Call);
-    return (Op != Operation::None && Op != Operation::OtherApi) || (Called && Called->getName() == "cudaMalloc");
+    return (Op != Operation::None && Op != Operation::OtherApi) || (Called && allocates(*Called));
   });
 }
 
@@ -180,21 +184,44 @@ void eraseCall(CallBase *Call) {
   Call->eraseFromParent();
 }
 
+// A function of the runtime that stores a buffer's address where its first argument points, and what is made of it.
+struct Maker {
+  const char *Name, *Becomes;
+  ArrayRef<unsigned> Arguments; // that are handed on
+  int PitchAt;                  // the argument where the pitch is stored; -1: none
+};
+
+constexpr unsigned Bytes[] = {1}, BytesAndStream[] = {1, 2}, WidthAndHeight[] = {2, 3};
+const Maker Makers[] = {{"cudaMalloc", MallocName, Bytes, -1},
+                        {"cudaMallocAsync", MallocAsyncName, BytesAndStream, -1},
+                        {"cudaMallocPitch", MallocPitchName, WidthAndHeight, 1}};
+
+void makeValue(CallBase *Call, const Maker &How, Function *Value) {
+  IRBuilder<> B(Call);
+  SmallVector<llvm::Value *> Arguments;
+  for (unsigned Number : How.Arguments)
+    Arguments.push_back(Call->getArgOperand(Number));
+  CallInst *Made = B.CreateCall(Value, Arguments);
+  B.CreateStore(B.CreateExtractValue(Made, 0, "device"), Call->getArgOperand(0));
+  if (How.PitchAt >= 0)
+    B.CreateStore(B.CreateExtractValue(Made, 2, "pitch"), Call->getArgOperand(How.PitchAt));
+  Call->replaceAllUsesWith(B.CreateExtractValue(Made, 1, "error"));
+  eraseCall(Call);
+}
+
 void makeAllocationsValues(Module &M) {
-  Function *Malloc = M.getFunction("cudaMalloc");
-  Function *Value = M.getFunction(MallocName);
-  if (!Malloc || !Value)
-    return;
-  for (User *U : make_early_inc_range(Malloc->users())) {
-    auto *Call = dyn_cast<CallBase>(U);
-    if (!Call || calledFunction(*Call) != Malloc || Call->arg_size() != 2 || Call->getFunction() == Value ||
-        Call->getFunction()->hasOptNone())
+  for (const Maker &How : Makers) {
+    Function *Malloc = M.getFunction(How.Name);
+    Function *Value = M.getFunction(How.Becomes);
+    if (!Malloc || !Value)
       continue;
-    IRBuilder<> B(Call);
-    CallInst *Both = B.CreateCall(Value, {Call->getArgOperand(1)});
-    B.CreateStore(B.CreateExtractValue(Both, 0, "device"), Call->getArgOperand(0));
-    Call->replaceAllUsesWith(B.CreateExtractValue(Both, 1, "error"));
-    eraseCall(Call);
+    const unsigned Arguments = How.Arguments.back() + 1;
+    for (User *U : make_early_inc_range(Malloc->users())) {
+      auto *Call = dyn_cast<CallBase>(U);
+      if (Call && calledFunction(*Call) == Malloc && Call->arg_size() == Arguments && Call->getFunction() != Value &&
+          !Call->getFunction()->hasOptNone())
+        makeValue(Call, How, Value);
+    }
   }
 }
 
@@ -203,7 +230,7 @@ bool concerns(const Module &M) {
   const Triple Target(M.getTargetTriple());
   if (Target.isNVPTX() || Target.isAMDGPU() || M.getFunction(BeginName))
     return false;
-  for (const char *Name : {"cudaMalloc", "__cudaPushCallConfiguration"}) {
+  for (const char *Name : {"cudaMalloc", "cudaMallocAsync", "cudaMallocPitch", "__cudaPushCallConfiguration"}) {
     const Function *F = M.getFunction(Name);
     if (F && !F->use_empty())
       return true;

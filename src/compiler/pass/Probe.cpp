@@ -104,7 +104,7 @@ public:
 
 private:
   void addBuffer(Allocation *Root) {
-    Value *Bytes = At.most(Root->getArgOperand(0));
+    Value *Bytes = bytesOf(Root);
     Value *Count = freedInSameLoop(T, Root, Loops) ? B.getInt64(1) : At.turns(Root->getParent(), B);
     B.SetInsertPoint(Probe);
     if (!Bytes || !Count) {
@@ -116,6 +116,19 @@ private:
       return;
     Words.Buffers.push_back({Bytes, Count});
     Members.push_back({Root});
+  }
+
+  // What the allocation asks for, or more; a pitched one in rows that are rounded up as heddle's runtime does.
+  Value *bytesOf(Allocation *Root) {
+    Value *Bytes = At.most(Root->getArgOperand(0));
+    if (calledFunction(*Root)->getName() != MallocPitchName)
+      return Bytes;
+    Value *Rows = At.most(Root->getArgOperand(1));
+    if (!Bytes || !Rows)
+      return nullptr;
+    B.SetInsertPoint(Probe);
+    constexpr uint64_t Pitch = 512;
+    return B.CreateMul(B.CreateAnd(B.CreateAdd(Bytes, B.getInt64(Pitch - 1)), B.getInt64(~(Pitch - 1))), Rows);
   }
 
   // Adds to an entry whose allocations never happen on one way with this one.

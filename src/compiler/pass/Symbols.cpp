@@ -19,7 +19,8 @@ constexpr unsigned MaxDepth = 32; // of a repeated computation
 bool writesNothing(StringRef Name) {
   return StringSwitch<bool>(Name)
       .Cases("printf", "puts", "putchar", "fprintf", "fputs", "fputc", "fwrite", "fflush", "perror", "exit", true)
-      .Cases("clock", "usleep", "sleep", "malloc", "calloc", "srand", "rand", "heddle_malloc", true)
+      .Cases("clock", "usleep", "sleep", "malloc", "calloc", "srand", "rand", true)
+      .Cases("heddle_malloc", "heddle_malloc_async", "heddle_malloc_pitch", true)
       .Default(false);
 }
 

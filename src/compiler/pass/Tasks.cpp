@@ -70,10 +70,9 @@ std::vector<std::pair<CallBase *, Allocations>> findMemoryOperations(Function &F
   std::vector<std::pair<CallBase *, Allocations>> Found;
   for (Instruction &I : instructions(F)) {
     auto *Call = dyn_cast<CallBase>(&I);
-    const unsigned Arguments = Call ? memoryArguments(operationOf(*Call)) : 0;
     Traced Memory;
-    for (unsigned A = 0; A < Arguments; ++A)
-      tracePointer(Call->getArgOperand(A), Memory);
+    for (unsigned Number : Call ? memoryArguments(operationOf(*Call)) : ArrayRef<unsigned>())
+      tracePointer(Call->getArgOperand(Number), Memory);
     if (!Memory.Roots.empty())
       Found.emplace_back(Call, Memory.Roots);
   }

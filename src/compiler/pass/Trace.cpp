@@ -121,6 +121,8 @@ private:
         return;
     }
     const Function *F = calledFunction(Call);
+    if (F && givesHostMemory(*F) && Call.getArgOperandNo(&U) == 0)
+      return; // no device pointer comes in
     Result.Escapes = (F ? demangle(F->getName()) : "a pointer to a function") + " gets its address";
   }
 
@@ -284,7 +286,8 @@ private:
       return U.getOperandNo() != StoreInst::getPointerOperandIndex() && staysLocal(Store->getPointerOperand());
     if (auto *Call = dyn_cast<CallBase>(I)) {
       const Operation Op = operationOf(*Call);
-      return Op == Operation::Stub || (Call->isArgOperand(&U) && Call->getArgOperandNo(&U) < memoryArguments(Op));
+      return Op == Operation::Stub ||
+             (Call->isArgOperand(&U) && is_contained(memoryArguments(Op), Call->getArgOperandNo(&U)));
     }
     return isa<ICmpInst>(I);
   }
