@@ -7,6 +7,12 @@
 namespace heddle::cli {
 namespace {
 
+// A software device without a slowdown is as fast as the host computes; a GPU is what it is.
+std::string pace_of(const Json& device) {
+  if (device.value("kind", "") != "software") return "-";
+  return device.value("slowdown", 0.0) > 0 ? string_of(device, "slowdown") : "unpaced";
+}
+
 int devices(bool as_json) {
   auto link = connect_or_start();
   if (!link) return report(link.error());
@@ -21,7 +27,7 @@ int devices(bool as_json) {
     table.add({string_of(device, "device"), string_of(device, "name"), string_of(device, "kind"),
                string_of(device, "sms"), bytes_of(device, "memory"), bytes_of(device, "used"),
                string_of(device, "warps"), string_of(device, "tasks"), string_of(device, "warm_workers"),
-               string_of(device, "slowdown", "1"), string_of(device, "state", "ok")});
+               pace_of(device), string_of(device, "state", "ok")});
   }
   print(table.text());
   return kSuccess;

@@ -25,11 +25,12 @@ Bytes machine_memory() {
   return Bytes{static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGE_SIZE))};
 }
 
-// From the roomiest to the one that every sanitizer leaves free. That one ends below where the kernel begins to lay out
-// libraries and stacks, at random in the uppermost 1 TiB.
+// From the roomiest to the one that every sanitizer leaves free. The first lies above what NVIDIA's driver takes for
+// itself with every context (64 MiB from 1 TiB on; driver 580.159). The last one ends below where the kernel begins to
+// lay out libraries and stacks, at random in the uppermost 1 TiB.
 std::vector<protocol::Window> default_windows() {
   constexpr uint64_t kTiB = 1024 * kGiB;
-  return {{0x10000000000, 2 * kTiB, 64 * kGiB},
+  return {{0x20000000000, 2 * kTiB, 64 * kGiB},
           {0x200000000000, 2 * kTiB, 64 * kGiB},
           {0x7e8000000000, 448 * kGiB, 32 * kGiB}};
 }
@@ -73,6 +74,10 @@ Status read_daemon(const toml::table& table, const std::string& file, Config& co
   reader.read("log_level", config.log_level);
   reader.read("log_file", config.log_file);
   reader.read("worker_user", config.worker_user);
+  std::string gpus = "auto";
+  reader.read("gpus", gpus);
+  if (gpus != "auto" && gpus != "off") reader.wrong("gpus", stringf("'%s' is neither auto nor off", gpus.c_str()));
+  config.use_gpus = gpus == "auto";
   reader.read("warm_workers", config.warm_workers, 0, 64);
   reader.read("trace_events", config.trace_events, 16, 1u << 24);
   reader.read("worker_start_timeout", config.worker_start_timeout);

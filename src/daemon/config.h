@@ -12,16 +12,13 @@
 
 namespace heddle::daemon {
 
-// Whether the workers of a GPU share it through MPS.
-enum class MpsUse : uint32_t { kAuto, kOn, kOff };  // auto: where NVIDIA's control program is installed
-
 // One device of the pool.
 struct DeviceConfig {
   DeviceModel model;
   bool shared_faults = false;  // a fault or a killed worker fails every worker of the device, as under MPS
   uint32_t host_threads = 1;   // of one worker, that compute blocks
   std::string uuid;            // of a GPU: CUDA_VISIBLE_DEVICES for its workers and its keeper
-  MpsUse mps = MpsUse::kOff;
+  bool mps = false;            // its workers share it through MPS, not in time slices
 };
 
 // One [[gpu]] table: GPUs of this machine that belong to the pool.
@@ -30,7 +27,7 @@ struct GpuConfig {
   std::optional<uint32_t> index;  // as the driver counts
   Bytes memory;                   // at most so much of each; 0: all that is free when heddled starts
   std::optional<Bytes> context;   // what a worker's context is charged; none: as measured
-  MpsUse mps = MpsUse::kAuto;
+  bool mps = false;               // a fault of one program is every program's under MPS, so it has to be asked for
 };
 
 // What one peer may take of heddled itself. All protect the others, not the device.
@@ -64,6 +61,7 @@ struct Config {
   Limits limits;
   std::vector<DeviceConfig> devices;
   std::vector<GpuConfig> gpus;
+  bool use_gpus = true;  // without [[device]] and [[gpu]] tables: the machine's GPUs are the pool, where there are any
   bool names_devices = false;  // the file has a [[device]] or [[gpu]] table: there is no default pool
 };
 

@@ -168,10 +168,7 @@ Status Daemon::start_gpus() {
     if (device.model.kind != DeviceKind::kCuda) continue;
     HEDDLE_TRY(make_cache(directory_of(shared_.places.control) + "/cuda-cache", shared_.config.worker_user));
     HEDDLE_TRY(keepers_.start(DeviceId{i}, device.uuid));
-    if (device.mps == MpsUse::kOff || (device.mps == MpsUse::kAuto && !mps_.installed())) continue;
-    Status started = mps_.start(DeviceId{i}, device.uuid);
-    if (!started && device.mps == MpsUse::kOn) return started;
-    if (!started) log_->warn("device {} is shared by time slices: {}", i, started.error().text);
+    if (device.mps) HEDDLE_TRY(mps_.start(DeviceId{i}, device.uuid));
   }
   look_after_mps();
   return {};

@@ -116,6 +116,23 @@ Result<DeviceConfig> device_of(const GpuConfig& config, const FoundGpu& gpu) {
   return device;
 }
 
+// All that can be used. The configuration is as it was where there is none.
+Status replace_software_devices(Config& config, const std::vector<FoundGpu>& found) {
+  std::vector<DeviceConfig> usable;
+  std::string unusable;
+  for (const FoundGpu& each : found) {
+    auto device = device_of({}, each);
+    if (device) {
+      usable.push_back(std::move(*device));
+    } else {
+      unusable += (unusable.empty() ? "" : "; ") + device.error().text;
+    }
+  }
+  if (usable.empty()) return fail(ErrorCode::kNotFound, "%s", unusable.empty() ? "there is none" : unusable.c_str());
+  config.devices = std::move(usable);
+  return {};
+}
+
 }  // namespace
 
 Result<GpuConfig> parse_gpu(const toml::table& table, const std::string& file) {
@@ -123,7 +140,7 @@ Result<GpuConfig> parse_gpu(const toml::table& table, const std::string& file) {
   GpuConfig gpu;
   uint32_t index = UINT32_MAX;
   Bytes context{UINT64_MAX};
-  std::string mps = "auto";
+  std::string mps = "off";
   reader.read("uuid", gpu.uuid);
   reader.read("index", index, 0, UINT32_MAX - 1);
   reader.read("memory", gpu.memory);
@@ -131,13 +148,8 @@ Result<GpuConfig> parse_gpu(const toml::table& table, const std::string& file) {
   reader.read("mps", mps);
   if (index != UINT32_MAX) gpu.index = index;
   if (context.value != UINT64_MAX) gpu.context = context;
-  if (mps == "on") {
-    gpu.mps = MpsUse::kOn;
-  } else if (mps == "off") {
-    gpu.mps = MpsUse::kOff;
-  } else if (mps != "auto") {
-    reader.wrong("mps", stringf("'%s' is none of auto, on, off", mps.c_str()));
-  }
+  gpu.mps = mps == "on";
+  if (!gpu.mps && mps != "off") reader.wrong("mps", stringf("'%s' is neither on nor off", mps.c_str()));
   if (!gpu.uuid.empty() && gpu.index) reader.wrong("index", "uuid says already which GPU");
   HEDDLE_TRY(reader.finish());
   return gpu;
@@ -169,12 +181,8 @@ Result<std::vector<FoundGpu>> find_gpus(const std::string& keeper) {
 }
 
 Status add_gpus(Config& config, const std::vector<FoundGpu>& found) {
-  std::vector<GpuConfig> asked = config.gpus;
-  if (!config.names_devices) {
-    asked.emplace_back();
-    config.devices.clear();
-  }
-  for (const GpuConfig& each : asked) {
+  if (!config.names_devices) return replace_software_devices(config, found);
+  for (const GpuConfig& each : config.gpus) {
     bool any = false;
     for (size_t i = 0; i < found.size(); ++i) {
       if (!wanted(each, found[i], i)) continue;

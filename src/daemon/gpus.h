@@ -28,8 +28,9 @@ Result<std::vector<FoundGpu>> parse_gpu_list(std::string_view text);
 // Runs `keeper --list`. An error where there is no driver, with the keeper's own words.
 Result<std::vector<FoundGpu>> find_gpus(const std::string& keeper);
 
-// Adds to the pool what the [[gpu]] tables ask for; without [[gpu]] and [[device]] tables, all GPUs instead of software
-// devices. kNotFound for a GPU that is named and not there, kNotSupported for one that heddle cannot use.
+// Adds to the pool what the [[gpu]] tables ask for: kNotFound for a GPU that is named and not there, kNotSupported for
+// one that heddle cannot use, kOutOfMemory for one that is full. Without [[gpu]] and [[device]] tables: all GPUs that
+// can be used take the software devices' place; kNotFound where there is none, and then the software devices stay.
 Status add_gpus(Config& config, const std::vector<FoundGpu>& found);
 
 }  // namespace heddle::daemon

@@ -64,7 +64,7 @@ TEST(GpuPool, TablesChooseAndLimit) {
   EXPECT_EQ(config->devices[0].uuid, "GPU-b");
   EXPECT_EQ(config->devices[0].model.memory_bytes, 16 * kGiB);
   EXPECT_EQ(config->devices[0].model.context_bytes, 0u);
-  EXPECT_EQ(config->devices[0].mps, MpsUse::kOff);
+  EXPECT_FALSE(config->devices[0].mps);
 }
 
 TEST(GpuPool, SoftwareDevicesThatWereNamedStay) {
@@ -83,9 +83,39 @@ TEST(GpuPool, AGpuThatIsNotThereIsAnError) {
   EXPECT_THAT(added.error().text, HasSubstr("index 5"));
 }
 
-TEST(GpuPool, AGpuThatIsFullIsAnErrorThatSaysSo) {
+TEST(GpuPool, MpsHasToBeAskedFor) {
+  auto config = parse_config("[[gpu]]\nindex = 0\n[[gpu]]\nindex = 1\nmps = \"on\"\n", "f");
+  ASSERT_TRUE(config) << config.error().text;
+  ASSERT_TRUE(add_gpus(*config, two_gpus()));
+  EXPECT_FALSE(config->devices[0].mps);
+  EXPECT_TRUE(config->devices[1].mps);
+}
+
+TEST(GpuPool, WithoutTablesAFullGpuIsLeftOut) {
+  Config config = default_config();
+  ASSERT_TRUE(add_gpus(config, *parse_gpu_list(line("GPU-a", 600 * kMiB) + line("GPU-b", 100 * kGiB))));
+  ASSERT_EQ(config.devices.size(), 1u);
+  EXPECT_EQ(config.devices[0].uuid, "GPU-b");
+}
+
+TEST(GpuPool, WithoutTablesAndAUsableGpuTheSoftwareDevicesStay) {
   Config config = default_config();
   const auto added = add_gpus(config, *parse_gpu_list(line("GPU-a", 600 * kMiB)));
+  ASSERT_FALSE(added);
+  EXPECT_THAT(added.error().text, HasSubstr("600 MiB free"));
+  EXPECT_EQ(config.devices.size(), default_config().devices.size());
+}
+
+TEST(GpuPool, OffIsSaidInTheConfiguration) {
+  EXPECT_TRUE(default_config().use_gpus);
+  EXPECT_FALSE(parse_config("[daemon]\ngpus = \"off\"\n", "f")->use_gpus);
+  EXPECT_FALSE(parse_config("[daemon]\ngpus = \"some\"\n", "f"));
+}
+
+TEST(GpuPool, AGpuThatIsFullIsAnErrorThatSaysSo) {
+  auto config = parse_config("[[gpu]]\n", "f");
+  ASSERT_TRUE(config);
+  const auto added = add_gpus(*config, *parse_gpu_list(line("GPU-a", 600 * kMiB)));
   ASSERT_FALSE(added);
   EXPECT_THAT(added.error().text, HasSubstr("600 MiB free"));
 }

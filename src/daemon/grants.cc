@@ -289,6 +289,9 @@ void Tasks::worker_fault(Worker& worker, const protocol::WorkerFault& fault) {
                     session->pid, session->program, worker.device.value, fault.cuda_error, text);
   if (device->task) trace("fault", *session, *device->task, device->live, text);
   share_fault(worker, text);
+  if (!workers_.under_mps(worker.device)) return;
+  workers_.discard_unbound(worker.device);
+  fail_session(*session, fault.cuda_error, text);
 }
 
 // Under MPS one client's fault ends every client of the device (HARDWARE.md, revocation and faults).

@@ -206,7 +206,7 @@ TEST_F(StrangerTest, GarbageOfAllSizesLeavesHeddledAsItWas) {
   for (int round = 0; round < 300; ++round) {
     auto socket = connect_to(house_->socket() + (round % 3 == 0 ? ".worker" : ""));
     ASSERT_TRUE(socket);
-    std::vector<uint32_t> garbage(1 + random() % 200);
+    std::vector<uint32_t> garbage(2 + random() % 200);
     for (uint32_t& word : garbage) word = random() % 600;
     garbage[0] = random() % 2 ? 1 + random() % 10 : random() % 600;
     garbage[1] = static_cast<uint32_t>(garbage.size() * 4);

@@ -46,11 +46,15 @@ Result<Config> read_config(const Options& options) {
   return config;
 }
 
-// The GPUs that the configuration asks for. None by itself: the CUDA device has to pass its suite on hardware first.
+// The GPUs that the configuration asks for; where it names no devices at all, whatever there is.
 Status add_machine_gpus(Config& config, const Result<std::string>& keeper) {
-  if (config.gpus.empty()) return {};
-  auto found = keeper ? find_gpus(*keeper) : tl::unexpected(keeper.error());
-  return found ? add_gpus(config, *found) : tl::unexpected(found.error());
+  const bool asked = !config.gpus.empty();
+  if (!asked && (config.names_devices || !config.use_gpus)) return {};
+  const auto found = keeper ? find_gpus(*keeper) : tl::unexpected(keeper.error());
+  Status added = found ? add_gpus(config, *found) : tl::unexpected(found.error());
+  if (added || asked) return added;
+  logger("daemon")->info("the pool consists of software devices: {}", added.error().text);
+  return {};
 }
 
 std::vector<std::string> vault_arguments(const Options& options, const Places& places) {
@@ -161,7 +165,7 @@ int main(int argc, char** argv) {
       "heddled shares the GPUs of this machine among CUDA programs. heddle-vault starts it and keeps it going; started "
       "by hand it does so itself. Ends with SIGTERM or `heddle daemon stop`."};
   Options options;
-  app.add_option("--config", options.config, "configuration (TOML); without it two software devices");
+  app.add_option("--config", options.config, "configuration (TOML); without it the GPUs, or two software devices");
   app.add_option("--socket", options.socket,
                  "where clients connect (default: $HEDDLE_SOCKET, else the user's runtime directory)");
   app.add_option("--policy", options.policy, "placement policy, over the configuration's");

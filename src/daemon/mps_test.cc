@@ -23,8 +23,8 @@ constexpr DeviceId kDevice{3};
 // Foreground: makes its pipe and waits. Otherwise it writes down what it is told, and names one server.
 constexpr const char* kScript = R"(#!/bin/sh
 if [ "$1" = -f ]; then
-  touch "$CUDA_MPS_PIPE_DIRECTORY/control"
   env > "$CUDA_MPS_PIPE_DIRECTORY/environment"
+  touch "$CUDA_MPS_PIPE_DIRECTORY/control"
   trap 'exit 0' TERM
   while :; do sleep 0.05; done
 fi

@@ -226,6 +226,15 @@ void Workers::kill(Worker& worker) {
     kill_process(worker.process, SIGKILL);
 }
 
+void Workers::discard_unbound(DeviceId device) {
+  for (auto& [id, worker] : shared_.registry.workers) {
+    if (worker.device != device || (worker.state != Worker::State::kWarm && worker.state != Worker::State::kStarting))
+      continue;
+    worker.state = Worker::State::kLeaving;
+    kill(worker);
+  }
+}
+
 // A client of MPS that is killed with work in flight takes all others of its GPU with it (HARDWARE.md, p4).
 Status Workers::take_off(Worker& worker) {
   if (taking_off_.contains(worker.id)) return {};

@@ -45,6 +45,11 @@ class Workers {
   // SIGKILL; worker_gone follows when the process is really gone. A client of MPS is first taken off the GPU.
   void kill(Worker& worker);
 
+  // A fault under MPS is every client's: who stands ready is of no use any more, and MPS takes no new client before all
+  // of them are gone (HARDWARE.md, p6 retry). Others are started.
+  void discard_unbound(DeviceId device);
+  bool under_mps(DeviceId device) const { return mps_.serves(device); }
+
   // After a restart: a worker of a former life. It is killed if it does not come back within the grace.
   void adopt(Worker worker);
   // A connection on the worker socket.

@@ -100,6 +100,7 @@ class Context {
 
   // Loads a fat binary as nvcc embedded it. Its variables get addresses and their initial values.
   virtual Result<Module*> load(std::span<const std::byte> fatbin) = 0;
+  // The first lookup of a kernel may need the device, and fails after a fault.
   virtual Result<Kernel*> kernel(Module&, std::string_view name) = 0;
   virtual Result<Variable> variable(Module&, std::string_view name) = 0;
 

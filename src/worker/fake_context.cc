@@ -68,7 +68,8 @@ Status FakeContext::map(uint64_t address, Bytes size, const Fd& memory, bool) {
 Status FakeContext::unmap(uint64_t address, Bytes size) {
   std::lock_guard lock(mutex_);
   if (mapped_.erase(address) == 0) return fail(ErrorCode::kNotFound, "fake device: nothing is mapped there");
-  ::mmap(pointer(address), size.value, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  if (::mmap(pointer(address), size.value, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+    return fail_errno(-1, "fake device: cannot unmap");
   return {};
 }
 
@@ -165,7 +166,7 @@ Status FakeContext::hand_over(Operation operation) {
   return {};
 }
 
-bool FakeContext::ready(std::deque<Operation>::iterator operation) {
+bool FakeContext::ready(const std::deque<Operation>::iterator& operation) {
   const auto blocking = [this](device::StreamIndex stream) { return stream == 0 || !streams_[stream].non_blocking; };
   if (operation->arrived || paused_.contains(operation->stream)) return false;
   if (operation->awaited && unfinished_.contains(operation->awaited)) return false;

@@ -73,7 +73,7 @@ class FakeContext : public device::Context {
   struct LoadedModule : device::Module {};
 
   Status hand_over(Operation operation);
-  bool ready(std::deque<Operation>::iterator operation);
+  bool ready(const std::deque<Operation>::iterator& operation);
   void pump();
   void complete(device::Tag tag, uint32_t cuda_error);
 

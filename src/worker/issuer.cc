@@ -19,7 +19,7 @@ Issuer::Issuer(const SessionParts& parts, Modules& modules, const Binding& bindi
       modules_(modules),
       binding_(binding),
       bounds_{&parts.ring, binding.window},
-      reader_(std::move(reader)),
+      reader_(reader),
       segments_(parts.context),
       streams_(parts.context, parts.ring, parts.progress),
       entered_(parts.progress.completed()) {}
@@ -280,7 +280,7 @@ Checked<Issuer::Step> Issuer::wait_for_event() {
 }
 
 Checked<Issuer::Step> Issuer::host_call() {
-  const auto step =
+  auto step =
       hand_over("host call", 0, [this](uint32_t stream, device::Tag tag) { return parts_.context.hold(stream, tag); });
   if (step) host_calls_.push_back({record_.header.stream, record_.header.sequence});
   return step;

@@ -16,7 +16,7 @@ Result<std::unique_ptr<Session>> Session::start(const Fd& ring, Options options,
   printer.attach(*session->ring_);
   const auto bulk = session->ring_->bulk();
   context.pin_later(reinterpret_cast<uintptr_t>(bulk.data()), Bytes{bulk.size()});
-  session->run(std::move(*reader));
+  session->run(*reader);
   return session;
 }
 
@@ -33,7 +33,7 @@ Session::Session(std::unique_ptr<protocol::RingMemory> ring, std::unique_ptr<Pro
 
 void Session::run(protocol::RingReader reader) {
   const Issuer::Binding binding{options_.model, options_.window, options_.task_serial};
-  issuer_ = std::make_unique<Issuer>(parts_, modules_, binding, std::move(reader));
+  issuer_ = std::make_unique<Issuer>(parts_, modules_, binding, reader);
   completing_ = std::thread([this] { completions_.run(); });
   issuing_ = std::thread([this] { issuer_->run(); });
 }

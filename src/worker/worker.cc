@@ -71,7 +71,7 @@ Status Worker::open_first_window() {
   std::string tried;
   for (uint32_t i = 0; i < count; ++i) {
     const auto taken = take_window(start_.windows[i]);
-    const auto opened = taken ? open_context() : taken;
+    auto opened = taken ? open_context() : taken;
     if (opened) return {};
     if (opened.error().code != ErrorCode::kLimitExceeded && taken) return opened;
     tried += "; " + opened.error().text;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kWindow = 1 * kGiB;
 // heddled's own, in its order of preference.
-constexpr uint64_t kBases[] = {0x10000000000, 0x200000000000, 0x300000000000, 0x7e8000000000};
+constexpr uint64_t kBases[] = {0x20000000000, 0x200000000000, 0x7e8000000000};
 
 class CudaTarget : public Target {
  public:

@@ -15,6 +15,11 @@ bool passes_by(CUresult result) {
   return result == CUDA_ERROR_MPS_SERVER_NOT_READY || result == CUDA_ERROR_DEVICE_UNAVAILABLE;
 }
 
+// In bytes: of the window, what is for device memory.
+uint64_t device_part(const device::ContextOptions& options) {
+  return options.device_bytes > 0 ? options.device_bytes : options.window_bytes;
+}
+
 CUresult retain(const Driver& driver, CUcontext& context, CUdevice device) {
   CUresult result = driver.cuDevicePrimaryCtxRetain(&context, device);
   for (int i = 0; i < kRetries && passes_by(result); ++i) {
@@ -27,23 +32,22 @@ CUresult retain(const Driver& driver, CUcontext& context, CUdevice device) {
 }  // namespace
 
 Result<std::unique_ptr<CudaContext>> CudaContext::open(const device::ContextOptions& options) {
+  LiftedHold hold(options.window_base, device_part(options));
   const auto driver = Driver::load();
   if (!driver) return tl::unexpected(driver.error());
   std::unique_ptr<CudaContext> context(new CudaContext(*driver));
-  HEDDLE_TRY(context->build(options));
+  HEDDLE_TRY(context->build(options, hold));
   return context;
 }
 
-Status CudaContext::build(const device::ContextOptions& options) {
+Status CudaContext::build(const device::ContextOptions& options, LiftedHold& hold) {
   HEDDLE_TRY(driver_.check(driver_.cuDeviceGet(&device_, static_cast<int>(options.ordinal)), "cuDeviceGet"));
   HEDDLE_TRY(driver_.check(retain(driver_, context_, device_), "cuDevicePrimaryCtxRetain"));
   HEDDLE_TRY(driver_.check(driver_.cuCtxSetCurrent(context_), "cuCtxSetCurrent"));
   arch_ = options.model.capability_major * 10 + options.model.capability_minor;
-  const uint64_t device_bytes = options.device_bytes > 0 ? options.device_bytes : options.window_bytes;
-  // After the context: the driver lays out addresses of its own when it is made.
-  auto range = AddressRange::reserve(driver_, options.window_base, device_bytes);
+  auto range = AddressRange::reserve(driver_, hold);
   if (!range) return tl::unexpected(range.error());
-  const Window::Shape shape{options.window_base, options.window_bytes, device_bytes};
+  const Window::Shape shape{options.window_base, options.window_bytes, device_part(options)};
   window_ = std::make_unique<Window>(driver_, shape, device_, std::move(*range));
   auto engine = Engine::start(driver_, context_, *window_, options.print);
   if (!engine) return tl::unexpected(engine.error());

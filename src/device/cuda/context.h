@@ -42,7 +42,7 @@ class CudaContext : public device::Context {
 
  private:
   explicit CudaContext(const Driver& driver) : driver_(driver) {}
-  Status build(const device::ContextOptions& options);
+  Status build(const device::ContextOptions& options, LiftedHold& hold);
   Status submit(device::StreamIndex stream, device::Tag tag, Work work);
 
   const Driver driver_;

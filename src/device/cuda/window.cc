@@ -35,22 +35,28 @@ Ranges& ranges() {
 
 }  // namespace
 
-Result<std::shared_ptr<AddressRange>> AddressRange::reserve(const Driver& driver, uint64_t base, uint64_t bytes) {
+LiftedHold::LiftedHold(uint64_t base, uint64_t bytes) : base_(base), bytes_(bytes) {
   std::lock_guard lock(ranges().mutex);
+  const bool reserved = !ranges().by_base[base].expired();
+  lifted_ = !reserved && ::munmap(pointer(base), bytes) == 0;
+}
+
+LiftedHold::~LiftedHold() {
+  if (lifted_) hold(base_, bytes_);
+}
+
+Result<std::shared_ptr<AddressRange>> AddressRange::reserve(const Driver& driver, LiftedHold& hold) {
+  std::lock_guard lock(ranges().mutex);
+  const uint64_t base = hold.base_, bytes = hold.bytes_;
   if (auto existing = ranges().by_base[base].lock(); existing && existing->bytes_ == bytes) return existing;
-  if (::munmap(pointer(base), bytes) != 0)
-    return fail_errno(-1, "cannot give %llu bytes at 0x%llx to the driver", number(bytes), number(base));
   CUdeviceptr got = 0;
-  Status reserved = driver.check(driver.cuMemAddressReserve(&got, bytes, 0, base, 0), "cuMemAddressReserve");
-  if (reserved && got != base) {
+  HEDDLE_TRY(driver.check(driver.cuMemAddressReserve(&got, bytes, 0, base, 0), "cuMemAddressReserve"));
+  if (got != base) {
     driver.cuMemAddressFree(got, bytes);
-    reserved = fail(ErrorCode::kLimitExceeded, "window of %llu bytes at 0x%llx: the driver gives 0x%llx instead",
-                    number(bytes), number(base), number(got));
+    return fail(ErrorCode::kLimitExceeded, "window of %llu bytes at 0x%llx: the driver gives 0x%llx instead",
+                number(bytes), number(base), number(got));
   }
-  if (!reserved) {
-    hold(base, bytes);
-    return tl::unexpected(std::move(reserved).error());
-  }
+  hold.lifted_ = false;
   std::shared_ptr<AddressRange> range(new AddressRange(driver, base, bytes));
   ranges().by_base[base] = range;
   return range;

@@ -9,15 +9,31 @@
 
 namespace heddle::cuda {
 
-// The addresses [base, base + bytes), reserved with the driver, so that memory can be mapped there for kernels.
+// Lifts the caller's hold on the addresses [base, base + bytes), a mapping without access, so that the driver can take
+// them; puts it back when destroyed, unless the driver has taken them.
 //
-// The caller holds them by a mapping without access. The driver wants to take them itself, so the caller's is lifted
-// just before and put back at the end. What the driver gives is verified: a hint is only a hint (HARDWARE.md, p5).
+// To be lifted before the driver is initialised and a context is made: what is mapped at that time, the driver never
+// gives out, although it is unmapped later (driver 580.159: a hint there yields the addresses behind it).
+class LiftedHold {
+ public:
+  LiftedHold(uint64_t base, uint64_t bytes);
+  ~LiftedHold();
+  LiftedHold(const LiftedHold&) = delete;
+  LiftedHold& operator=(const LiftedHold&) = delete;
+
+ private:
+  friend class AddressRange;
+  const uint64_t base_, bytes_;
+  bool lifted_ = false;
+};
+
+// The addresses [base, base + bytes), reserved with the driver, so that memory can be mapped there for kernels. What
+// the driver gives is verified: a hint is only a hint (HARDWARE.md, p5).
 class AddressRange {
  public:
   // A context must be current. kLimitExceeded where the driver gives other addresses. Contexts of one process share a
-  // range, as they share its addresses: hence shared_ptr.
-  static Result<std::shared_ptr<AddressRange>> reserve(const Driver& driver, uint64_t base, uint64_t bytes);
+  // range, as they share its addresses: hence shared_ptr. The last owner gives the hold back to the caller.
+  static Result<std::shared_ptr<AddressRange>> reserve(const Driver& driver, LiftedHold& hold);
   ~AddressRange();
   AddressRange(const AddressRange&) = delete;
   AddressRange& operator=(const AddressRange&) = delete;

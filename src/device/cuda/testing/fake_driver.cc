@@ -31,8 +31,12 @@ namespace {
 
 using namespace heddle;
 
-// As heddled's first window: its device part.
-constexpr uint64_t kBase = 0x10000000000, kWindow = 2ull << 40;
+// As the device part of heddled's first window; under a sanitizer, which wants those addresses itself, of its last.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr uint64_t kBase = 0x7e8000000000, kWindow = 448 * kGiB;
+#else
+constexpr uint64_t kBase = 0x20000000000, kWindow = 2048 * kGiB;
+#endif
 constexpr uint64_t kAnywhere = kBase + kWindow / 2;  // reservations without a hint
 constexpr uint64_t kMemory = 1 * kGiB;
 
@@ -70,6 +74,7 @@ struct Fake {
   std::unordered_map<device::Tag, HostCall> calls;
   std::map<uint64_t, Fd> memory;  // by handle
   uint64_t last_handle = 0, next_anywhere = kAnywhere;
+  bool window_was_taken = false;  // when the context was made
   std::map<uint64_t, uint64_t> reserved;
   std::string printed;
   std::vector<std::unique_ptr<Module>> modules;
@@ -118,8 +123,17 @@ void complete_loop() {
   }
 }
 
+bool is_taken(uint64_t address) {
+  void* got = ::mmap(reinterpret_cast<void*>(address), 4096, PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (got == MAP_FAILED) return true;
+  ::munmap(got, 4096);
+  return false;
+}
+
 Status open_context() {
   Fake& all = fake();
+  all.window_was_taken = is_taken(kBase);
   device::ContextOptions options;
   options.model = model();
   options.window_base = kBase;
@@ -371,15 +385,19 @@ API cuMemAddressReserve(CUdeviceptr* at, size_t size, size_t, CUdeviceptr hint, 
   Fake& all = fake();
   std::lock_guard lock(all.mutex);
   uint64_t where = hint;
-  if (where < kBase || where + size > kBase + kWindow) {
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+  if (!hint) {
     where = all.next_anywhere;
     all.next_anywhere += round_up(size, 2 * kMiB) + 2 * kMiB;
+  } else if (where < kBase || where + size > kBase + kWindow || all.window_was_taken) {
+    // As the real one: what was mapped when the context was made is never given out, but other addresses.
+    flags &= ~MAP_FIXED_NOREPLACE;
+    where = 0;
   }
-  void* got = ::mmap(reinterpret_cast<void*>(where), size, PROT_NONE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-  if (got != reinterpret_cast<void*>(where)) return CUDA_ERROR_OUT_OF_MEMORY;
-  all.reserved[where] = size;
-  *at = where;
+  void* got = ::mmap(reinterpret_cast<void*>(where), size, PROT_NONE, flags, -1, 0);
+  if (got == MAP_FAILED || (where && got != reinterpret_cast<void*>(where))) return CUDA_ERROR_OUT_OF_MEMORY;
+  *at = reinterpret_cast<uintptr_t>(got);
+  all.reserved[*at] = size;
   return CUDA_SUCCESS;
 }
 API cuMemAddressFree(CUdeviceptr at, size_t size) {
