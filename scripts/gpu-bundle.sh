@@ -2,6 +2,7 @@
 # Packs the sources of HEAD, and of Debian's packages what building them needs, into one archive: for a machine with a
 # GPU, a compiler, CMake, Ninja and the CUDA toolkit, but neither a network nor these packages. It builds there in about
 # a minute (tests/gpu/remote.sh). Usage: gpu-bundle.sh [ARCHIVE]   (default: .gpu/bundle.tar.gz, which git ignores)
+# Programs for the stage `compiled` are packed where they were built: ninja -C build/dev gpu_compiled.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 archive=${1:-.gpu/bundle.tar.gz}
@@ -10,6 +11,7 @@ packages='libexpected-dev libfmt-dev libfmt9 libspdlog-dev libspdlog1.10 libcli1
   libbenchmark-dev libbenchmark1debian'
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
+chmod 755 "$stage"  # whoever unpacks it lets other users in
 mkdir -p "$stage/deps" "$(dirname "$archive")"
 
 git archive HEAD | tar -x -C "$stage"
@@ -21,6 +23,12 @@ done | grep -E '^/(usr/)?(include|lib|share/(cmake|pkgconfig))(/|$)' | sort -u |
   sed 's|^/lib/|/usr/lib/|' > "$stage/list"
 tar -C / -cf - --no-recursion -T <(sed 's|^/||' "$stage/list") 2>/dev/null | tar -x -C "$stage/deps"
 rm "$stage/list"
+# What heddle cc compiled, for the stage `compiled`: the machine there has no LLVM.
+compiled=${HEDDLE_COMPILED:-build/dev/tests/gpu/compiled}
+if [ -x "$compiled/tasks_heddle" ]; then
+  mkdir "$stage/compiled"
+  cp "$compiled"/*_nvcc "$compiled"/*_heddle "$stage/compiled"
+fi
 tar -C "$stage" -czf "$archive" .
 size=$(stat -c %s "$archive")
 echo "$archive: $((size >> 20)) MiB of $(cat "$stage/COMMIT")"

@@ -1,6 +1,9 @@
 // Loops that are bound by one thing each, for comparing one program alone under heddle with the same program natively:
 // launches, copies, computing. Prints the seconds of the loop itself; the caller takes the time of the whole process.
-// Usage: loops launch COUNT | sync COUNT | copy MIB REPEATS | compute REPEATS
+// `leave` takes all of the device's memory but so much, and `fault` writes where nothing is.
+// Usage: loops launch COUNT | sync COUNT | copy MIB REPEATS | compute REPEATS | leave MIB | fault
+
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
@@ -88,6 +91,31 @@ int compute(unsigned times) {
   return report("compute", seconds, out[7] == expected && out[kThreads + 7] == expected);
 }
 
+// Until its end, or the end of its standard input.
+int leave(size_t mib) {
+  constexpr size_t kPiece = 256;
+  size_t free = 0, total = 0;
+  void* piece = nullptr;
+  CHECK(cudaMemGetInfo(&free, &total));
+  while (free >> 20 >= mib + kPiece) {
+    CHECK(cudaMalloc(&piece, kPiece << 20));
+    CHECK(cudaMemGetInfo(&free, &total));
+  }
+  std::printf("holding\n");
+  std::fflush(stdout);
+  char ignored;
+  while (::read(STDIN_FILENO, &ignored, 1) > 0) continue;
+  return 0;
+}
+
+// Right is the error that CUDA has for it.
+int fault() {
+  count<<<1, 1>>>(reinterpret_cast<unsigned*>(uintptr_t{1} << 44));
+  const cudaError_t error = cudaDeviceSynchronize();
+  std::printf("loops: fault: %s: %s\n", cudaGetErrorString(error), error == cudaErrorIllegalAddress ? "PASS" : "FAIL");
+  return error == cudaErrorIllegalAddress ? 0 : 2;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -97,6 +125,9 @@ int main(int argc, char** argv) {
   if (!std::strcmp(what, "sync") && number(2)) return launch(number(2), true);
   if (!std::strcmp(what, "copy") && number(2) && number(3)) return copy(number(2), number(3));
   if (!std::strcmp(what, "compute") && number(2)) return compute(number(2));
-  std::fprintf(stderr, "usage: loops launch COUNT | sync COUNT | copy MIB REPEATS | compute REPEATS\n");
+  if (!std::strcmp(what, "leave") && number(2)) return leave(number(2));
+  if (!std::strcmp(what, "fault")) return fault();
+  std::fprintf(stderr,
+               "usage: loops launch COUNT | sync COUNT | copy MIB REPEATS | compute REPEATS | leave MIB | fault\n");
   return 64;
 }

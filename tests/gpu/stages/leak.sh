@@ -1,15 +1,20 @@
-# Device memory after many sessions equals before: what the driver says, with heddled idle both times.
+# Device memory after many sessions equals before: what the driver says, and heddled, idle both times.
 . "$(dirname "$0")/common.sh"
 sessions=${SESSIONS:-1000}
 used() { nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits | head -1; }
 start_heddled || exit 1
-run() { seq "$1" | xargs -P 8 -I{} timeout 60 "$bin/heddle" run -- "$workloads/vecadd_static" --size 1m --check none > "$logs/sessions.log" 2>&1; }
+one() { timeout 60 "$1/heddle" run -- "$2/vecadd_static" --size 1m --check none > "$3.$$" 2>&1 < /dev/null && rm "$3.$$"; }
+export -f one
+run() { seq "$1" | xargs -P 8 -I{} bash -c 'one "$@"' _ "$bin" "$workloads" "$logs/session"; }
 run 16
 sleep 2
 before=$(used)
+begin=$(seconds)
 run "$sessions"
+took=$(awk -v a="$begin" -v b="$(seconds)" 'BEGIN { printf "%.1f", b - a }')
 sleep 3
 after=$(used)
-wrong=$(grep -c 'vecadd: [a-z]' "$logs/sessions.log")
-echo "leak: $before MiB before, $after MiB after $sessions sessions; $wrong of them failed"
-[ "$wrong" -eq 0 ] && [ $((after - before)) -le 16 ]
+wrong=$(find "$logs" -name 'session.*' | wc -l)
+held=$("$bin/heddle" devices --json | tr ',{}' '\n' | sed -n 's/.*"used": *\([0-9]*\).*/\1/p' | head -1)
+echo "leak: $before MiB before, $after MiB after $sessions sessions in $took s; $wrong of them failed; heddled counts $held bytes in use"
+[ -n "$before" ] && [ "$wrong" -eq 0 ] && [ "$held" = 0 ] && [ $((after - before)) -le 16 ]
