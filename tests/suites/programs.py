@@ -1,0 +1,196 @@
+"""Which programs the suites have: how each is built, what it is given, and how it tells that it is right.
+
+Nothing of the suites is kept here. Sources lie in a directory that the caller names; inputs that a suite does not
+bring along are made by `inputs.py`.
+"""
+
+import glob
+import os
+import re
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Program:
+    suite: str
+    name: str
+    directory: str  # where it is built, from the suites' directory
+    sources: list
+    flags: list = field(default_factory=list)
+    sizes: dict = field(default_factory=dict)  # macros defined behind the headers, which use such names themselves
+    arguments: list = field(default_factory=list)
+    inputs: str = ""  # a function of inputs.py
+    right: str = ""  # output of a run that found its own result right
+    wrong: str = ""  # output of one that did not
+    cpu_sources: list = field(default_factory=list)  # the same on the CPU
+    cpu_flags: list = field(default_factory=list)
+    cpu_arguments: list = field(default_factory=list)
+    compare: str = ""  # file that both write, or "stdout"
+    keep: str = ""  # of the lines compared: those with a match, of each the match
+    tolerance: float = 1e-3
+
+
+# --- PolyBench-GPU: each program compares with its own CPU loop -----------------------------------------------------
+
+POLYBENCH_SIZES = {"N": 192, "NI": 192, "NJ": 192, "NK": 192, "NL": 192, "NM": 192, "M": 192, "NX": 192, "NY": 192,
+                   "NQ": 24, "NR": 24, "NP": 24, "TMAX": 10, "TSTEPS": 10}
+POLYBENCH_SMALLER = {"DOITGEN": {"NQ": 48, "NR": 48, "NP": 48}, "3DCONV": {"NI": 64, "NJ": 64, "NK": 64}}
+
+
+def polybench(suites):
+    for directory in sorted(glob.glob(os.path.join(suites, "polybench/CUDA/*/"))):
+        name = os.path.basename(directory.rstrip("/"))
+        sources = [os.path.basename(f) for f in glob.glob(directory + "*.cu")]
+        sizes = POLYBENCH_SIZES | POLYBENCH_SMALLER.get(name, {})
+        yield Program("PolyBench-GPU", name, f"polybench/CUDA/{name}", sources,
+                      flags=["-O3"], sizes=sizes,
+                      right=r"Non-Matching CPU-GPU Outputs.*: 0\s*$", wrong=r"Non-Matching CPU-GPU Outputs.*: [1-9]")
+
+
+# --- Rodinia: own checks where there are some, else the suite's OpenMP version -------------------------------------
+
+NUMBER = r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
+
+
+def rodinia(suites):
+    cuda, omp = "rodinia/cuda/", "../../openmp/"
+
+    def program(name, directory, sources, **more):
+        return Program("Rodinia", name, cuda + directory, sources, **more)
+
+    openmp = ["-O2", "-fopenmp"]
+    yield program("b+tree", "b+tree", ["main.c", "kernel/kernel_gpu_cuda_wrapper.cu",
+                                       "kernel/kernel_gpu_cuda_wrapper_2.cu", "util/timer/timer.c", "util/num/num.c",
+                                       "util/cuda/cuda.cu"],
+                  inputs="b_plus_tree", arguments="file mil.txt command command.txt".split(),
+                  cpu_sources=[omp + "b+tree/" + f for f in ("main.c", "kernel/kernel_cpu.c", "kernel/kernel_cpu_2.c",
+                                                             "util/timer/timer.c", "util/num/num.c")],
+                  cpu_flags=openmp, cpu_arguments="core 2 file mil.txt command command.txt".split(),
+                  compare="output.txt")
+    yield program("backprop", "backprop", ["backprop.c", "facetrain.c", "imagenet.c", "backprop_cuda.cu"],
+                  flags=["-DGPU"], arguments=["4096"])
+    yield program("bfs", "bfs", ["bfs.cu"], inputs="bfs_graph", arguments=["graph.txt"],
+                  cpu_sources=[omp + "bfs/bfs.cpp"], cpu_flags=openmp, cpu_arguments=["2", "graph.txt"],
+                  compare="result.txt")
+    for kind in ("euler3d", "euler3d_double", "pre_euler3d", "pre_euler3d_double"):
+        cpu = kind.replace("euler3d", "euler3d_cpu")
+        yield program(f"cfd/{kind}", "cfd", [f"{kind}.cu"], inputs="cfd_mesh", arguments=["mesh"],
+                      cpu_sources=[omp + f"cfd/{cpu}.cpp"], cpu_flags=openmp + ["-Dblock_length=8"],
+                      cpu_arguments=["mesh"], compare="density", tolerance=1e-2)
+    yield program("dwt2d", "dwt2d", ["main.cu", "dwt.cu", "components.cu", "dwt_cuda/fdwt53.cu", "dwt_cuda/fdwt97.cu",
+                                     "dwt_cuda/common.cu", "dwt_cuda/rdwt97.cu", "dwt_cuda/rdwt53.cu"],
+                  flags=["-I."], inputs="bitmap", arguments="192.bmp -d 192x192 -f -5 -l 3".split())
+    yield program("gaussian", "gaussian", ["gaussian.cu"], arguments=["-s", "16"])
+    yield program("heartwall", "heartwall", ["main.cu", "AVI/avilib.c", "AVI/avimod.c"], flags=["-IAVI"],
+                  inputs="video", arguments=["test.avi", "3"])
+    yield program("hotspot", "hotspot", ["hotspot.cu"], inputs="hotspot",
+                  arguments="64 2 4 temp power output.out".split(), cpu_sources=[omp + "hotspot/hotspot_openmp.cpp"],
+                  cpu_flags=openmp, cpu_arguments="64 64 4 2 temp power output.out".split(), compare="output.out")
+    yield program("hotspot3D", "hotspot3D", ["3D.cu"], inputs="hotspot3d",
+                  arguments="64 8 10 power temp output.out".split(), right=r"Accuracy: \d\.\d+e-0[4-9]",
+                  wrong=r"Accuracy: (\d\.\d+e(\+|-0[0-3])|-?nan|[1-9])")
+    yield program("huffman", "huffman", ["main_test_cu.cu", "stats_logger.cpp", "cpuencode.cpp"], inputs="symbols",
+                  arguments=["test.in"], right=r"PASS", wrong=r"FAIL")
+    yield program("hybridsort", "hybridsort", ["bucketsort.cu", "mergesort.cu", "main.cu"], arguments=["r"],
+                  right=r"PASSED", wrong=r"FAILED")
+    yield program("kmeans", "kmeans", ["cluster.c", "getopt.c", "kmeans.c", "kmeans_clustering.c", "kmeans_cuda.cu",
+                                       "rmse.c"], inputs="points", arguments="-o -i points".split())
+    yield program("lavaMD", "lavaMD", ["main.c", "kernel/kernel_gpu_cuda_wrapper.cu", "util/num/num.c",
+                                       "util/timer/timer.c", "util/device/device.cu"], flags=["-DOUTPUT"],
+                  arguments=["-boxes1d", "3"],
+                  cpu_sources=[omp + "lavaMD/" + f for f in ("main.c", "kernel/kernel_cpu.c", "util/num/num.c",
+                                                             "util/timer/timer.c")],
+                  cpu_flags=openmp + ["-DOUTPUT"], cpu_arguments="-cores 2 -boxes1d 3".split(), compare="result.txt")
+    yield program("lud", "lud/cuda", ["lud.cu", "../common/common.c"], flags=["-I../common"],
+                  arguments=["-s", "128", "-v"], wrong=r"dismatch", right=r">>>Verify<<<<")
+    yield program("leukocyte", "leukocyte/CUDA", ["detect_main.c", "avilib.c", "find_ellipse.c", "track_ellipse.c",
+                                                  "misc_math.c", "find_ellipse_kernel.cu", "track_ellipse_kernel.cu"],
+                  flags=["-I../meschach_lib"])
+    yield program("mummergpu", "mummergpu/src", ["mummergpu.cu", "mummergpu_main.cpp", "mummergpu_gold.cpp",
+                                                 "suffix-tree.cpp", "PoolMalloc.cpp"])
+    yield program("myocyte", "myocyte", ["main.cu"], inputs="myocyte", arguments=["10", "1", "0"])
+    yield program("nn", "nn", ["nn_cuda.cu"], inputs="hurricanes",
+                  arguments="filelist -r 5 -lat 30 -lng 90".split(), cpu_sources=[omp + "nn/nn_openmp.c"],
+                  cpu_flags=openmp, cpu_arguments="filelist 5 30 90".split(), compare="stdout",
+                  keep=r"\d{4}.*(?:-->|= ?)\D*[\d.]+")
+    yield program("nw", "nw", ["needle.cu"], flags=["-DTRACEBACK"], arguments=["256", "10"],
+                  cpu_sources=[omp + "nw/needle.cpp"], cpu_flags=openmp + ["-DTRACEBACK"],
+                  cpu_arguments=["256", "10", "2"], compare="result.txt")
+    for kind in ("naive", "float"):
+        yield program(f"particlefilter/{kind}", "particlefilter", [f"ex_particle_CUDA_{kind}_seq.cu"],
+                      arguments="-x 64 -y 64 -z 5 -np 256".split(),
+                      cpu_sources=[omp + "particlefilter/ex_particle_OPENMP_seq.c"], cpu_flags=openmp,
+                      cpu_arguments="-x 64 -y 64 -z 5 -np 256".split(), compare="stdout",
+                      keep=rf"[XY]E: {NUMBER}", tolerance=0.2)
+    yield program("pathfinder", "pathfinder", ["pathfinder.cu"], flags=["-DBENCH_PRINT"],
+                  arguments="2000 40 20".split(), cpu_sources=[omp + "pathfinder/pathfinder.cpp"],
+                  cpu_flags=openmp + ["-DBENCH_PRINT"], cpu_arguments="2000 40".split(), compare="stdout",
+                  keep=r"^[\d ]{2000,}$")
+    yield program("srad_v1", "srad/srad_v1", ["main.cu"], inputs="image", arguments="5 0.5 64 64".split(),
+                  cpu_sources=[omp + "srad/srad_v1/main.c"], cpu_flags=openmp,
+                  cpu_arguments="5 0.5 64 64 2".split(), compare="image_out.pgm", tolerance=1.01)
+    yield program("srad_v2", "srad/srad_v2", ["srad.cu"], flags=["-DOUTPUT"],
+                  arguments="128 128 0 31 0 31 0.5 2".split(), cpu_sources=[omp + "srad/srad_v2/srad.cpp"],
+                  cpu_flags=openmp + ["-DOUTPUT"], cpu_arguments="128 128 0 31 0 31 2 0.5 2".split(),
+                  compare="stdout", keep=r"^(?:\d+\.\d+ ){16,}")
+    yield program("streamcluster", "streamcluster", ["streamcluster_cuda_cpu.cpp", "streamcluster_cuda.cu",
+                                                     "streamcluster_header.cu"],
+                  arguments="10 20 32 1024 1024 100 none output.txt 1".split())
+
+
+# --- the samples: sources, flags and arguments as their CMake files and the list for automatic runs say ------------
+
+SAMPLES_OF = ("0_Introduction", "2_Concepts_and_Techniques", "3_CUDA_Features", "4_CUDA_Libraries",
+              "5_Domain_Specific", "6_Performance")
+NOT_COMPUTE = re.compile(r"EGL|D3D|Vulkan|vulkan|GL/|GLFW|NvSci|glut|helper_gl|freeglut|mpi\.h|npp|nvjpeg|FreeImage|"
+                         r"cuda_gl_interop|nvcuvid", re.I)
+NEEDS_LIBRARY = re.compile(r"#\s*include\s*[<\"](cublas|cufft|cusolver|cusparse|curand|nvrtc|nvvm|npp|nvJitLink|"
+                           r"builtin_types)")
+SAMPLE_ARGUMENTS = {
+    "matrixMul": ["-wA=128", "-hA=128", "-wB=128", "-hB=128"], "FDTD3d": ["--dimx=32", "--dimy=32", "--dimz=32",
+                                                                         "--timesteps=2"],
+    "nbody": ["-benchmark", "-compare", "-numbodies=256"], "bodysystem": [], "cudaOpenMP": [],
+    "transpose": ["-dimX=128", "-dimY=128"], "MonteCarloMultiGPU": ["--scaling=weak"],
+    "scan": [], "simpleStreams": ["--use_generic_memory"],
+}
+
+
+def samples(suites):
+    for group in SAMPLES_OF:
+        for directory in sorted(glob.glob(os.path.join(suites, "cuda-samples/Samples", group, "*/"))):
+            name = os.path.basename(directory.rstrip("/"))
+            sources = sorted(os.path.basename(f) for e in ("cu", "cpp", "c") for f in glob.glob(f"{directory}*.{e}"))
+            cmake = open(directory + "CMakeLists.txt").read() if os.path.exists(directory + "CMakeLists.txt") else ""
+            listed = re.search(r"add_executable\(\s*\S+\s+([^)]*)\)", cmake)
+            if listed:
+                sources = [s for s in listed.group(1).split() if re.search(r"\.(cu|cpp|c)$", s) and "$" not in s]
+            text = "".join(open(directory + s, errors="replace").read() for s in sources
+                           if os.path.exists(directory + s))
+            flags = ["-I../../../Common", "-std=c++17"]
+            if "CUDA_SEPARABLE_COMPILATION ON" in cmake:
+                flags.append("-rdc=true")
+            if "OpenMP" in cmake:
+                flags.append("-Xcompiler=-fopenmp")
+            if "arch" in SAMPLE_FLAGS.get(name, ""):
+                flags.append(SAMPLE_FLAGS[name])
+            flags += [f"-l{lib}" for lib in ("cublas", "cufft", "cusolver", "cusparse", "curand") if lib in text.lower()
+                      and re.search(rf"include\s*[<\"]{lib}", text)]
+            yield Program("cuda-samples", name, f"cuda-samples/Samples/{group}/{name}", sources, flags=flags,
+                          arguments=SAMPLE_ARGUMENTS.get(name, []),
+                          right=r"(?i)test passed|passed|success|correct|PASS\b|Result = PASS|are equal|match",
+                          wrong=r"(?i)test failed|\bFAILED\b|mismatch(?!.* 0\b)|Result = FAIL|error at")
+
+
+SAMPLE_FLAGS = {name: "-arch=compute_80" for name in (
+    "bf16TensorCoreGemm", "tf32TensorCoreGemm", "dmmaTensorCoreGemm", "globalToShmemAsyncCopy", "simpleAWBarrier")}
+
+
+def graphical(program, suites):
+    """Why a program is no compute program, or empty."""
+    for source in program.sources:
+        path = os.path.join(suites, program.directory, source)
+        if os.path.exists(path):
+            found = NOT_COMPUTE.search("\n".join(line for line in open(path, errors="replace") if "#include" in line))
+            if found:
+                return found.group(0)
+    return ""

@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""Builds programs of other authors with plain nvcc and runs them under heddle; one table row for each.
+
+    suites.py DIRECTORY [--heddle build/dev/bin/heddle] [--suite NAME] [--only REGEX] [--markdown FILE]
+
+DIRECTORY holds the suites as their repositories have them: rodinia (yuhc/gpu-rodinia), polybench
+(sgrauerg/polybenchGpu), cuda-samples (NVIDIA/cuda-samples). What is absent is left out. Sources are not changed; what
+is built and written lies in DIRECTORY/../suites-out (or --out).
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import inputs
+import programs
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SHIM = ["-include", os.path.join(HERE, "names_of_cuda_12.h")]
+HEADERS = ("cuda.h", "cuda_runtime.h", "stdio.h", "stdlib.h", "math.h", "string.h", "sys/time.h", "unistd.h")
+NUMBERS = re.compile(programs.NUMBER)
+REFUSAL = re.compile(r"^heddle: .*|.*(?:not supported|no PTX|Unsupported|unsupported).*", re.M)
+
+
+def shell(command, directory, limit, environment=None):
+    """Runs a command; (exit status or None at the time limit, output and errors)."""
+    process = subprocess.Popen(command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               stdin=subprocess.DEVNULL, env=environment, start_new_session=True)
+    try:
+        output, _ = process.communicate(timeout=limit)
+        return process.returncode, output.decode(errors="replace")
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, 9)
+        output, _ = process.communicate()
+        return None, output.decode(errors="replace")
+
+
+def first_error(output):
+    found = re.search(r".*(?:error|undefined reference)[ :].*", output)
+    line = found.group(0) if found else output.strip().splitlines()[-1] if output.strip() else ""
+    return re.sub(r"\S*/", "", line).strip()[:110]
+
+
+class Run:
+    def __init__(self, program, options):
+        self.program, self.options = program, options
+        self.source = os.path.join(options.directory, program.directory)
+        self.out = os.path.join(options.out, program.suite, "cuda", program.name)
+        self.built, self.ran, self.why, self.seconds = "", "", "", 0.0
+
+    def run(self):
+        reason = programs.graphical(self.program, self.options.directory)
+        if reason:
+            self.built, self.why = "left out", f"graphics or a foreign library: {reason}"
+        elif self.build():
+            self.execute()
+        print(" | ".join([self.program.suite, *self.row()]), flush=True)
+        return self
+
+    def build(self):
+        os.makedirs(self.out, exist_ok=True)
+        binary = os.path.join(self.out, "program")
+        command = ["nice", "-n", "5", "nvcc", "-w", *self.sizes(), *self.program.flags, *self.program.sources, "-o", binary]
+        if self.options.reuse and os.path.exists(binary):
+            self.built = open(os.path.join(self.out, "built")).read()
+            return True
+        status, output = shell(command, self.source, 600)
+        self.built = "yes"
+        if status and re.search(r"cudaThread(Synchronize|Exit)", output):
+            status, output = shell(command + SHIM, self.source, 600)
+            self.built = "with CUDA 12's names"
+        if status != 0:
+            self.built, self.why = "no", first_error(output)
+            return False
+        with open(os.path.join(self.out, "built"), "w") as out:
+            out.write(self.built)
+        return True
+
+    def sizes(self):
+        if not self.program.sizes:
+            return []
+        header = os.path.join(self.out, "sizes.h")
+        with open(header, "w") as out:
+            out.write("".join(f"#include <{name}>\n" for name in HEADERS))
+            out.write("".join(f"#define {name} {value}\n" for name, value in self.program.sizes.items()))
+        return ["-include", header]
+
+    def prepare(self, directory):
+        shutil.rmtree(directory, ignore_errors=True)
+        os.makedirs(directory)
+        data = os.path.join(self.source, "data")
+        if os.path.isdir(data):
+            shutil.copytree(data, os.path.join(directory, "data"))
+        if self.program.inputs:
+            getattr(inputs, self.program.inputs)(directory)
+        return directory
+
+    def execute(self):
+        program = self.program
+        directory = self.prepare(os.path.join(self.out, "run"))
+        start = time.monotonic()
+        status, output = shell([self.options.heddle, "run", "--", os.path.join(self.out, "program"),
+                                *program.arguments], directory, self.options.limit)
+        self.seconds = time.monotonic() - start
+        with open(os.path.join(self.out, "output"), "w") as out:
+            out.write(output)
+        refusal = REFUSAL.search(re.sub(r"heddle: no daemon at.*\n", "", output))
+        if status is None:
+            self.ran, self.why = "time limit", f"{self.options.limit} s"
+        elif refusal and refusal.group(0).startswith("heddle: "):
+            self.ran, self.why = "refused", refusal.group(0)[8:150]
+        elif program.wrong and re.search(program.wrong, output, re.M):
+            self.ran, self.why = "WRONG", re.search(program.wrong, output, re.M).group(0)
+        elif status == 2 and re.search(r"(?i)waiv|require|no test|need", output):
+            self.ran, self.why = "waived by itself", re.search(r"(?i).*(waiv|require|need).*", output).group(0)[:110]
+        elif status != 0 and not re.search(program.right or "$^", output, re.M):
+            last = output.strip().splitlines()
+            self.ran, self.why = f"exit {status}", (last[-1] if last else "")[:110]
+        elif program.right:
+            right = re.search(program.right, output, re.M)
+            self.ran, self.why = ("right", "own check") if right else ("ran", "has no check of its own")
+        elif program.compare:
+            self.against_cpu(output)
+        else:
+            self.ran, self.why = "ran", "has no check of its own"
+
+    def against_cpu(self, output):
+        program = self.program
+        compiler = "g++" if program.cpu_sources[0].endswith("cpp") else "gcc"
+        binary = os.path.join(self.out, "cpu")
+        status, text = shell([compiler, "-w", "-fcommon", *program.cpu_flags, *program.cpu_sources, "-lm", "-o",
+                              binary], self.source, 300)
+        if status != 0:
+            self.ran, self.why = "ran", f"CPU version does not build: {first_error(text)}"
+            return
+        directory = self.prepare(os.path.join(self.out, "run-cpu"))
+        status, expected = shell([binary, *program.cpu_arguments], directory, self.options.limit)
+        seen = self.numbers(output, os.path.join(self.out, "run"))
+        wanted = self.numbers(expected, directory)
+        self.ran, self.why = differences(seen, wanted, program.tolerance)
+
+    def numbers(self, output, directory):
+        text = output
+        if self.program.compare != "stdout":
+            path = os.path.join(directory, self.program.compare)
+            text = open(path, errors="replace").read() if os.path.exists(path) else ""
+        if self.program.keep:
+            text = "\n".join(re.findall(self.program.keep, text, re.M))
+        return [float(number) for number in NUMBERS.findall(text)]
+
+    def row(self):
+        return [self.program.name, self.built, self.ran, self.why.replace("|", "/"),
+                f"{self.seconds:.1f}" if self.ran else ""]
+
+
+def differences(seen, wanted, tolerance):
+    if not wanted or len(seen) != len(wanted):
+        return ("ran", f"outputs do not compare: {len(seen)} and {len(wanted)} numbers")
+    far = sum(abs(a - b) > tolerance * max(1.0, abs(b)) for a, b in zip(seen, wanted))
+    if far:
+        return "WRONG", f"{far} of {len(seen)} numbers differ from the CPU version"
+    return "right", f"{len(seen)} numbers as the CPU version"
+
+
+def markdown(runs):
+    lines = []
+    for suite in dict.fromkeys(run.program.suite for run in runs):
+        rows = [run.row() for run in runs if run.program.suite == suite]
+        lines += [f"\n## {suite}", "", "| program | builds | result | how, or why not | s |", "|---|---|---|---|---|"]
+        lines += ["| " + " | ".join(row) + " |" for row in rows]
+        counts = {}
+        for row in rows:
+            key = row[2] or ("left out" if row[1] == "left out" else "does not build")
+            counts[key] = counts.get(key, 0) + 1
+        lines += ["", f"{len(rows)} programs: " + ", ".join(f"{n} {key}" for key, n in sorted(counts.items())) + "."]
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directory", type=os.path.abspath)
+    parser.add_argument("--heddle", default="build/dev/bin/heddle", type=os.path.abspath)
+    parser.add_argument("--out", type=os.path.abspath)
+    parser.add_argument("--suite", default=".")
+    parser.add_argument("--only", default=".")
+    parser.add_argument("--limit", type=float, default=60)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--reuse", action="store_true", help="programs that were built before are not built again")
+    parser.add_argument("--markdown")
+    options = parser.parse_args()
+    options.out = options.out or options.directory.rstrip("/") + "-out"
+    wanted = [p for make in (programs.polybench, programs.rodinia, programs.samples)
+              for p in make(options.directory) if re.search(options.suite, p.suite)
+              and re.search(options.only, p.name) and os.path.isdir(os.path.join(options.directory, p.directory))]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        runs = list(pool.map(lambda program: Run(program, options).run(), wanted))
+    if options.markdown:
+        with open(options.markdown, "w") as out:
+            out.write(markdown(runs))
+    return 1 if any(run.ran == "WRONG" for run in runs) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
