@@ -41,6 +41,36 @@ TEST_F(Compiled, WithTheRuntimeLinkedInItsProbesAreRedirected) {
   EXPECT_THAT(finished.err, HasSubstr("declared 16777216 bytes, of which 16777216 were allocated, and 0 beside them"));
 }
 
+TEST_F(Compiled, TasksThatShareNothingRunOnTwoDevicesAtOnce) {
+  const Finished finished = node.run({compiled("two_tasks")});
+  EXPECT_EQ(finished.out, "PASS\n") << finished.err << node.log();
+  EXPECT_THAT(finished.err, HasSubstr("task 1: declared 262144 bytes, of which 262144 were allocated"));
+  EXPECT_THAT(finished.err, HasSubstr("task 2: declared 262144 bytes, of which 262144 were allocated"));
+}
+
+TEST_F(Compiled, ABufferGoesBackAfterItsLastUse) {
+  EXPECT_EQ(node.run({compiled("early")}).out, "PASS, holding 1 buffers\n");
+  ::setenv("HEDDLE_EAGER_FREE", "0", 1);
+  EXPECT_EQ(node.run({compiled("early")}).out, "PASS, holding 3 buffers\n");
+  ::unsetenv("HEDDLE_EAGER_FREE");
+}
+
+TEST_F(Compiled, ABufferWhoseAddressAKernelKeepsStaysUntilItsFree) {
+  EXPECT_EQ(node.run({compiled("early_hidden")}).out, "PASS, holding 3 buffers\n");
+}
+
+struct CompiledWay : Compiled, testing::WithParamInterface<const char*> {};
+
+TEST_P(CompiledWay, RunsWithAllItsUnits) {
+  const Finished finished = node.run({compiled(std::string("ways_") + GetParam())});
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node.log();
+  EXPECT_EQ(finished.out, "PASS\n");
+  EXPECT_THAT(finished.err, HasSubstr("declared 4000 bytes, of which 4000 were allocated"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, CompiledWay, testing::Values("variable", "toolkit", "environment", "cmake"),
+                         [](const auto& instance) { return std::string(instance.param); });
+
 struct CompiledWorkload : Compiled, testing::WithParamInterface<std::tuple<const char*, bool>> {};
 
 TEST_P(CompiledWorkload, IsRight) {

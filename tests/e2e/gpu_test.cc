@@ -59,6 +59,22 @@ TEST_F(Gpu, IsOneOfThePool) {
   EXPECT_EQ(devices["devices"][0]["name"], "heddle test GPU");
 }
 
+TEST_F(Gpu, IsThePoolWhereTheConfigurationNamesNoDevices) {
+  node = std::make_unique<Node>("");
+  ASSERT_TRUE(node->ready()) << node->why();
+  const Json devices = node->ask({{"command", "devices"}});
+  ASSERT_EQ(devices["devices"].size(), 1u) << devices;
+  EXPECT_EQ(devices["devices"][0]["kind"], "cuda");
+}
+
+TEST_F(Gpu, IsLeftAloneWhereTheConfigurationSaysSo) {
+  node = std::make_unique<Node>("[daemon]\ngpus = \"off\"\n");
+  ASSERT_TRUE(node->ready()) << node->why();
+  const Json devices = node->ask({{"command", "devices"}});
+  ASSERT_FALSE(devices["devices"].empty());
+  for (const Json& device : devices["devices"]) EXPECT_EQ(device["kind"], "software");
+}
+
 TEST_F(Gpu, ProgramsGoOnWhenItsKeeperIsKilled) {
   HEDDLE_NEEDS_WORKLOADS();
   ASSERT_TRUE(node->ready() && warm()) << node->why() << node->log();

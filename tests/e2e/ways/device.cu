@@ -1,0 +1,3 @@
+__device__ int doubled(int x) {
+  return 2 * x;
+}
