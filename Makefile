@@ -5,12 +5,13 @@ JOBS ?= $(shell nproc)
 DEV := build/dev
 CMAKE_BUILD := cmake --build
 
-.PHONY: help demo check check-deep build deps deps-check format format-check tidy asan tsan storm bench bench-short fuzz install uninstall clean
+.PHONY: help demo check test build deps deps-check format format-check tidy asan tsan storm bench bench-short fuzz install uninstall clean
 
 help:
 	@echo 'make demo       install what is missing, build, run the paper'"'"'s experiment in small'
-	@echo 'make check      install what is missing, build, run the tests and a short benchmark: what CI runs'
-	@echo 'make check-deep clang-tidy, fuzzers, sanitizers'
+	@echo 'make check      install what is missing, build, run everything that CI runs: format, clang-tidy, tests, fuzzers and'
+	@echo '                a short benchmark, tests under ThreadSanitizer, AddressSanitizer and UndefinedBehaviorSanitizer'
+	@echo 'make test       build, run the tests'
 	@echo 'make build      build only'
 	@echo 'make install    into PREFIX ($(PREFIX)); make uninstall takes it out again'
 	@echo 'make bench      all benchmarks, ratios in one run'
@@ -25,11 +26,10 @@ demo: deps $(DEV)/build.ninja
 # Everything that CI runs. What fails fast comes first; the whole test suite last, so that its closing line is the last
 # word. In this order, one after the other, under `make -j` too.
 .NOTPARALLEL:
-check: deps-check format-check build bench-short
-	ctest --preset dev -j$(JOBS)
+check: deps-check format-check build tidy bench-short fuzz-short tsan asan test
 
-# The slower rest. It is to become part of check once all of it has passed in one run.
-check-deep: tidy fuzz-short tsan asan
+test: build
+	ctest --preset dev -j$(JOBS)
 
 deps:
 	@scripts/install-deps.sh build
@@ -90,7 +90,7 @@ install: $(DEV)/build.ninja
 uninstall:
 	@test -f $(DEV)/install_manifest.txt || { echo 'nothing was installed from $(DEV)'; exit 1; }
 	xargs -d '\n' rm -fv < $(DEV)/install_manifest.txt
-	-rmdir $(PREFIX)/lib/heddle $(PREFIX)/libexec/heddle $(PREFIX)/share/heddle $(PREFIX)/share/doc/heddle 2>/dev/null
+	@rmdir $(PREFIX)/lib/heddle $(PREFIX)/libexec/heddle $(PREFIX)/share/heddle $(PREFIX)/share/doc/heddle 2>/dev/null || true
 
 clean:
 	rm -rf build

@@ -2,7 +2,7 @@
 # clang-format over all sources. Usage: format.sh fix|check
 set -eu
 cd "$(dirname "$0")/.."
-files=$(git ls-files '*.h' '*.cc' '*.cu')
+files=$(git ls-files '*.h' '*.cc' '*.cu' 'src/compiler/pass/*.cpp' 'src/compiler/driver/*.cpp')
 [ -n "$files" ] || exit 0
 case "${1:-}" in
   fix) clang-format-14 -i $files ;;

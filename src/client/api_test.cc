@@ -1,5 +1,6 @@
 // The exported functions, against a heddled and workers in threads of this process.
 
+#include <mutex>
 #include <numeric>
 
 #include "client/testing/session_test.h"
@@ -111,7 +112,7 @@ TEST_F(ApiTest, PinnedMemoryIsCopiedWithoutStaging) {
   pinned[0] = 11;
   ASSERT_EQ(cudaMemcpyAsync(device, pinned, 4, cudaMemcpyHostToDevice, nullptr), cudaSuccess);
   EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  EXPECT_EQ(*device, 11) << "device memory lies in this process here";
+  EXPECT_EQ(the_heddled->device_memory(device), 11);
   EXPECT_EQ(cudaFree(device), cudaSuccess);
   EXPECT_EQ(cudaFreeHost(pinned + 1), cudaErrorInvalidValue);
   EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
@@ -199,13 +200,18 @@ TEST_F(ApiTest, StreamsAndEventsInOrder) {
 }
 
 TEST_F(ApiTest, HostFunctionsRunInStreamOrder) {
+  static std::mutex mutex;
   static std::vector<int> order;
-  const auto append = [](void* data) { order.push_back(*static_cast<int*>(data)); };
+  const auto append = [](void* data) {
+    const std::lock_guard lock(mutex);
+    order.push_back(*static_cast<int*>(data));
+  };
   int one = 1, two = 2;
   ASSERT_EQ(cudaLaunchHostFunc(nullptr, append, &one), cudaSuccess);
   ASSERT_EQ(launch_add(nullptr, 0, nullptr), cudaSuccess);
   ASSERT_EQ(cudaLaunchHostFunc(nullptr, append, &two), cudaSuccess);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  const std::lock_guard lock(mutex);
   EXPECT_THAT(order, ElementsAre(1, 2));
 }
 

@@ -51,7 +51,7 @@ void Scheduler::session_closed(SessionId id, TimePoint now) {
   for (Line& line : lines_) line.retry = true;
 }
 
-void Scheduler::task_arrived(TaskRequest request, TimePoint now) {
+void Scheduler::task_arrived(const TaskRequest& request, TimePoint now) {
   seen_ = std::max(seen_, now);
   require(!tasks_.contains(request.id), "a task id is used once");
   const Decision no{.task = request.id,
@@ -139,7 +139,7 @@ void Scheduler::task_ended(TaskId id, TimePoint now) {
   returned_on(model);
 }
 
-void Scheduler::bind_session(SessionId id, uint32_t virtual_device, std::string model, TimePoint now) {
+void Scheduler::bind_session(SessionId id, uint32_t virtual_device, const std::string& model, TimePoint now) {
   seen_ = std::max(seen_, now);
   const Decision no{.request = RequestKind::kBind, .session = id, .virtual_device = virtual_device};
   Session* session = find_session(id);

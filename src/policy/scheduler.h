@@ -48,7 +48,7 @@ class Scheduler {
   // All that it held returns, what it waited for is forgotten, without decisions.
   void session_closed(SessionId session, TimePoint now);
 
-  void task_arrived(TaskRequest request, TimePoint now);
+  void task_arrived(const TaskRequest& request, TimePoint now);
   // The task's launches need more than was said: never waits; the device's load changes.
   void compute_grew(TaskId task, const ComputeNeed& need, TimePoint now);
   // Extensions of one task are decided one after the other. Those of a task that still waits begin to wait when it
@@ -60,7 +60,7 @@ class Scheduler {
   void task_ended(TaskId task, TimePoint now);
   // For policies that bind (binds()): asks for the virtual device's place before any task. Waits like a task. Decided
   // at once where it is bound already; refused with kNotSupported under the other policies. `model` as for a task.
-  void bind_session(SessionId session, uint32_t virtual_device, std::string model, TimePoint now);
+  void bind_session(SessionId session, uint32_t virtual_device, const std::string& model, TimePoint now);
 
   // After a restart: what runs already is put back, without a decision. Errors leave the books as they were: unknown
   // session (kNotFound), no such device (kInvalidArgument), no room for it (kOutOfMemory).

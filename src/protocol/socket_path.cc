@@ -15,8 +15,8 @@ std::string user_runtime_directory() {
 std::string control_socket_path() {
   const char* named = std::getenv("HEDDLE_SOCKET");
   if (named && *named) return named;
-  const std::string own = user_runtime_directory() + "/control";
-  const std::string system = std::string(kSystemRuntimeDirectory) + "/control";
+  std::string own = user_runtime_directory() + "/control";
+  std::string system = std::string(kSystemRuntimeDirectory) + "/control";
   if (::access(own.c_str(), F_OK) != 0 && ::access(system.c_str(), F_OK) == 0) return system;
   return own;
 }

@@ -216,7 +216,7 @@ void FakeHeddled::begin(const BeginTask& task) {
 void FakeHeddled::work(Device& device) {
   RingHeader& header = device.ring->header();
   while (held_ && !stopping_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  header.task_serial = device.serial;
+  header.task_serial = device.serial.load();
   header.binding = static_cast<uint32_t>(Binding::kBound);
   ring_bell(header.to_client);
   auto reader = *RingReader::attach(*device.ring);
@@ -321,7 +321,13 @@ void FakeHeddled::execute(Device& device, const Record& record) {
   }
 }
 
+int FakeHeddled::device_memory(const int* address) {
+  const std::lock_guard lock(mutex_);
+  return *address;
+}
+
 void FakeHeddled::publish(Device& device, const Record& record) {
+  const std::lock_guard lock(mutex_);
   RingHeader& header = device.ring->header();
   device.ring->streams()[record.header.stream].completed = record.header.sequence;
   header.issued = header.completed = header.committed = record.header.sequence;

@@ -46,6 +46,9 @@ class FakeHeddled {
   std::vector<std::string> log();
   size_t count(const std::string& entry);
   uint64_t declared_bytes();
+  // What lies there in a device's memory, which is this process's. Read under the lock under which completions are
+  // published: a sanitizer cannot follow the ring, which client and worker map at two places.
+  int device_memory(const int* address);
 
  private:
   struct Device {
@@ -53,7 +56,7 @@ class FakeHeddled {
     Fd memory;
     std::vector<protocol::DeclareSegment> waiting;
     std::map<uint64_t, protocol::DeclareSegment> mapped;
-    uint64_t serial = 0;
+    std::atomic<uint64_t> serial{0};
     std::thread worker;
     std::mutex mutex;  // mapped
   };
