@@ -91,10 +91,9 @@ HEDDLE_EXPORT cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes
   return answer([&]() -> Done {
     auto device = runtime().current_device();
     if (!device) return tl::unexpected(std::move(device).error());
-    // heddled counts the job's other sessions too; this one's newest buffers it does not know yet.
     auto info = (*device)->session().memory_info((*device)->index());
     if (!info) return tl::unexpected(std::move(info).error());
-    const uint64_t live = std::max(info->live_bytes, (*device)->live_bytes());
+    const uint64_t live = info->others_bytes + (*device)->live_bytes();
     if (total_bytes) *total_bytes = info->budget_bytes;
     if (free_bytes) *free_bytes = info->budget_bytes - std::min(live, info->budget_bytes);
     return {};

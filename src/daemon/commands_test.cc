@@ -49,6 +49,24 @@ TEST_F(CommandTest, AJobLivesAsLongAsItsOpenerOrASession) {
   EXPECT_EQ(ps["jobs"][0]["name"], "test");
 }
 
+TEST_F(CommandTest, AJobsOtherMemoryIsToldAndItsOwnIsLeftToTheClient) {
+  start();
+  auto opener = protocol::connect_to(house_->socket());
+  const auto job = Household::ask(*opener, {{"command", "job_open"}, {"name", "a"}, {"memory", 16 * kMiB}});
+  TestClient first = opened((*job)["job"], (*job)["secret"]);
+  TestClient second = opened((*job)["job"], (*job)["secret"]);
+  ASSERT_TRUE(first.declare(1, first.at(0), Bytes{8 * kMiB}));
+  ASSERT_TRUE(first.begin(1));
+  ASSERT_TRUE(first.wait_binding(Binding::kBound));
+  const auto others_of = [](TestClient& client) {
+    (void)client.socket().send(protocol::MemoryInfo{0, 0});
+    const auto told = client.socket().expect<protocol::MemoryAnswer>(TestClient::kPatience);
+    return told ? told->others_bytes : ~uint64_t{0};
+  };
+  EXPECT_EQ(others_of(first), 0u);
+  EXPECT_EQ(others_of(second), 8 * kMiB);
+}
+
 TEST_F(CommandTest, CancelEndsTheJobsWorkAndTellsItsOpener) {
   start();
   auto opener = protocol::connect_to(house_->socket());

@@ -154,6 +154,18 @@ struct Registry {
     const auto found = jobs.find(id);
     return found == jobs.end() ? nullptr : &found->second;
   }
+  // Of the other virtual devices of all the job's sessions.
+  Bytes live_bytes_beside(const Job& job, const VirtualDevice& asking) {
+    Bytes live;
+    for (const SessionId id : job.sessions) {
+      const Session* session = find_session(id);
+      if (!session) continue;
+      for (const VirtualDevice& device : session->devices) {
+        if (&device != &asking) live += device.live;
+      }
+    }
+    return live;
+  }
   // The virtual device that the worker serves; none where it serves none.
   std::pair<Session*, VirtualDevice*> served_by(const Worker& worker) {
     Session* session = worker.state == Worker::State::kBound ? find_session(worker.session) : nullptr;

@@ -241,9 +241,11 @@ Status Requests::begin_task(Session& session, const protocol::BeginTask& begun) 
 
 Status Requests::memory_info(Session& session, const protocol::MemoryInfo& asked) {
   HEDDLE_TRY(check_device(session, asked.virtual_device));
-  Bytes live;
-  for (const Segment* segment : SegmentStore::of_device(session, asked.virtual_device)) live += segment->bytes;
-  session.connection->send(protocol::MemoryAnswer{session.budget.value, live.value});
+  const Job* job = shared_.registry.find_job(session.job);
+  Bytes others;
+  if (job && job->budget.value != 0)
+    others = shared_.registry.live_bytes_beside(*job, session.devices[asked.virtual_device]);
+  session.connection->send(protocol::MemoryAnswer{session.budget.value, others.value});
   return {};
 }
 
