@@ -1,8 +1,11 @@
 #include "image/image.h"
 
 #include <algorithm>
+#include <unordered_set>
 
+#include "image/elf_view.h"
 #include "image/no_throw.h"
+#include "image/ptx_cursor.h"
 
 namespace heddle::image {
 namespace {
@@ -67,6 +70,37 @@ bool is_link_result(std::span<const Image> images, uint32_t unit) {
   });
 }
 
+// What a unit's machine code defines, by name; nothing where it has none that reads.
+std::unordered_set<std::string> defined_in(std::span<const Image> images, uint32_t unit) {
+  std::unordered_set<std::string> names;
+  for (const Image& image : images) {
+    if (image.unit != unit || !image.relocatable) continue;
+    const auto elf = ElfView::open(image.bytes);
+    if (!elf) return {};
+    for (const ElfView::Symbol& symbol : elf->symbols()) {
+      const bool code_or_data = symbol.type == STT_FUNC || symbol.type == STT_OBJECT;
+      if (code_or_data && elf->section(symbol.section)) names.emplace(symbol.name);
+    }
+  }
+  return names;
+}
+
+bool names_any(std::string_view ptx, const std::unordered_set<std::string>& names) {
+  PtxCursor cursor(ptx);
+  for (auto token = cursor.next(); !token.empty(); token = cursor.next()) {
+    if (names.count(std::string(token)) > 0) return true;
+  }
+  return false;
+}
+
+// Where nvlink has no machine code to link (nvcc -rdc=true -arch=compute_80), it registers every unit of the libraries
+// too: cudadevrt's, which dynamic parallelism needs, in any such program.
+bool is_unused(std::span<const Image> images, uint32_t unit, std::span<const Image* const> others) {
+  const auto names = defined_in(images, unit);
+  return !names.empty() &&
+         std::none_of(others.begin(), others.end(), [&](const Image* ptx) { return names_any(ptx->bytes, names); });
+}
+
 }  // namespace
 
 std::string arch_name(const Image& image) {
@@ -82,14 +116,17 @@ Result<std::vector<const Image*>> choose_ptx_units(std::span<const Image> images
     units.erase(std::unique(units.begin(), units.end()), units.end());
 
     std::vector<const Image*> chosen;
+    std::vector<uint32_t> without;
     for (uint32_t unit : units) {
       if (const Image* ptx = best_ptx(images, unit, max_arch)) {
         chosen.push_back(ptx);
       } else if (!is_link_result(images, unit)) {
-        return no_ptx(images, max_arch);
+        without.push_back(unit);
       }
     }
-    if (chosen.empty()) return no_ptx(images, max_arch);
+    const bool enough = !chosen.empty() && std::all_of(without.begin(), without.end(),
+                                                       [&](uint32_t unit) { return is_unused(images, unit, chosen); });
+    if (!enough) return no_ptx(images, max_arch);
     return chosen;
   });
 }

@@ -26,6 +26,9 @@ nvcc_output(ptx_only.fatbin kernels.cu -fatbin -gencode arch=compute_75,code=com
 nvcc_output(debug.fatbin kernels.cu -fatbin -G -arch=sm_80)
 nvcc_output(specific.fatbin kernels.cu -fatbin -gencode arch=compute_90a,code=[sm_90a,compute_90a]
             -gencode arch=compute_100f,code=[sm_100f,compute_100f])
+# Units of a program of several, each in one form only.
+nvcc_output(unit_a_ptx.fatbin unit_a.cu -fatbin -rdc=true -gencode arch=compute_80,code=compute_80)
+nvcc_output(unit_b_machine.fatbin unit_b.cu -fatbin -rdc=true -gencode arch=compute_80,code=sm_80)
 
 # Machine code with ptxas's report beside it.
 foreach(arch 75 90 100 120)

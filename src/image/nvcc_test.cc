@@ -210,5 +210,25 @@ TEST(Nvcc, DamagedMachineCodeNeverCrashes) {
   EXPECT_EQ(kernels, kKernels.size());
 }
 
+// nvlink registers units of libraries that the program does not use, and these may lack PTX.
+TEST(SeparatelyCompiled, AUnitWithoutPtxMattersWhereAnotherRefersToIt) {
+  const auto program_of = [](const char* with_ptx) {
+    std::vector<Image> images = images_of(with_ptx);
+    for (Image& image : images_of("unit_b_machine.fatbin")) {
+      image.unit = 1;
+      images.push_back(std::move(image));
+    }
+    return images;
+  };
+  const std::vector<Image> alone = program_of("ptx_only.fatbin");
+  const auto chosen = choose_ptx_units(alone, 90);
+  ASSERT_TRUE(chosen) << chosen.error().text;
+  EXPECT_THAT(*chosen, ElementsAre(&alone[0]));
+  EXPECT_TRUE(value_of(describe(alone, 90)).kernel("nothing"));
+
+  const std::vector<Image> in_need = program_of("unit_a_ptx.fatbin");
+  EXPECT_EQ(choose_ptx_units(in_need, 90).error().code, ErrorCode::kNotFound);
+}
+
 }  // namespace
 }  // namespace heddle::image

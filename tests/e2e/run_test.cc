@@ -66,6 +66,12 @@ TEST_F(Run, AStaticallyLinkedProgramKnowsItsName) {
   EXPECT_EQ(finished.out, "invocation_name: 2 devices\n") << finished.err;
 }
 
+TEST_F(Run, SeparatelyCompiledDeviceCodeIsLinkedWhereItIsLoaded) {
+  HEDDLE_NEEDS_WORKLOADS();
+  const Finished finished = node.run({HEDDLE_E2E_PROGRAMS "/separable"});
+  EXPECT_EQ(finished.out, "PASS\n") << finished.err;
+}
+
 TEST_F(Run, AProgramThatIsNotThereIs127) {
   const Finished finished = node.run({"/nonexistent/program"});
   EXPECT_EQ(finished.status, 127);
