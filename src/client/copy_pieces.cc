@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <deque>
 
+#include "core/stream_copy.h"
+
 namespace heddle::client {
 
 using protocol::CopyEnd;
@@ -12,7 +14,7 @@ using protocol::RecordType;
 
 namespace {
 
-constexpr size_t kPiecesInFlight = 8;  // of a copy to the host
+constexpr size_t kPiecesInFlight = 4;  // of a copy to the host: more would only fall out of the cache
 
 // Between host memory and the dense rows of a payload.
 void gather(char* payload, const CopyPlace& host, const CopyPiece& piece) {
@@ -24,7 +26,7 @@ void gather(char* payload, const CopyPlace& host, const CopyPiece& piece) {
 void scatter(const char* payload, const CopyPlace& host, const CopyPiece& piece) {
   for (uint64_t row = 0; row < piece.rows; ++row) {
     const CopyOffset at{piece.at.z, piece.at.y + row, piece.at.x};
-    std::memcpy(host_pointer(host, at), payload + row * piece.width, piece.width);
+    stream_copy(host_pointer(host, at), payload + row * piece.width, piece.width);
   }
 }
 

@@ -150,8 +150,8 @@ struct MemoryInfo {
   static constexpr MessageType kType = MessageType::kMemoryInfo;
   uint32_t virtual_device = 0, reserved = 0;
 };
-// What this virtual device holds its client knows best: heddled hears of frees later. `others_bytes` is what else counts
-// against the job's budget; 0 where the job has none of its own.
+// What this virtual device holds its client knows best: heddled hears of frees later. `others_bytes` is what else
+// counts against the job's budget; 0 where the job has none of its own.
 struct MemoryAnswer {
   static constexpr MessageType kType = MessageType::kMemoryAnswer;
   uint64_t budget_bytes = 0, others_bytes = 0;

@@ -171,7 +171,7 @@ void Engine::start_launch(Operation& operation) {
 
 std::optional<std::string> Engine::transfer(const Operation& operation) const {
   auto accessible = [this](uint64_t address, uint64_t bytes) { return memory_.accessible(address, bytes); };
-  if (auto* copy = std::get_if<CopyWork>(&operation.work)) return run_copy(copy->shape, accessible);
+  if (auto* copy = std::get_if<CopyWork>(&operation.work)) return run_copy(copy->shape, copy->direction, accessible);
   return run_fill(std::get<FillWork>(operation.work).shape, accessible);
 }
 

@@ -2,9 +2,12 @@
 
 #include <cstring>
 
+#include "core/stream_copy.h"
+
 namespace heddle::software {
 namespace {
 
+using device::CopyDirection;
 using device::CopyEnd;
 using device::CopyShape;
 using device::FillShape;
@@ -57,6 +60,16 @@ std::optional<std::string> check_rows(const char* what, const CopyEnd& end, cons
   return std::nullopt;
 }
 
+// What comes from the host was just written there and lies in the cache; what goes there is soon read. Only on the
+// device may the ends overlap.
+void copy_row(std::byte* to, const std::byte* from, uint64_t width, CopyDirection direction) {
+  if (direction == CopyDirection::kToDevice) {
+    stream_copy(to, from, width);
+  } else {
+    std::memmove(to, from, width);
+  }
+}
+
 void fill_row(std::byte* to, uint64_t width, uint32_t value, uint32_t element_bytes) {
   if (element_bytes == 1) {
     std::memset(to, static_cast<int>(value & 0xff), width);
@@ -75,14 +88,14 @@ uint64_t payload(const FillShape& shape) {
   return shape.width * shape.height * shape.depth;
 }
 
-std::optional<std::string> run_copy(const CopyShape& shape, const AddressCheck& accessible) {
+std::optional<std::string> run_copy(const CopyShape& shape, CopyDirection direction, const AddressCheck& accessible) {
   if (payload(shape) == 0) return std::nullopt;
   Rows rows = merge({shape.width, shape.height, shape.depth}, shape.to, shape.from);
   if (auto problem = check_rows("copy from", shape.from, rows, accessible)) return problem;
   if (auto problem = check_rows("copy to", shape.to, rows, accessible)) return problem;
   for_each_row(rows, [&](uint64_t line, uint64_t slice) {
-    std::memmove(pointer(row_address(shape.to, line, slice)), pointer(row_address(shape.from, line, slice)),
-                 rows.width);
+    copy_row(pointer(row_address(shape.to, line, slice)), pointer(row_address(shape.from, line, slice)), rows.width,
+             direction);
   });
   return std::nullopt;
 }

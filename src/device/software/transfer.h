@@ -18,7 +18,8 @@ uint64_t payload(const device::FillShape& shape);
 
 // Moves the bytes. Every row is checked before the first is written; returns what is wrong with the first bad one, and
 // then nothing has been written. Overlapping ends give one of the two contents at the overlap.
-std::optional<std::string> run_copy(const device::CopyShape& shape, const AddressCheck& accessible);
+std::optional<std::string> run_copy(const device::CopyShape& shape, device::CopyDirection direction,
+                                    const AddressCheck& accessible);
 
 // Writes the value over every row. A width that is no multiple of the element is rounded down to one.
 std::optional<std::string> run_fill(const device::FillShape& shape, const AddressCheck& accessible);

@@ -8,6 +8,8 @@
 namespace heddle::software {
 namespace {
 
+constexpr auto kOnDevice = device::CopyDirection::kOnDevice;
+
 uint64_t address(const void* pointer) {
   return reinterpret_cast<uintptr_t>(pointer);
 }
@@ -23,7 +25,7 @@ TEST(Transfer, RowsWithoutGapsAreCheckedAsOne) {
     EXPECT_EQ(bytes, 24u);
     return ++checks > 0;
   };
-  EXPECT_FALSE(run_copy({{address(to.data()), 4, 12}, {address(from.data()), 4, 12}, 4, 3, 2}, count));
+  EXPECT_FALSE(run_copy({{address(to.data()), 4, 12}, {address(from.data()), 4, 12}, 4, 3, 2}, kOnDevice, count));
   EXPECT_EQ(checks, 2);
   EXPECT_EQ(to, from);
 }
@@ -31,14 +33,14 @@ TEST(Transfer, RowsWithoutGapsAreCheckedAsOne) {
 TEST(Transfer, SlicesWithGapsAreCopiedOneByOne) {
   std::vector<uint8_t> from(20), to(12);
   std::iota(from.begin(), from.end(), uint8_t{0});
-  EXPECT_FALSE(run_copy({{address(to.data()), 3, 6}, {address(from.data()), 3, 10}, 3, 2, 2}, everything));
+  EXPECT_FALSE(run_copy({{address(to.data()), 3, 6}, {address(from.data()), 3, 10}, 3, 2, 2}, kOnDevice, everything));
   EXPECT_EQ(to, (std::vector<uint8_t>{0, 1, 2, 3, 4, 5, 10, 11, 12, 13, 14, 15}));
 }
 
 TEST(Transfer, NothingIsWrittenIfAnyRowIsBad) {
   std::vector<uint8_t> from(8, 1), to(8);
   uint64_t bad = address(to.data()) + 4;
-  auto problem = run_copy({{address(to.data()), 4}, {address(from.data()), 2}, 2, 2},
+  auto problem = run_copy({{address(to.data()), 4}, {address(from.data()), 2}, 2, 2}, kOnDevice,
                           [&](uint64_t at, uint64_t) { return at != bad; });
   ASSERT_TRUE(problem);
   EXPECT_NE(problem->find("copy to"), std::string::npos);
@@ -48,7 +50,7 @@ TEST(Transfer, NothingIsWrittenIfAnyRowIsBad) {
 TEST(Transfer, OverlappingCopyStaysInside) {
   std::vector<uint8_t> bytes(10);
   std::iota(bytes.begin(), bytes.end(), uint8_t{0});
-  EXPECT_FALSE(run_copy({{address(bytes.data()) + 1}, {address(bytes.data())}, 9}, everything));
+  EXPECT_FALSE(run_copy({{address(bytes.data()) + 1}, {address(bytes.data())}, 9}, kOnDevice, everything));
   EXPECT_EQ(bytes[9], 8);
 }
 
@@ -61,7 +63,7 @@ TEST(Transfer, FillLeavesAPartialElementAlone) {
 
 TEST(Transfer, EmptyShapesTouchNothing) {
   auto never = [](uint64_t, uint64_t) { return false; };
-  EXPECT_FALSE(run_copy({{8}, {8}, 0, 5, 5}, never));
+  EXPECT_FALSE(run_copy({{8}, {8}, 0, 5, 5}, kOnDevice, never));
   EXPECT_FALSE(run_fill({{8}, 5, 0, 5, 1, 1}, never));
 }
 
