@@ -16,7 +16,8 @@ TEST(StreamCopy, CopiesWhatItIsToldAndNothingBesideIt) {
     for (const size_t to_offset : {0, 1, 63}) {
       for (const size_t from_offset : {0, 7}) {
         std::vector<unsigned char> to(kMost + 100, 0xee), expected = to;
-        std::copy_n(from.begin() + static_cast<long>(from_offset), bytes, expected.begin() + static_cast<long>(to_offset));
+        std::copy_n(from.begin() + static_cast<long>(from_offset), bytes,
+                    expected.begin() + static_cast<long>(to_offset));
         stream_copy(to.data() + to_offset, from.data() + from_offset, bytes);
         EXPECT_TRUE(to == expected) << bytes << " bytes from " << from_offset << " to " << to_offset;
       }

@@ -154,7 +154,28 @@ TEST_P(AnyPacingTest, CopiesInBothDirectionsOverlap) {
   expect_length(length(second_done), milliseconds(30), overrun(second_done));
 }
 
-// A second context on the same device, with memory of its own.
+TEST_P(AnyPacingTest, CopiesAndKernelsOverlap) {
+  ASSERT_TRUE(context().create_stream(1, true, 0));
+  std::vector<uint8_t> bytes(1'200'000);
+  uint64_t to = map(bytes.size());
+  auto one = wait_for(work(0, kWave, 3000));
+  auto copy = to_device(1, to, bytes.data(), bytes.size()), kernel = work(0, kWave, 3000);
+  auto copied = wait_for(copy), computed = wait_for(kernel);
+  EXPECT_LT(copied.started, computed.ended);
+  EXPECT_LT(computed.started, copied.ended);
+  expect_length(length(copied), milliseconds(100), overrun(copied));
+  expect_length(length(computed), length(one) - overrun(one), overrun(computed));
+}
+
+TEST_P(AnyPacingTest, TheSameLaunchOnAnIdleDeviceTakesTheSameTime) {
+  auto first = wait_for(work(0, 3 * kWave / 2, 2000));
+  for (int i = 0; i < 3; ++i) {
+    auto again = wait_for(work(0, 3 * kWave / 2, 2000));
+    expect_length(length(again), length(first) - overrun(first), overrun(again));
+  }
+}
+
+// A second context, on the same device or another, with memory of its own.
 class Neighbour {
  public:
   explicit Neighbour(Target& target) : memory_(target.window_base() + target.window_bytes() / 2) {
@@ -187,6 +208,18 @@ TEST_P(ConcurrentPacingTest, ContextsThatFitTogetherDoNotSlowEachOther) {
   auto mine_done = wait_for(mine), other_done = neighbour.wait();
   Duration alone = length(one) - overrun(one);
   EXPECT_LT(other_done.started, mine_done.ended);
+  expect_length(length(mine_done), alone, overrun(mine_done));
+  expect_length(length(other_done), alone, overrun(other_done));
+}
+
+TEST_P(AnyPacingTest, DevicesDoNotSlowEachOther) {
+  const auto other_device = GetParam().make();
+  Neighbour neighbour(*other_device);
+  auto one = wait_for(work(0, kWave, 3000));
+  auto mine = work(0, kWave, 3000);
+  neighbour.work(kWave, 3000);
+  auto mine_done = wait_for(mine), other_done = neighbour.wait();
+  Duration alone = length(one) - overrun(one);
   expect_length(length(mine_done), alone, overrun(mine_done));
   expect_length(length(other_done), alone, overrun(other_done));
 }

@@ -55,8 +55,11 @@ NUMBER = r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
 def rodinia(suites):
     cuda, omp = "rodinia/cuda/", "../../openmp/"
 
-    def program(name, directory, sources, **more):
-        return Program("Rodinia", name, cuda + directory, sources, **more)
+    # Some include helper_cuda.h, which NVIDIA ships with its samples.
+    helpers = os.path.join(suites, "cuda-samples/Common")
+
+    def program(name, directory, sources, flags=(), **more):
+        return Program("Rodinia", name, cuda + directory, sources, flags=[*flags, f"-I{helpers}"], **more)
 
     openmp = ["-O2", "-fopenmp"]
     yield program("b+tree", "b+tree", ["main.c", "kernel/kernel_gpu_cuda_wrapper.cu",
