@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
-
-#include <thread>
+#include <unistd.h>
 
 #include "node.h"
 
@@ -51,10 +50,10 @@ TEST_F(Run, EndsBySignalLikeTheProgram) {
 }
 
 TEST_F(Run, PassesASignalOn) {
-  Process process =
-      node.spawn_run({"sh", "-c", "trap 'echo caught; exit 5' TERM; echo up; while :; do sleep 0.05; done"});
-  ASSERT_TRUE(Node::eventually([&] { return node.ask({{"command", "ping"}}).size() > 0; }));
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  const std::string ready = node.directory() + "/ready";
+  Process process = node.spawn_run(
+      {"sh", "-c", "trap 'echo caught; exit 5' TERM; touch \"$0\"; while :; do sleep 0.05; done", ready});
+  ASSERT_TRUE(Node::eventually([&] { return ::access(ready.c_str(), F_OK) == 0; }));
   process.signal(SIGTERM);
   const Finished finished = process.wait(std::chrono::seconds(20));
   EXPECT_EQ(finished.status, 5) << finished.out << finished.err;
@@ -69,6 +68,12 @@ TEST_F(Run, AStaticallyLinkedProgramKnowsItsName) {
 TEST_F(Run, SeparatelyCompiledDeviceCodeIsLinkedWhereItIsLoaded) {
   HEDDLE_NEEDS_WORKLOADS();
   const Finished finished = node.run({HEDDLE_E2E_PROGRAMS "/separable"});
+  EXPECT_EQ(finished.out, "PASS\n") << finished.err;
+}
+
+TEST_F(Run, DevicesCopyToEachOther) {
+  HEDDLE_NEEDS_WORKLOADS();
+  const Finished finished = node.run({HEDDLE_E2E_PROGRAMS "/peer_copy"});
   EXPECT_EQ(finished.out, "PASS\n") << finished.err;
 }
 
