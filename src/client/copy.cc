@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "client/copy_pieces.h"
+#include "client/graph/capture.h"
 
 namespace heddle::client {
 
@@ -26,10 +27,7 @@ Done copy_on_host(const StreamRef& stream, const CopyPlace& to, const CopyPlace&
   }
   HEDDLE_ANSWER(stream.slot == 0 && last > 0 ? stream.device->synchronize()
                                              : stream.device->synchronize_stream(stream.slot, last));
-  for (uint64_t z = 0; z < shape.depth; ++z) {
-    for (uint64_t y = 0; y < shape.height; ++y)
-      std::memmove(host_pointer(to, {z, y, 0}), host_pointer(from, {z, y, 0}), shape.width);
-  }
+  copy_rows_on_host(to, from, shape);
   return {};
 }
 
@@ -85,6 +83,12 @@ Done check_range(const CopyPlace& place, const CopyShape& shape) {
 }  // namespace
 
 Done copy(const StreamRef& stream, const CopyPlace& to, const CopyPlace& from, CopyShape shape, CopyMode mode) {
+  if (mode == CopyMode::kBlocking) {
+    HEDDLE_ANSWER(captures().refuse_on(stream));
+    HEDDLE_ANSWER(captures().check_unsafe());
+  } else if (auto done = captured(stream, [&] { return copy_work({to, from, shape}); })) {
+    return *done;
+  }
   if (shape.empty()) return {};
   HEDDLE_ANSWER(check_range(to, shape));
   HEDDLE_ANSWER(check_range(from, shape));

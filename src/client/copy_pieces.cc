@@ -116,6 +116,13 @@ char* host_pointer(const CopyPlace& place, const CopyOffset& at) {
   return reinterpret_cast<char*>(place.address + at.z * place.slice + at.y * place.pitch + at.x);
 }
 
+void copy_rows_on_host(const CopyPlace& to, const CopyPlace& from, const CopyShape& shape) {
+  for (uint64_t z = 0; z < shape.depth; ++z) {
+    for (uint64_t y = 0; y < shape.height; ++y)
+      std::memmove(host_pointer(to, {z, y, 0}), host_pointer(from, {z, y, 0}), shape.width);
+  }
+}
+
 CopyEnd end_at(const CopyPlace& place, const CopyOffset& at) {
   const bool variable = place.kind == CopyPlace::kVariable;
   return CopyEnd{variable ? Place::kSymbol : Place::kWindow,

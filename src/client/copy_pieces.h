@@ -33,6 +33,9 @@ char* host_pointer(const CopyPlace& place, const CopyOffset& at);
 // That end of a record, from `at` on.
 protocol::CopyEnd end_at(const CopyPlace& place, const CopyOffset& at);
 
+// Both ends are host memory of this process.
+void copy_rows_on_host(const CopyPlace& to, const CopyPlace& from, const CopyShape& shape);
+
 // From pageable memory; returns when everything lies in the bulk area.
 Done copy_in(const StreamRef& stream, const CopyPlace& to, const CopyPlace& from, const CopyShape& shape);
 // To pageable memory; returns when everything lies there.

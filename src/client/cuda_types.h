@@ -141,7 +141,11 @@ enum cudaLimit : int {
   cudaLimitPersistingL2CacheSize = 6,
 };
 enum cudaFuncCache : int { cudaFuncCachePreferNone = 0, cudaFuncCachePreferEqual = 3 };
-enum cudaStreamCaptureStatus : int { cudaStreamCaptureStatusNone = 0 };
+enum cudaStreamCaptureStatus : int {
+  cudaStreamCaptureStatusNone = 0,
+  cudaStreamCaptureStatusActive = 1,
+  cudaStreamCaptureStatusInvalidated = 2,
+};
 struct cudaChannelFormatDesc {
   int x, y, z, w;
   int f;

@@ -3,6 +3,7 @@
 #include "client/cuda_types.h"
 
 #include "client/device_properties.h"
+#include "client/graph/graph_types.h"
 
 // After ours: the toolkit's macros may not touch our names.
 #include <cuda_runtime_api.h>
@@ -45,6 +46,31 @@ SAME_VALUE(cudaLaunchAttributeClusterDimension);
 SAME_VALUE(cudaLaunchAttributePriority);
 SAME_VALUE(cudaLaunchAttributePreferredSharedMemoryCarveout);
 SAME_VALUE(cudaLimitPersistingL2CacheSize);
+SAME_VALUE(cudaStreamCaptureStatusInvalidated);
+SAME_VALUE(cudaStreamCaptureModeRelaxed);
+SAME_VALUE(cudaGraphNodeTypeEmpty);
+SAME_VALUE(cudaGraphNodeTypeWaitEvent);
+SAME_VALUE(cudaGraphNodeTypeEventRecord);
+SAME_VALUE(cudaGraphNodeTypeMemFree);
+SAME_SIZE(cudaKernelNodeParams);
+SAME_OFFSET(cudaKernelNodeParams, extra);
+SAME_SIZE(cudaMemsetParams);
+SAME_OFFSET(cudaMemsetParams, elementSize);
+SAME_SIZE(cudaHostNodeParams);
+SAME_VALUE(cudaGraphExecUpdateErrorParametersChanged);
+SAME_SIZE(cudaGraphInstantiateParams);
+SAME_SIZE(cudaGraphExecUpdateResultInfo);
+SAME_OFFSET(cudaGraphExecUpdateResultInfo, errorFromNode);
+#if CUDART_VERSION >= 13000
+SAME_SIZE(cudaGraphEdgeData);
+SAME_SIZE(cudaGraphNodeParams);
+SAME_OFFSET(cudaGraphNodeParams, kernel);
+SAME_OFFSET(cudaGraphNodeParams, memcpy);
+SAME_SIZE(cudaChildGraphNodeParams);
+SAME_OFFSET(cudaMemcpyNodeParams, copyParams);
+SAME_VALUE(cudaGraphInstantiateFlagDeviceLaunch);
+SAME_VALUE(cudaGraphNodeTypeConditional);
+#endif
 
 #define HEDDLE_CUDA_ERROR(number, name, text) SAME_VALUE(name);
 #include "client/cuda_errors.inc"

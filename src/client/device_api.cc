@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "client/graph/capture.h"
 #include "client/properties.h"
 #include "client/stream_ref.h"
 
@@ -127,6 +128,7 @@ HEDDLE_EXPORT cudaError_t cudaDeviceSynchronize() {
   return answer([]() -> Done {
     auto device = runtime().current_device();
     if (!device) return tl::unexpected(std::move(device).error());
+    HEDDLE_ANSWER(captures().refuse_on(**device));
     return (*device)->synchronize();
   });
 }

@@ -1,25 +1,9 @@
 // Events.
 
-#include "client/stream_ref.h"
+#include "client/graph/capture.h"
 
 namespace heddle::client {
 namespace {
-
-struct EventRef {
-  VirtualDevice* device;
-  uint32_t slot;
-  EventState state;
-};
-
-Answer<EventRef> resolve_event(cudaEvent_t event) {
-  const auto handle = Handle::parse(kEventTag, reinterpret_cast<uintptr_t>(event));
-  if (!handle) return refuse(cudaErrorInvalidResourceHandle);
-  auto device = runtime().device(static_cast<int>(handle->device));
-  if (!device) return refuse(cudaErrorInvalidResourceHandle);
-  const VirtualDevice::Lock lock((*device)->mutex);
-  if (!(*device)->events.valid(*handle)) return refuse(cudaErrorInvalidResourceHandle);
-  return EventRef{*device, handle->slot, (*device)->events.at(handle->slot)};
-}
 
 template <class Body>
 cudaError_t on_event(cudaEvent_t event, Body&& body) {
@@ -47,18 +31,10 @@ Done create(cudaEvent_t* event, unsigned flags) {
   return {};
 }
 
-Done record(cudaEvent_t event, cudaStream_t stream) {
-  auto ref = resolve_event(event);
-  if (!ref) return tl::unexpected(std::move(ref).error());
-  auto on = resolve_stream(stream);
-  if (!on) return tl::unexpected(std::move(on).error());
-  if (on->device != ref->device) return refuse(cudaErrorInvalidResourceHandle);
-  const VirtualDevice::Lock lock(ref->device->mutex);
-  HEDDLE_ANSWER(ref->device->prepare(VirtualDevice::Begin::kNo));
-  auto sequence = ref->device->append_plain(protocol::RecordType::kEventRecord, on->slot, ref->slot);
-  if (!sequence) return tl::unexpected(std::move(sequence).error());
-  ref->device->events.at(ref->slot).last = *sequence;
-  return {};
+// Neither of an event that was captured nor, where the thread may not, of any other may one ask.
+Done check_capture(cudaEvent_t event) {
+  HEDDLE_ANSWER(captures().check_event(event));
+  return captures().check_unsafe();
 }
 
 Done query(const EventRef& ref) {
@@ -82,6 +58,7 @@ Done synchronize(const EventRef& ref) {
 
 Done elapsed(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   if (!milliseconds) return refuse(cudaErrorInvalidValue);
+  for (cudaEvent_t event : {start, end}) HEDDLE_ANSWER(captures().check_event(event));
   auto from = resolve_event(start), to = resolve_event(end);
   if (!from) return tl::unexpected(std::move(from).error());
   if (!to) return tl::unexpected(std::move(to).error());
@@ -95,37 +72,25 @@ Done elapsed(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   return {};
 }
 
-// Another device's ring cannot be waited for by a worker: the stream calls back here, and goes on when the event is
-// reached there.
-Done wait_across(const StreamRef& stream, const EventRef& event) {
-  HEDDLE_ANSWER(event.device->start_pending());
-  VirtualDevice& device = *stream.device;
-  const VirtualDevice::Lock lock(device.mutex);
-  HEDDLE_ANSWER(device.prepare(VirtualDevice::Begin::kYes));
-  auto sequence = device.append_plain(protocol::RecordType::kHostCall, stream.slot);
-  if (!sequence) return tl::unexpected(std::move(sequence).error());
-  VirtualDevice* const there = event.device;
-  const uint32_t slot = event.slot;
-  const uint64_t until = event.state.last;
-  device.host_calls.add(
-      device, stream.slot,
-      {*sequence, [](cudaError_t) {}, [=] { return there->event_reached(slot, until) || !there->failure(); }});
-  return {};
+Done record(cudaEvent_t event, cudaStream_t stream, bool external) {
+  auto ref = resolve_event(event);
+  if (!ref) return tl::unexpected(std::move(ref).error());
+  auto on = resolve_stream(stream);
+  if (!on) return tl::unexpected(std::move(on).error());
+  if (on->device != ref->device) return refuse(cudaErrorInvalidResourceHandle);
+  auto captured = captures().record(event, *on, external);
+  if (!captured) return tl::unexpected(std::move(captured).error());
+  return *captured ? Done{} : record_event(*ref, *on);
 }
 
-Done wait(cudaStream_t stream, cudaEvent_t event) {
+Done wait(cudaStream_t stream, cudaEvent_t event, bool external) {
   auto ref = resolve_event(event);
   if (!ref) return tl::unexpected(std::move(ref).error());
   auto waiting = resolve_stream(stream);
   if (!waiting) return tl::unexpected(std::move(waiting).error());
-  HEDDLE_ANSWER(waiting->device->failure());
-  if (ref->device->event_reached(ref->slot, ref->state.last)) return {};
-  if (ref->device != waiting->device) return wait_across(*waiting, *ref);
-  const VirtualDevice::Lock lock(ref->device->mutex);
-  HEDDLE_ANSWER(ref->device->prepare(VirtualDevice::Begin::kNo));
-  auto sequence =
-      ref->device->append_plain(protocol::RecordType::kEventWait, waiting->slot, ref->slot, ref->state.last);
-  return sequence ? Done{} : Done(tl::unexpected(std::move(sequence).error()));
+  auto captured = captures().wait(*waiting, event, *ref, external);
+  if (!captured) return tl::unexpected(std::move(captured).error());
+  return *captured ? Done{} : wait_for_event(*waiting, *ref);
 }
 
 }  // namespace
@@ -139,7 +104,8 @@ HEDDLE_EXPORT cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned 
 }
 
 HEDDLE_EXPORT cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  return on_event(event, [](const EventRef& ref) -> Done {
+  return on_event(event, [event](const EventRef& ref) -> Done {
+    captures().forget_event(event);
     const VirtualDevice::Lock lock(ref.device->mutex);
     ref.device->events.close(ref.slot);
     return {};
@@ -147,19 +113,28 @@ HEDDLE_EXPORT cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 
 HEDDLE_EXPORT cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  return answer([&] { return record(event, stream); });
+  return answer([&] { return record(event, stream, false); });
 }
 
 HEDDLE_EXPORT cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
-  return answer([&]() -> Done { return flags == 0 ? record(event, stream) : refuse(cudaErrorInvalidValue); });
+  return answer([&]() -> Done {
+    if (flags & ~cudaEventRecordExternal) return refuse(cudaErrorInvalidValue);
+    return record(event, stream, flags != 0);
+  });
 }
 
 HEDDLE_EXPORT cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return on_event(event, query);
+  return on_event(event, [event](const EventRef& ref) -> Done {
+    HEDDLE_ANSWER(check_capture(event));
+    return query(ref);
+  });
 }
 
 HEDDLE_EXPORT cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  return on_event(event, synchronize);
+  return on_event(event, [event](const EventRef& ref) -> Done {
+    HEDDLE_ANSWER(check_capture(event));
+    return synchronize(ref);
+  });
 }
 
 HEDDLE_EXPORT cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
@@ -167,7 +142,10 @@ HEDDLE_EXPORT cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t 
 }
 
 HEDDLE_EXPORT cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
-  return answer([&]() -> Done { return flags == 0 ? wait(stream, event) : refuse(cudaErrorInvalidValue); });
+  return answer([&]() -> Done {
+    if (flags & ~cudaEventWaitExternal) return refuse(cudaErrorInvalidValue);
+    return wait(stream, event, flags != 0);
+  });
 }
 
 }  // namespace heddle::client

@@ -1,6 +1,6 @@
 // Pinned and managed host memory.
 
-#include "client/copy.h"
+#include "client/graph/capture.h"
 
 namespace heddle::client {
 namespace {
@@ -8,6 +8,7 @@ namespace {
 Done allocate(void** pointer, size_t bytes, HostMemory::Kind kind, unsigned flags) {
   if (!pointer) return refuse(cudaErrorInvalidValue);
   *pointer = nullptr;
+  HEDDLE_ANSWER(captures().check_unsafe());
   auto device = runtime().current_device();
   if (!device) return tl::unexpected(std::move(device).error());
   HEDDLE_ANSWER((*device)->failure());
@@ -62,6 +63,7 @@ HEDDLE_EXPORT cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsign
 HEDDLE_EXPORT cudaError_t cudaFreeHost(void* pointer) {
   return answer([&]() -> Done {
     if (!pointer) return {};
+    HEDDLE_ANSWER(captures().check_unsafe());
     const auto buffer = pinned_at(pointer);
     if (!buffer || buffer->address != reinterpret_cast<uint64_t>(pointer)) return refuse(cudaErrorInvalidValue);
     HEDDLE_ANSWER(runtime().synchronize_all());  // copies that wait in a ring read from it

@@ -1,6 +1,7 @@
 // The launch path. Counted for one thread, everything warm, no worker asleep: about 120 instructions and four cache
 // misses at most, next to two uncontended lock operations and one atomic addition (the worker's bell):
 //   2 loads   session and device, through thread-local current device
+//   1 load    whether any stream captures
 //   2 loads   fault and binding words of the ring's header
 //   ~25       comparisons of the shape with the device's and the kernel's limits
 //   1 lock    the device's
@@ -11,6 +12,7 @@
 
 #include "client/launch.h"
 
+#include "client/graph/capture.h"
 #include "client/occupancy.h"
 
 namespace heddle::client {
@@ -95,26 +97,58 @@ Answer<Function*> prepared_function(const void* key) {
   return function;
 }
 
-Done launch(Function& function, const LaunchShape& shape, void** arguments, cudaStream_t stream) {
-  auto resolved = resolve_stream(stream);
-  if (!resolved) [[unlikely]]
-    return tl::unexpected(std::move(resolved).error());
-  VirtualDevice& device = *resolved->device;
+Done apply_attribute(const cudaLaunchAttribute& attribute, LaunchShape& shape) {
+  switch (attribute.id) {
+    case cudaLaunchAttributeIgnore:
+    case cudaLaunchAttributePriority:
+    case cudaLaunchAttributePreferredSharedMemoryCarveout:
+      return {};
+    case cudaLaunchAttributeCooperative:
+      shape.cooperative = attribute.val.cooperative != 0;
+      return {};
+    case cudaLaunchAttributeClusterDimension: {
+      const auto& [x, y, z] = attribute.val.clusterDim;
+      if (x <= 1 && y <= 1 && z <= 1) return {};
+      return refuse(cudaErrorNotSupported, "launches in thread block clusters are not supported");
+    }
+  }
+  return refuse(cudaErrorNotSupported, stringf("launch attribute %d is not supported", static_cast<int>(attribute.id)));
+}
+
+Done check_launch(const Function& function, const LaunchShape& shape, const VirtualDevice& device) {
   const image::KernelInfo& info = *function.info.load(std::memory_order_acquire);
   HEDDLE_ANSWER(device.failure());
   HEDDLE_ANSWER(check_shape(function, info, shape, device.model()));
-  if (shape.cooperative) HEDDLE_ANSWER(check_cooperative(info, shape, device.model()));
+  return shape.cooperative ? check_cooperative(info, shape, device.model()) : Done{};
+}
+
+Done launch(const void* key, Function& function, const LaunchShape& shape, void** arguments, cudaStream_t stream) {
+  auto resolved = resolve_stream(stream);
+  if (!resolved) [[unlikely]]
+    return tl::unexpected(std::move(resolved).error());
+  if (auto done = captured(*resolved, [&]() -> Answer<Work> {
+        HEDDLE_ANSWER(check_launch(function, shape, *resolved->device));
+        return kernel_work(key, function, resolved->device, shape, arguments);
+      })) [[unlikely]]
+    return *done;
+  return launch_on(*resolved, function, shape, arguments);
+}
+
+Done launch_on(const StreamRef& stream, Function& function, const LaunchShape& shape, void** arguments) {
+  VirtualDevice& device = *stream.device;
+  const image::KernelInfo& info = *function.info.load(std::memory_order_acquire);
+  HEDDLE_ANSWER(check_launch(function, shape, device));
 
   const VirtualDevice::Lock lock(device.mutex);
   const uint64_t blocks = uint64_t{shape.grid.x} * shape.grid.y * shape.grid.z;
   HEDDLE_ANSWER(device.task().launch(blocks, shape.block.x * shape.block.y * shape.block.z, info.registers,
                                      static_cast<uint32_t>(info.static_shared + shape.shared_bytes)));
   HEDDLE_ANSWER(device.prepare(VirtualDevice::Begin::kYes));
-  auto record = device.reserve<LaunchRecord>(RecordType::kLaunch, resolved->slot, info.parameter_bytes);
+  auto record = device.reserve<LaunchRecord>(RecordType::kLaunch, stream.slot, info.parameter_bytes);
   if (!record) [[unlikely]]
     return tl::unexpected(std::move(record).error());
   fill(**record, function, info, shape, arguments);
-  device.publish(resolved->slot);
+  device.publish(stream.slot);
   if (function.module->has_mutable_variables.load(std::memory_order_relaxed)) device.pin_worker();
   return {};
 }

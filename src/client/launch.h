@@ -11,7 +11,13 @@ struct LaunchShape {
 };
 
 // Enqueues one kernel. Wrong shapes are refused here, with CUDA's codes; what goes wrong on the device shows later.
-Done launch(Function& function, const LaunchShape& shape, void** arguments, cudaStream_t stream);
+Done launch(const void* key, Function& function, const LaunchShape& shape, void** arguments, cudaStream_t stream);
+// The same into a stream that is known, whatever is being captured.
+Done launch_on(const StreamRef& stream, Function& function, const LaunchShape& shape, void** arguments);
+// Hints may be passed over; what changes the meaning of a launch may not.
+Done apply_attribute(const cudaLaunchAttribute& attribute, LaunchShape& shape);
+// Whether the device can run that shape.
+Done check_launch(const Function& function, const LaunchShape& shape, const VirtualDevice& device);
 
 // The kernel that a host function or a handle means; its module is loaded. cudaErrorInvalidDeviceFunction if none.
 Answer<Function*> prepared_function(const void* key);

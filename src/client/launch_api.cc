@@ -10,7 +10,7 @@ cudaError_t launch_by_key(const void* key, const LaunchShape& shape, void** argu
     auto function = prepared_function(key);
     if (!function) [[unlikely]]
       return tl::unexpected(std::move(function).error());
-    return launch(**function, shape, arguments, stream);
+    return launch(key, **function, shape, arguments, stream);
   });
 }
 
@@ -20,25 +20,6 @@ Done find_kernel(cudaKernel_t* kernel, const void* host) {
   if (!function) return refuse(cudaErrorInvalidDeviceFunction);
   *kernel = reinterpret_cast<cudaKernel_t>(function);
   return {};
-}
-
-// Hints may be passed over; what changes the meaning of a launch may not.
-Done apply(const cudaLaunchAttribute& attribute, LaunchShape& shape) {
-  switch (attribute.id) {
-    case cudaLaunchAttributeIgnore:
-    case cudaLaunchAttributePriority:
-    case cudaLaunchAttributePreferredSharedMemoryCarveout:
-      return {};
-    case cudaLaunchAttributeCooperative:
-      shape.cooperative = attribute.val.cooperative != 0;
-      return {};
-    case cudaLaunchAttributeClusterDimension: {
-      const auto& [x, y, z] = attribute.val.clusterDim;
-      if (x <= 1 && y <= 1 && z <= 1) return {};
-      return refuse(cudaErrorNotSupported, "launches in thread block clusters are not supported");
-    }
-  }
-  return refuse(cudaErrorNotSupported, stringf("launch attribute %d is not supported", static_cast<int>(attribute.id)));
 }
 
 }  // namespace
@@ -71,10 +52,10 @@ HEDDLE_EXPORT cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, 
   return answer([&]() -> Done {
     if (!config) return refuse(cudaErrorInvalidValue);
     LaunchShape shape{config->gridDim, config->blockDim, config->dynamicSmemBytes, false};
-    for (unsigned i = 0; i < config->numAttrs; ++i) HEDDLE_ANSWER(apply(config->attrs[i], shape));
+    for (unsigned i = 0; i < config->numAttrs; ++i) HEDDLE_ANSWER(apply_attribute(config->attrs[i], shape));
     auto prepared = prepared_function(function);
     if (!prepared) return tl::unexpected(std::move(prepared).error());
-    return launch(**prepared, shape, arguments, config->stream);
+    return launch(function, **prepared, shape, arguments, config->stream);
   });
 }
 

@@ -1,6 +1,6 @@
 // Device memory: cudaMalloc and its family, what is free, what a pointer is.
 
-#include "client/copy.h"
+#include "client/graph/capture.h"
 
 namespace heddle::client {
 namespace {
@@ -8,6 +8,7 @@ namespace {
 constexpr size_t kPitchAlign = 512;  // as GPUs have had it since Fermi
 
 Answer<void*> allocate(size_t bytes) {
+  HEDDLE_ANSWER(captures().check_unsafe());
   auto device = runtime().current_device();
   if (!device) return tl::unexpected(std::move(device).error());
   auto address = (*device)->allocate(bytes);
@@ -33,6 +34,7 @@ Done release(void* pointer) {
     auto device = runtime().current_device();
     return device ? Done{} : Done(tl::unexpected(std::move(device).error()));
   }
+  HEDDLE_ANSWER(captures().check_unsafe());
   const auto address = reinterpret_cast<uint64_t>(pointer);
   if (VirtualDevice* device = runtime().device_of(address)) return device->release(address);
   if (!runtime().in_window(address)) return refuse(cudaErrorInvalidValue);

@@ -1,14 +1,8 @@
 // cudaMemset and its family.
 
-#include "client/copy.h"
+#include "client/graph/capture.h"
 
 namespace heddle::client {
-
-using protocol::CopyEnd;
-using protocol::FillRecord;
-using protocol::Place;
-using protocol::RecordType;
-
 namespace {
 
 // Asynchronous on device memory, as in CUDA; host memory is filled when the call returns.
@@ -19,35 +13,20 @@ Done fill(void* pointer, uint64_t pitch, uint64_t slice, int value, const CopySh
   if (shape.empty()) return {};
   auto place = place_of(pointer, pitch, slice);
   if (!place) return tl::unexpected(std::move(place).error());
-  if (!place->in_window()) return refuse(cudaErrorInvalidValue);
-  const uint64_t bytes = (shape.depth - 1) * slice + (shape.height - 1) * pitch + shape.width;
-  const bool pinned = place->kind == CopyPlace::kPinned;
-  if (pinned && !runtime().host_memory().covers(place->address, bytes)) return refuse(cudaErrorInvalidValue);
-  if (place->kind == CopyPlace::kDevice && !place->device->covers(place->address, bytes))
-    return refuse(cudaErrorInvalidValue);
-
+  const Fill filled{*place, shape, static_cast<uint8_t>(value), 1};
+  if (auto done = captured(*resolved, [&]() -> Answer<Work> {
+        if (!place->in_window()) return refuse(cudaErrorInvalidValue);
+        return fill_work(filled);
+      }))
+    return *done;
   StreamRef own = *resolved;
   if (place->on_device() && place->device != own.device) {
     HEDDLE_ANSWER(own.device->synchronize());
     own = {place->device, 0};
   }
-  uint64_t sequence;
-  {
-    const VirtualDevice::Lock lock(own.device->mutex);
-    HEDDLE_ANSWER(own.device->prepare(VirtualDevice::Begin::kNo));
-    auto record = own.device->reserve<FillRecord>(RecordType::kFill, own.slot);
-    if (!record) return tl::unexpected(std::move(record).error());
-    const bool variable = place->kind == CopyPlace::kVariable;
-    (*record)->to = CopyEnd{
-        variable ? Place::kSymbol : Place::kWindow, place->module, place->variable, 0, place->address, pitch, slice};
-    (*record)->width = shape.width;
-    (*record)->height = shape.height;
-    (*record)->depth = shape.depth;
-    (*record)->value = static_cast<uint8_t>(value);
-    (*record)->element_bytes = 1;
-    sequence = own.device->publish(own.slot);
-  }
-  return pinned ? own.device->synchronize_stream(own.slot, sequence) : Done{};
+  auto sequence = enqueue_fill(own, filled);
+  if (!sequence) return tl::unexpected(std::move(sequence).error());
+  return place->kind == CopyPlace::kPinned ? own.device->synchronize_stream(own.slot, *sequence) : Done{};
 }
 
 Done fill_rows(void* pointer, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) {

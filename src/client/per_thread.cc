@@ -1,6 +1,7 @@
 // The twins that programs compiled with -default-stream per-thread call: the same functions, with null streams meaning
 // the calling thread's own default stream.
 
+#include "client/graph/graph_types.h"
 #include "client/stream_ref.h"
 
 #define HEDDLE_TWIN(twin, function, parameters, arguments) \
@@ -90,5 +91,17 @@ HEDDLE_TWIN(cudaStreamAddCallback_ptsz, cudaStreamAddCallback,
 HEDDLE_TWIN(cudaEventRecord_ptsz, cudaEventRecord, (cudaEvent_t event, Stream stream), (event, stream))
 HEDDLE_TWIN(cudaEventRecordWithFlags_ptsz, cudaEventRecordWithFlags, (cudaEvent_t event, Stream stream, unsigned flags),
             (event, stream, flags))
+
+HEDDLE_TWIN(cudaStreamBeginCapture_ptsz, cudaStreamBeginCapture, (Stream stream, cudaStreamCaptureMode mode),
+            (stream, mode))
+HEDDLE_TWIN(cudaStreamBeginCaptureToGraph_ptsz, cudaStreamBeginCaptureToGraph,
+            (Stream stream, cudaGraph_t graph, const cudaGraphNode_t* nodes, const cudaGraphEdgeData* edges,
+             size_t count, cudaStreamCaptureMode mode),
+            (stream, graph, nodes, edges, count, mode))
+HEDDLE_TWIN(cudaStreamEndCapture_ptsz, cudaStreamEndCapture, (Stream stream, cudaGraph_t* graph), (stream, graph))
+HEDDLE_TWIN(cudaGraphLaunch_ptsz, cudaGraphLaunch, (cudaGraphExec_t exec, Stream stream), (exec, stream))
+HEDDLE_TWIN(cudaGraphUpload_ptsz, cudaGraphUpload, (cudaGraphExec_t exec, Stream stream), (exec, stream))
+HEDDLE_TWIN(cudaGraphInstantiateWithParams_ptsz, cudaGraphInstantiateWithParams,
+            (cudaGraphExec_t * made, cudaGraph_t graph, cudaGraphInstantiateParams* p), (made, graph, p))
 
 }  // namespace heddle::client

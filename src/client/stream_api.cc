@@ -1,6 +1,6 @@
 // Streams.
 
-#include "client/stream_ref.h"
+#include "client/graph/capture.h"
 
 namespace heddle::client {
 namespace {
@@ -32,6 +32,7 @@ Done create(cudaStream_t* stream, unsigned flags, int priority) {
 // Work that was enqueued still runs; the slot is used again when it is done.
 Done destroy(cudaStream_t stream, const StreamRef& ref) {
   if (reinterpret_cast<uintptr_t>(stream) <= 2) return refuse(cudaErrorInvalidResourceHandle);
+  HEDDLE_ANSWER(captures().refuse_on(ref));
   const VirtualDevice::Lock lock(ref.device->mutex);
   ref.device->streams.close(ref.slot);
   return {};
@@ -54,6 +55,7 @@ Answer<uint64_t> last_of(const StreamRef& ref) {
 }
 
 Done query(const StreamRef& ref) {
+  HEDDLE_ANSWER(captures().refuse_on(ref));
   HEDDLE_ANSWER(ref.device->failure());
   auto last = last_of(ref);
   if (!last) return tl::unexpected(std::move(last).error());
@@ -61,17 +63,6 @@ Done query(const StreamRef& ref) {
   HEDDLE_ANSWER(ref.device->start_pending());  // who asks wants it to happen
   HEDDLE_ANSWER(ref.device->session().look());
   return refuse(cudaErrorNotReady);
-}
-
-// The call stands in the stream like any other record.
-Done call_host(const StreamRef& ref, std::function<void(cudaError_t)> run) {
-  VirtualDevice& device = *ref.device;
-  const VirtualDevice::Lock lock(device.mutex);
-  HEDDLE_ANSWER(device.prepare(VirtualDevice::Begin::kYes));
-  auto sequence = device.append_plain(protocol::RecordType::kHostCall, ref.slot);
-  if (!sequence) return tl::unexpected(std::move(sequence).error());
-  device.host_calls.add(device, ref.slot, {*sequence, std::move(run), nullptr});
-  return {};
 }
 
 }  // namespace
@@ -104,6 +95,7 @@ HEDDLE_EXPORT cudaError_t cudaStreamQuery(cudaStream_t stream) {
 
 HEDDLE_EXPORT cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return on_stream(stream, [](const StreamRef& ref) -> Done {
+    HEDDLE_ANSWER(captures().refuse_on(ref));
     auto last = last_of(ref);
     if (!last) return tl::unexpected(std::move(last).error());
     return ref.device->synchronize_stream(ref.slot, *last);
@@ -145,11 +137,10 @@ HEDDLE_EXPORT cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) 
   });
 }
 
-// Nothing is ever captured: cudaStreamBeginCapture is refused.
 HEDDLE_EXPORT cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-  return on_stream(stream, [&](const StreamRef&) -> Done {
+  return on_stream(stream, [&](const StreamRef& ref) -> Done {
     if (!status) return refuse(cudaErrorInvalidValue);
-    *status = cudaStreamCaptureStatusNone;
+    *status = captures().info(ref).status;
     return {};
   });
 }
@@ -165,9 +156,8 @@ HEDDLE_EXPORT cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* po
 HEDDLE_EXPORT cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
   return on_stream(stream, [&](const StreamRef& ref) -> Done {
     if (!function) return refuse(cudaErrorInvalidValue);
-    return call_host(ref, [function, data](cudaError_t status) {
-      if (status == cudaSuccess) function(data);  // CUDA does not call it after an error
-    });
+    if (auto done = captured(ref, [&]() -> Answer<Work> { return HostWork{function, data}; })) return *done;
+    return enqueue_host_function(ref, function, data);
   });
 }
 
@@ -175,7 +165,8 @@ HEDDLE_EXPORT cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamC
                                                 unsigned flags) {
   return on_stream(stream, [&](const StreamRef& ref) -> Done {
     if (!callback || flags != 0) return refuse(cudaErrorInvalidValue);
-    return call_host(ref, [=](cudaError_t status) { callback(stream, status, data); });
+    HEDDLE_ANSWER(captures().refuse_on(ref));
+    return enqueue_host_call(ref, [=](cudaError_t status) { callback(stream, status, data); });
   });
 }
 

@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include "client/graph/capture.h"
+
 namespace heddle::client {
 namespace {
 
@@ -65,6 +67,7 @@ Answer<StreamRef> resolve_stream(cudaStream_t stream) {
     auto device = runtime().current_device();
     if (!device) return tl::unexpected(std::move(device).error());
     if (value == mine || (value == 0 && t_per_thread_default)) return my_stream(*device);
+    HEDDLE_ANSWER(captures().check_legacy(*device));
     return StreamRef{*device, 0};
   }
   const auto handle = Handle::parse(kStreamTag, value);

@@ -1,63 +1,19 @@
 // __device__ and __constant__ variables by their host addresses.
 
-#include "client/copy.h"
+#include "client/copy_plan.h"
 #include "client/registry.h"
 
 namespace heddle::client {
 namespace {
 
-struct Symbol {
-  Variable* variable;
-  uint32_t index;
-};
-
-Answer<Symbol> resolve_symbol(const void* host) {
-  auto session = runtime().session();
-  if (!session) return tl::unexpected(std::move(session).error());
-  Variable* variable = runtime().registry.variable(host);
-  if (!variable) return refuse(cudaErrorInvalidSymbol);
-  auto index = variable->prepare(**session);
-  if (!index) return tl::unexpected(std::move(index).error());
-  return Symbol{variable, *index};
-}
-
-// Bytes [offset, offset + bytes) of the variable, on the stream's device.
-Answer<CopyPlace> part_of(const void* host, size_t offset, size_t bytes, VirtualDevice* device) {
-  auto symbol = resolve_symbol(host);
-  if (!symbol) return tl::unexpected(std::move(symbol).error());
-  const size_t size = symbol->variable->size;
-  if (offset > size || bytes > size - offset) return refuse(cudaErrorInvalidValue);
-  CopyPlace place;
-  place.kind = CopyPlace::kVariable;
-  place.address = offset;
-  place.pitch = place.slice = bytes;
-  place.device = device;
-  place.module = symbol->variable->module->id();
-  place.variable = symbol->index;
-  return place;
-}
-
-enum class Direction { kIn, kOut };
-
 Done copy_symbol(const void* host, const void* other, size_t bytes, size_t offset, cudaMemcpyKind kind,
-                 cudaStream_t stream, CopyMode mode, Direction direction) {
-  const auto wrong = direction == Direction::kIn ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice;
-  if (kind == wrong || kind == cudaMemcpyHostToHost) return refuse(cudaErrorInvalidMemcpyDirection);
+                 cudaStream_t stream, CopyMode mode, SymbolEnd end) {
   auto resolved = resolve_stream(stream);
   if (!resolved) return tl::unexpected(std::move(resolved).error());
   HEDDLE_ANSWER(resolved->device->failure());
-  auto symbol = part_of(host, offset, bytes, resolved->device);
-  if (!symbol) return tl::unexpected(std::move(symbol).error());
-  auto place = place_of(other, bytes, bytes);
-  if (!place) return tl::unexpected(std::move(place).error());
-  {
-    // What the program wrote into a variable lives in the worker.
-    const VirtualDevice::Lock lock(resolved->device->mutex);
-    resolved->device->pin_worker();
-  }
-  const CopyShape shape{bytes, 1, 1};
-  return direction == Direction::kIn ? copy(*resolved, *symbol, *place, shape, mode)
-                                     : copy(*resolved, *place, *symbol, shape, mode);
+  auto plan = plan_symbol(host, other, bytes, offset, kind, end, resolved->device);
+  if (!plan) return tl::unexpected(std::move(plan).error());
+  return copy(*resolved, plan->to, plan->from, plan->shape, mode);
 }
 
 // The worker writes the answer into the bulk area.
@@ -91,25 +47,25 @@ Answer<std::pair<uint64_t, uint64_t>> ask_address(VirtualDevice& device, const S
 HEDDLE_EXPORT cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* from, size_t bytes, size_t offset,
                                              cudaMemcpyKind kind) {
   return answer(
-      [&] { return copy_symbol(symbol, from, bytes, offset, kind, nullptr, CopyMode::kBlocking, Direction::kIn); });
+      [&] { return copy_symbol(symbol, from, bytes, offset, kind, nullptr, CopyMode::kBlocking, SymbolEnd::kTo); });
 }
 
 HEDDLE_EXPORT cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* from, size_t bytes, size_t offset,
                                                   cudaMemcpyKind kind, cudaStream_t stream) {
   return answer(
-      [&] { return copy_symbol(symbol, from, bytes, offset, kind, stream, CopyMode::kAsync, Direction::kIn); });
+      [&] { return copy_symbol(symbol, from, bytes, offset, kind, stream, CopyMode::kAsync, SymbolEnd::kTo); });
 }
 
 HEDDLE_EXPORT cudaError_t cudaMemcpyFromSymbol(void* to, const void* symbol, size_t bytes, size_t offset,
                                                cudaMemcpyKind kind) {
   return answer(
-      [&] { return copy_symbol(symbol, to, bytes, offset, kind, nullptr, CopyMode::kBlocking, Direction::kOut); });
+      [&] { return copy_symbol(symbol, to, bytes, offset, kind, nullptr, CopyMode::kBlocking, SymbolEnd::kFrom); });
 }
 
 HEDDLE_EXPORT cudaError_t cudaMemcpyFromSymbolAsync(void* to, const void* symbol, size_t bytes, size_t offset,
                                                     cudaMemcpyKind kind, cudaStream_t stream) {
   return answer(
-      [&] { return copy_symbol(symbol, to, bytes, offset, kind, stream, CopyMode::kAsync, Direction::kOut); });
+      [&] { return copy_symbol(symbol, to, bytes, offset, kind, stream, CopyMode::kAsync, SymbolEnd::kFrom); });
 }
 
 HEDDLE_EXPORT cudaError_t cudaGetSymbolAddress(void** pointer, const void* host) {

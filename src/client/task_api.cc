@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "client/graph/graph.h"
 #include "client/launch.h"
 
 namespace heddle::client {
@@ -32,11 +33,12 @@ bool speaks() {
 }
 
 // The compiler has seen every use of the buffer's pointer on the host. What it cannot see is a kernel that leaves the
-// address in memory for another to follow: the code of all kernels says whether there may be one. HEDDLE_EAGER_FREE=1
-// frees early whatever they say, 0 never does.
+// address in memory for another to follow: the code of all kernels says whether there may be one. And a CUDA graph
+// may use the buffer at its every launch. HEDDLE_EAGER_FREE=1 frees early whatever they say, 0 never does.
 bool frees_early(const VirtualDevice& device) {
   static const char* const wanted = std::getenv("HEDDLE_EAGER_FREE");
   if (wanted && *wanted) return *wanted != '0';
+  if (Graph::any_made()) return false;
   const DeviceModel& model = device.model();
   return !runtime().registry.hides_addresses(10 * model.capability_major + model.capability_minor);
 }

@@ -77,6 +77,13 @@ TEST_F(Run, DevicesCopyToEachOther) {
   EXPECT_EQ(finished.out, "PASS\n") << finished.err;
 }
 
+TEST_F(Run, GraphsRunAsTheyWereBuilt) {
+  HEDDLE_NEEDS_WORKLOADS();
+  const Finished finished = node.run({HEDDLE_E2E_PROGRAMS "/graphs"});
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err;
+  EXPECT_EQ(finished.out, "captured 1, built 1: PASS\n");
+}
+
 TEST_F(Run, AProgramThatIsNotThereIs127) {
   const Finished finished = node.run({"/nonexistent/program"});
   EXPECT_EQ(finished.status, 127);

@@ -1,0 +1,64 @@
+#include "client/enqueue.h"
+
+namespace heddle::client {
+
+using protocol::CopyEnd;
+using protocol::FillRecord;
+using protocol::Place;
+using protocol::RecordType;
+
+Answer<uint64_t> enqueue_fill(const StreamRef& stream, const Fill& fill) {
+  const auto& [to, shape, value, element_bytes] = fill;
+  if (!to.in_window()) return refuse(cudaErrorInvalidValue);
+  const uint64_t bytes = (shape.depth - 1) * to.slice + (shape.height - 1) * to.pitch + shape.width;
+  if (to.kind == CopyPlace::kPinned && !runtime().host_memory().covers(to.address, bytes))
+    return refuse(cudaErrorInvalidValue);
+  if (to.kind == CopyPlace::kDevice && !to.device->covers(to.address, bytes)) return refuse(cudaErrorInvalidValue);
+
+  VirtualDevice& device = *stream.device;
+  const VirtualDevice::Lock lock(device.mutex);
+  HEDDLE_ANSWER(device.prepare(VirtualDevice::Begin::kNo));
+  auto record = device.reserve<FillRecord>(RecordType::kFill, stream.slot);
+  if (!record) return tl::unexpected(std::move(record).error());
+  const bool variable = to.kind == CopyPlace::kVariable;
+  (*record)->to =
+      CopyEnd{variable ? Place::kSymbol : Place::kWindow, to.module, to.variable, 0, to.address, to.pitch, to.slice};
+  (*record)->width = shape.width;
+  (*record)->height = shape.height;
+  (*record)->depth = shape.depth;
+  (*record)->value = value;
+  (*record)->element_bytes = element_bytes;
+  return device.publish(stream.slot);
+}
+
+// The call stands in the stream like any other record.
+Done enqueue_host_call(const StreamRef& stream, std::function<void(cudaError_t)> run) {
+  VirtualDevice& device = *stream.device;
+  const VirtualDevice::Lock lock(device.mutex);
+  HEDDLE_ANSWER(device.prepare(VirtualDevice::Begin::kYes));
+  auto sequence = device.append_plain(RecordType::kHostCall, stream.slot);
+  if (!sequence) return tl::unexpected(std::move(sequence).error());
+  device.host_calls.add(device, stream.slot, {*sequence, std::move(run), nullptr});
+  return {};
+}
+
+Done enqueue_host_function(const StreamRef& stream, cudaHostFn_t function, void* data) {
+  return enqueue_host_call(stream, [function, data](cudaError_t status) {
+    if (status == cudaSuccess) function(data);
+  });
+}
+
+Done enqueue_wait(const StreamRef& stream, uint64_t sequence, uint32_t event) {
+  const VirtualDevice::Lock lock(stream.device->mutex);
+  HEDDLE_ANSWER(stream.device->prepare(VirtualDevice::Begin::kNo));
+  auto appended = stream.device->append_plain(RecordType::kEventWait, stream.slot, event, sequence);
+  return appended ? Done{} : Done(tl::unexpected(std::move(appended).error()));
+}
+
+Answer<uint64_t> enqueue_marker(const StreamRef& stream) {
+  const VirtualDevice::Lock lock(stream.device->mutex);
+  HEDDLE_ANSWER(stream.device->prepare(VirtualDevice::Begin::kNo));
+  return stream.device->append_plain(RecordType::kMarker, stream.slot);
+}
+
+}  // namespace heddle::client

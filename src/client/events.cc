@@ -1,0 +1,55 @@
+#include "client/events.h"
+
+#include "client/enqueue.h"
+
+namespace heddle::client {
+namespace {
+
+// Another device's ring cannot be waited for by a worker: the stream calls back here, and goes on when the event is
+// reached there.
+Done wait_across(const StreamRef& stream, const EventRef& event) {
+  HEDDLE_ANSWER(event.device->start_pending());
+  VirtualDevice& device = *stream.device;
+  const VirtualDevice::Lock lock(device.mutex);
+  HEDDLE_ANSWER(device.prepare(VirtualDevice::Begin::kYes));
+  auto sequence = device.append_plain(protocol::RecordType::kHostCall, stream.slot);
+  if (!sequence) return tl::unexpected(std::move(sequence).error());
+  VirtualDevice* const there = event.device;
+  const uint32_t slot = event.slot;
+  const uint64_t until = event.state.last;
+  device.host_calls.add(
+      device, stream.slot,
+      {*sequence, [](cudaError_t) {}, [=] { return there->event_reached(slot, until) || !there->failure(); }});
+  return {};
+}
+
+}  // namespace
+
+Answer<EventRef> resolve_event(cudaEvent_t event) {
+  const auto handle = Handle::parse(kEventTag, reinterpret_cast<uintptr_t>(event));
+  if (!handle) return refuse(cudaErrorInvalidResourceHandle);
+  auto device = runtime().device(static_cast<int>(handle->device));
+  if (!device) return refuse(cudaErrorInvalidResourceHandle);
+  const VirtualDevice::Lock lock((*device)->mutex);
+  if (!(*device)->events.valid(*handle)) return refuse(cudaErrorInvalidResourceHandle);
+  return EventRef{*device, handle->slot, (*device)->events.at(handle->slot)};
+}
+
+Done record_event(const EventRef& event, const StreamRef& stream) {
+  if (stream.device != event.device) return refuse(cudaErrorInvalidResourceHandle);
+  const VirtualDevice::Lock lock(event.device->mutex);
+  HEDDLE_ANSWER(event.device->prepare(VirtualDevice::Begin::kNo));
+  auto sequence = event.device->append_plain(protocol::RecordType::kEventRecord, stream.slot, event.slot);
+  if (!sequence) return tl::unexpected(std::move(sequence).error());
+  event.device->events.at(event.slot).last = *sequence;
+  return {};
+}
+
+Done wait_for_event(const StreamRef& stream, const EventRef& event) {
+  HEDDLE_ANSWER(stream.device->failure());
+  if (event.device->event_reached(event.slot, event.state.last)) return {};
+  if (event.device != stream.device) return wait_across(stream, event);
+  return enqueue_wait(stream, event.state.last, event.slot);
+}
+
+}  // namespace heddle::client

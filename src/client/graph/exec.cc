@@ -1,0 +1,371 @@
+#include "client/graph/exec.h"
+
+#include <algorithm>
+
+#include "client/copy_pieces.h"
+#include "client/events.h"
+
+namespace heddle::client {
+namespace {
+
+constexpr size_t kMaxLanes = 8;  // branches beyond share streams
+
+// Never destroyed, like the graphs. Shared: a launch goes on while another thread destroys the handle.
+struct Execs {
+  std::mutex mutex;
+  std::unordered_map<const void*, std::shared_ptr<GraphExec>> alive;
+};
+Execs& execs() {
+  static auto* const all = new Execs;
+  return *all;
+}
+
+bool is_pageable(const CopyPlan& plan) {
+  return !plan.to.in_window() || !plan.from.in_window();
+}
+
+}  // namespace
+
+std::optional<std::vector<size_t>> GraphExec::flatten(const Graph& graph, const std::vector<size_t>& before,
+                                                      Steps& steps) {
+  const auto order = graph.sorted();
+  if (!order) return std::nullopt;
+  std::unordered_map<const GraphNode*, size_t> index;
+  std::vector<size_t> last;
+  for (GraphNode* node : *order) {
+    Step step{node->id, node};
+    for (const GraphNode* other : node->dependencies) step.dependencies.push_back(index.at(other));
+    if (node->dependencies.empty()) step.dependencies = before;
+    if (const auto* child = std::get_if<ChildWork>(&node->work)) {
+      step.is_child = true;
+      step.first_inside = steps.size();
+      auto inner = flatten(*child->graph, step.dependencies, steps);
+      if (!inner) return std::nullopt;
+      if (!inner->empty()) step.dependencies = std::move(*inner);
+    } else {
+      step.work = node->work;
+    }
+    index[node] = steps.size();
+    if (graph.dependents(node).empty()) last.push_back(steps.size());
+    steps.push_back(std::move(step));
+  }
+  return last;
+}
+
+tl::expected<std::shared_ptr<GraphExec>, GraphExec::Refusal> GraphExec::instantiate(const Graph& graph,
+                                                                                    unsigned long long flags) {
+  const auto refused = [](cudaGraphInstantiateResult result, GraphNode* node, Failure failure) {
+    return tl::unexpected(Refusal{result, node, std::move(failure)});
+  };
+  std::shared_ptr<GraphExec> exec(new GraphExec);
+  exec->flags_ = flags;
+  if (!flatten(graph, {}, exec->steps_))
+    return refused(cudaGraphInstantiateInvalidStructure, nullptr, {cudaErrorInvalidValue, {}});
+  for (Step& step : exec->steps_) {
+    if (auto fits = exec->check_device(step.work); !fits)
+      return refused(cudaGraphInstantiateMultipleDevicesNotSupported, step.shown, fits.error());
+  }
+  for (Step& step : exec->steps_) {
+    if (auto staged = exec->stage(step, step.work); !staged)
+      return refused(cudaGraphInstantiateError, step.shown, staged.error());
+  }
+  exec->assign_lanes();
+  exec->references_ = graph.references;
+  retain(exec->references_);
+  return exec;
+}
+
+GraphExec::~GraphExec() {
+  close();
+}
+
+void GraphExec::close() {
+  const std::lock_guard lock(mutex_);
+  const bool keeps = !pinned_.empty() || !references_.empty();
+  if (keeps && device_ && end_ != 0) (void)device_->synchronize();  // a failure shows at the program's next call
+  for (const uint64_t address : pinned_) (void)runtime().host_memory().release(address);
+  pinned_.clear();
+  release(std::exchange(references_, {}));
+  if (lanes_.empty()) return;
+  const VirtualDevice::Lock device_lock(lanes_.front().device->mutex);
+  for (size_t i = 1; i < lanes_.size(); ++i) lanes_[i].device->streams.close(lanes_[i].slot);
+  lanes_.clear();
+}
+
+Done GraphExec::check_device(const Work& work) {
+  VirtualDevice* const wanted = device_of(work);
+  if (wanted && device_ && wanted != device_)
+    return refuse(cudaErrorNotSupported, "a CUDA graph with work on several devices is not supported");
+  if (wanted) device_ = wanted;
+  return {};
+}
+
+// The pinned memory that a step had before may still be in use: it stays until the end.
+Done GraphExec::stage(Step& step, const Work& work) {
+  const auto* copy = std::get_if<CopyWork>(&work);
+  if (!copy || !is_pageable(copy->plan) || !device_of(work)) return {};
+  const CopyShape& shape = copy->plan.shape;
+  const uint64_t bytes = shape.width * shape.height * shape.depth;
+  if (bytes <= step.staging_bytes) return {};
+  auto place = runtime().host_memory().allocate(device_of(work)->index(), bytes, HostMemory::kPinned);
+  if (!place) return tl::unexpected(std::move(place).error());
+  pinned_.push_back(place->address);
+  step.staging = place->address;
+  step.staging_bytes = bytes;
+  return place->new_segment != 0 ? runtime().announce_host_segment(place->new_segment) : Done{};
+}
+
+// A step goes on in the lane of something that it waits for, if nothing else does; else it opens one.
+void GraphExec::assign_lanes() {
+  std::vector<std::optional<size_t>> last;  // by lane: its last step
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    Step& step = steps_[i];
+    const auto follows = [&](const std::optional<size_t>& tail) {
+      const auto& before = step.dependencies;
+      return tail && std::find(before.begin(), before.end(), *tail) != before.end();
+    };
+    const auto found = std::find_if(last.begin(), last.end(), follows);
+    if (found != last.end()) {
+      step.lane = static_cast<size_t>(found - last.begin());
+    } else if (last.size() < kMaxLanes) {
+      step.lane = last.size();
+      last.emplace_back();
+    } else {
+      step.lane = i % kMaxLanes;
+    }
+    last[step.lane] = i;
+  }
+  lane_count_ = std::max<size_t>(1, last.size());
+}
+
+Done GraphExec::open_lanes(const StreamRef& stream) {
+  if (device_ && device_ != stream.device)
+    return refuse(cudaErrorNotSupported,
+                  stringf("a CUDA graph of device %u cannot be launched into a stream of device %u", device_->index(),
+                          stream.device->index()));
+  device_ = stream.device;
+  if (lanes_.empty()) lanes_.push_back(stream);
+  lanes_.front() = stream;
+  while (lanes_.size() < lane_count_) {
+    auto slot = device_->open_stream(true, 0);
+    if (!slot) return tl::unexpected(std::move(slot).error());
+    lanes_.push_back({device_, *slot});
+  }
+  return {};
+}
+
+uint64_t GraphExec::tail(size_t lane) {
+  const VirtualDevice::Lock lock(device_->mutex);
+  return device_->streams.at(lanes_[lane].slot).last;
+}
+
+// Behind the launch before, and behind everything that the stream was given.
+Done GraphExec::begin(const StreamRef& stream) {
+  if (end_ != 0 && device_->header().completed.load(std::memory_order_acquire) < end_)
+    HEDDLE_ANSWER(enqueue_wait(stream, end_));
+  if (lane_count_ == 1) return {};
+  auto start = enqueue_marker(stream);
+  if (!start) return tl::unexpected(std::move(start).error());
+  for (size_t lane = 1; lane < lane_count_; ++lane) HEDDLE_ANSWER(enqueue_wait(lanes_[lane], *start));
+  return {};
+}
+
+Done GraphExec::launch(const StreamRef& stream) {
+  const std::lock_guard lock(mutex_);
+  HEDDLE_ANSWER(stream.device->failure());
+  HEDDLE_ANSWER(open_lanes(stream));
+  HEDDLE_ANSWER(begin(stream));
+  std::vector<uint64_t> done(steps_.size());  // the record that says so
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    Step& step = steps_[i];
+    for (const size_t before : step.dependencies) {
+      if (steps_[before].lane != step.lane && done[before] != 0)
+        HEDDLE_ANSWER(enqueue_wait(lanes_[step.lane], done[before]));
+    }
+    if (step.enabled) HEDDLE_ANSWER(run(lanes_[step.lane], step));
+    done[i] = tail(step.lane);
+  }
+  return join();
+}
+
+Done GraphExec::join() {
+  for (size_t lane = 1; lane < lane_count_; ++lane) HEDDLE_ANSWER(enqueue_wait(lanes_[0], tail(lane)));
+  end_ = tail(0);
+  return {};
+}
+
+Done GraphExec::run(const StreamRef& lane, Step& step) {
+  if (auto* kernel = std::get_if<KernelWork>(&step.work))
+    return launch_on(lane, *kernel->function, kernel->shape, kernel->arguments().data());
+  if (const auto* copy = std::get_if<CopyWork>(&step.work)) return run_copy(lane, step, *copy);
+  if (const auto* fill = std::get_if<FillWork>(&step.work)) {
+    auto sequence = enqueue_fill(lane, fill->fill);
+    return sequence ? Done{} : Done(tl::unexpected(std::move(sequence).error()));
+  }
+  if (const auto* host = std::get_if<HostWork>(&step.work))
+    return enqueue_host_function(lane, host->function, host->data);
+  if (const auto* record = std::get_if<EventRecordWork>(&step.work)) {
+    auto event = resolve_event(record->event);
+    return event ? record_event(*event, lane) : Done(tl::unexpected(std::move(event).error()));
+  }
+  if (const auto* wait = std::get_if<EventWaitWork>(&step.work)) {
+    auto event = resolve_event(wait->event);
+    return event ? wait_for_event(lane, *event) : Done(tl::unexpected(std::move(event).error()));
+  }
+  return {};
+}
+
+Done GraphExec::run_copy(const StreamRef& lane, const Step& step, const CopyWork& work) {
+  const CopyPlace &to = work.plan.to, &from = work.plan.from;
+  const CopyShape shape = work.plan.shape;
+  if (!is_pageable(work.plan)) return copy(lane, to, from, shape, CopyMode::kAsync);
+  const auto move = [shape](const CopyPlace& target, const CopyPlace& source) {
+    return [shape, target, source](cudaError_t status) {
+      if (status == cudaSuccess) copy_rows_on_host(target, source, shape);
+    };
+  };
+  if (!to.on_device() && !from.on_device()) return enqueue_host_call(lane, move(to, from));
+  CopyPlace staging;
+  staging.kind = CopyPlace::kPinned;
+  staging.address = step.staging;
+  staging.pitch = shape.width;
+  staging.slice = shape.width * shape.height;
+  if (to.on_device()) {
+    HEDDLE_ANSWER(enqueue_host_call(lane, move(staging, from)));
+    return copy(lane, to, staging, shape, CopyMode::kAsync);
+  }
+  HEDDLE_ANSWER(copy(lane, staging, from, shape, CopyMode::kAsync));
+  return enqueue_host_call(lane, move(to, staging));
+}
+
+std::shared_ptr<Graph> GraphExec::as_graph() {
+  const std::lock_guard lock(mutex_);
+  auto graph = std::make_shared<Graph>();
+  std::vector<GraphNode*> made;
+  for (const Step& step : steps_) {
+    std::vector<GraphNode*> before;
+    for (const size_t index : step.dependencies) before.push_back(made[index]);
+    made.push_back(graph->add(step.enabled ? step.work : Work{}, std::move(before)));
+  }
+  graph->references = references_;
+  retain(references_);
+  return graph;
+}
+
+Answer<GraphExec::Step*> GraphExec::step_of(const GraphNode& node) {
+  const auto found = std::find_if(steps_.begin(), steps_.end(), [&](const Step& step) { return step.node == node.id; });
+  if (found == steps_.end()) return refuse(cudaErrorInvalidValue);
+  return &*found;
+}
+
+Done GraphExec::replace(Step& step, Work work) {
+  HEDDLE_ANSWER(check_device(work));
+  HEDDLE_ANSWER(stage(step, work));
+  step.work = std::move(work);
+  return {};
+}
+
+Done GraphExec::set_work(const GraphNode& node, Work work) {
+  const std::lock_guard lock(mutex_);
+  auto step = step_of(node);
+  if (!step) return tl::unexpected(std::move(step).error());
+  if ((*step)->is_child || type_of((*step)->work) != type_of(work)) return refuse(cudaErrorInvalidValue);
+  return replace(**step, std::move(work));
+}
+
+Done GraphExec::set_enabled(const GraphNode& node, bool enabled) {
+  const std::lock_guard lock(mutex_);
+  auto step = step_of(node);
+  if (!step) return tl::unexpected(std::move(step).error());
+  const cudaGraphNodeType type = type_of((*step)->work);
+  const bool can =
+      type == cudaGraphNodeTypeKernel || type == cudaGraphNodeTypeMemcpy || type == cudaGraphNodeTypeMemset;
+  if (!can) return refuse(cudaErrorInvalidValue);
+  (*step)->enabled = enabled;
+  return {};
+}
+
+Answer<bool> GraphExec::enabled(const GraphNode& node) {
+  const std::lock_guard lock(mutex_);
+  auto step = step_of(node);
+  if (!step) return tl::unexpected(std::move(step).error());
+  return (*step)->enabled;
+}
+
+std::optional<size_t> GraphExec::difference(const Steps& found, const Steps& steps, size_t first) {
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (first + i >= steps.size()) return i;
+    const Step &ours = steps[first + i], &theirs = found[i];
+    std::vector<size_t> inside;  // what comes from outside is the same for all that begin in a child
+    for (const size_t before : ours.dependencies) {
+      if (before >= first) inside.push_back(before - first);
+    }
+    if (inside != theirs.dependencies || ours.is_child != theirs.is_child || type_of(ours.work) != type_of(theirs.work))
+      return i;
+  }
+  return std::nullopt;
+}
+
+Done GraphExec::set_child(const GraphNode& node, const Graph& child) {
+  const std::lock_guard lock(mutex_);
+  auto step = step_of(node);
+  if (!step) return tl::unexpected(std::move(step).error());
+  const auto index = static_cast<size_t>(*step - steps_.data());
+  Steps found;
+  if (!(*step)->is_child || !flatten(child, {}, found)) return refuse(cudaErrorInvalidValue);
+  const size_t first = (*step)->first_inside;
+  if (found.size() != index - first || difference(found, steps_, first)) return refuse(cudaErrorInvalidValue);
+  for (size_t i = 0; i < found.size(); ++i) HEDDLE_ANSWER(replace(steps_[first + i], std::move(found[i].work)));
+  return {};
+}
+
+Done GraphExec::update(const Graph& graph, cudaGraphExecUpdateResultInfo& info) {
+  const std::lock_guard lock(mutex_);
+  info = {cudaGraphExecUpdateErrorTopologyChanged, nullptr, nullptr};
+  Steps found;
+  if (!flatten(graph, {}, found)) return refuse(cudaErrorGraphExecUpdateFailure);
+  const auto differs = difference(found, steps_, 0);
+  if (differs || found.size() != steps_.size()) {
+    if (differs) info.errorNode = handle_of(found[*differs].shown);
+    const bool other_type =
+        differs && *differs < steps_.size() && found[*differs].dependencies == steps_[*differs].dependencies;
+    if (other_type) info.result = cudaGraphExecUpdateErrorNodeTypeChanged;
+    return refuse(cudaErrorGraphExecUpdateFailure);
+  }
+  for (size_t i = 0; i < found.size(); ++i) {
+    GraphNode* const shown = found[i].shown;
+    if (replace(steps_[i], std::move(found[i].work))) continue;
+    info = {cudaGraphExecUpdateErrorParametersChanged, handle_of(shown), nullptr};
+    return refuse(cudaErrorGraphExecUpdateFailure);
+  }
+  retain(graph.references);
+  release(std::exchange(references_, graph.references));
+  info.result = cudaGraphExecUpdateSuccess;
+  return {};
+}
+
+Answer<std::shared_ptr<GraphExec>> resolve_exec(cudaGraphExec_t handle) {
+  const std::lock_guard lock(execs().mutex);
+  const auto found = execs().alive.find(handle);
+  if (found == execs().alive.end()) return refuse(cudaErrorInvalidValue);
+  return found->second;
+}
+
+cudaGraphExec_t keep_exec(std::shared_ptr<GraphExec> exec) {
+  const std::lock_guard lock(execs().mutex);
+  const auto handle = reinterpret_cast<cudaGraphExec_t>(exec.get());
+  execs().alive.emplace(handle, std::move(exec));
+  return handle;
+}
+
+Done destroy_exec(cudaGraphExec_t handle) {
+  std::shared_ptr<GraphExec> last;  // ends without the lock
+  const std::lock_guard lock(execs().mutex);
+  const auto found = execs().alive.find(handle);
+  if (found == execs().alive.end()) return refuse(cudaErrorInvalidValue);
+  last = std::move(found->second);
+  execs().alive.erase(found);
+  return {};
+}
+
+}  // namespace heddle::client

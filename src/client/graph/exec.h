@@ -1,0 +1,94 @@
+#pragma once
+
+#include "client/graph/graph.h"
+
+// An instantiated graph: a flat list of work, each piece behind those it depends on, and the streams it runs in.
+//
+// A launch writes the same records as the single calls would. Work that depends on other work follows it in its stream
+// where it can; branches go into streams of the graph's own, and wait for one another by sequence number. The first
+// stream is the one that the graph is launched into: the launch begins there, and everything joins there again.
+// Copies from and to pageable memory pass through pinned memory and calls into the program, so that a launch never
+// waits, and so that they happen when it is their turn.
+//
+// Thread safety: any thread; launches of one graph follow one another, as CUDA has it.
+namespace heddle::client {
+
+class GraphExec {
+ public:
+  struct Refusal {
+    cudaGraphInstantiateResult result = cudaGraphInstantiateError;
+    GraphNode* node = nullptr;
+    Failure failure;
+  };
+  static tl::expected<std::shared_ptr<GraphExec>, Refusal> instantiate(const Graph& graph, unsigned long long flags);
+  ~GraphExec();
+  GraphExec(const GraphExec&) = delete;
+  GraphExec& operator=(const GraphExec&) = delete;
+
+  Done launch(const StreamRef& stream);
+
+  // Of the node of that id, in the graph that was instantiated or in a child of it. cudaErrorInvalidValue for what is
+  // none of this graph's, or does something else than before.
+  Done set_work(const GraphNode& node, Work work);
+  Done set_child(const GraphNode& node, const Graph& child);
+  Done set_enabled(const GraphNode& node, bool enabled);
+  Answer<bool> enabled(const GraphNode& node);
+  // Takes over what the nodes of another graph of the same form do.
+  Done update(const Graph& graph, cudaGraphExecUpdateResultInfo& info);
+
+  // A graph that does the same.
+  std::shared_ptr<Graph> as_graph();
+
+  unsigned long long flags() const { return flags_; }
+
+ private:
+  struct Step {
+    uint64_t node = 0;           // id
+    GraphNode* shown = nullptr;  // only to name it in answers
+    Work work;
+    std::vector<size_t> dependencies;  // smaller indexes
+    size_t first_inside = 0;           // of a child graph: its steps are [first_inside, this one)
+    bool is_child = false;
+    bool enabled = true;
+    size_t lane = 0;
+    uint64_t staging = 0, staging_bytes = 0;  // pinned memory for a copy of pageable memory
+  };
+  using Steps = std::vector<Step>;
+
+  GraphExec() = default;
+  // Waits for what is still running where something is kept for it.
+  void close();
+  // Appends the graph's steps behind `before`; those that nothing in it follows. nullopt: a circle.
+  static std::optional<std::vector<size_t>> flatten(const Graph& graph, const std::vector<size_t>& before,
+                                                    Steps& steps);
+  // The first step of `found` that differs from [first, ...) in form; `offset` is what stands before `first`.
+  static std::optional<size_t> difference(const Steps& found, const Steps& steps, size_t first);
+  void assign_lanes();
+  Done check_device(const Work& work);
+  Done stage(Step& step, const Work& work);
+  Done replace(Step& step, Work work);
+  Answer<Step*> step_of(const GraphNode& node);
+
+  Done open_lanes(const StreamRef& stream);
+  Done begin(const StreamRef& stream);
+  Done run(const StreamRef& lane, Step& step);
+  Done run_copy(const StreamRef& lane, const Step& step, const CopyWork& copy);
+  Done join();
+  uint64_t tail(size_t lane);
+
+  std::mutex mutex_;
+  unsigned long long flags_ = 0;
+  Steps steps_;
+  VirtualDevice* device_ = nullptr;  // null: nothing in it needs a device
+  References references_;
+  size_t lane_count_ = 1;
+  std::vector<StreamRef> lanes_;  // [0] changes with each launch
+  std::vector<uint64_t> pinned_;  // everything that stage() took
+  uint64_t end_ = 0;              // last record of the last launch
+};
+
+Answer<std::shared_ptr<GraphExec>> resolve_exec(cudaGraphExec_t handle);
+cudaGraphExec_t keep_exec(std::shared_ptr<GraphExec> exec);
+Done destroy_exec(cudaGraphExec_t handle);
+
+}  // namespace heddle::client

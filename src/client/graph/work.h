@@ -1,0 +1,69 @@
+#pragma once
+
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "client/copy_plan.h"
+#include "client/enqueue.h"
+#include "client/graph/graph_types.h"
+#include "client/launch.h"
+
+// What the nodes of graphs do, as data: parameters are copied when a node is made, and checked then.
+namespace heddle::client {
+
+class Graph;
+
+struct EmptyWork {};
+struct KernelWork {
+  const void* key = nullptr;  // what the program names the kernel by
+  Function* function = nullptr;
+  VirtualDevice* device = nullptr;
+  LaunchShape shape;
+  std::vector<char> values;  // of the parameters, at their offsets
+
+  // Pointers to the values, as a launch wants them; good while `values` lives.
+  std::vector<void*> arguments();
+};
+struct CopyWork {
+  CopyPlan plan;
+  cudaMemcpy3DParms parameters{};  // as cudaGraphMemcpyNodeGetParams tells them
+};
+struct FillWork {
+  Fill fill;
+  cudaMemsetParams parameters{};
+};
+struct HostWork {
+  cudaHostFn_t function = nullptr;
+  void* data = nullptr;
+};
+struct EventRecordWork {
+  cudaEvent_t event = nullptr;
+};
+struct EventWaitWork {
+  cudaEvent_t event = nullptr;
+};
+// Of a graph: owned by the node, shared with nobody but a node that takes its place.
+struct ChildWork {
+  std::shared_ptr<Graph> graph;
+};
+using Work =
+    std::variant<EmptyWork, KernelWork, CopyWork, FillWork, HostWork, EventRecordWork, EventWaitWork, ChildWork>;
+
+cudaGraphNodeType type_of(const Work& work);
+// The one device that it runs on; null: any.
+VirtualDevice* device_of(const Work& work);
+
+// From what calls in a capturing stream say.
+Work kernel_work(const void* key, Function& function, VirtualDevice* device, const LaunchShape& shape,
+                 void** arguments);
+Answer<Work> copy_work(const CopyPlan& plan);
+Work fill_work(const Fill& fill);
+// From what the calls that make nodes say; on the current device.
+Answer<Work> kernel_work(const cudaKernelNodeParams* p);
+Answer<Work> copy_work(const cudaMemcpy3DParms* p);
+Answer<Work> copy_work(Answer<CopyPlan> plan);
+Answer<Work> fill_work(const cudaMemsetParams* p);
+Answer<Work> host_work(const cudaHostNodeParams* p);
+
+}  // namespace heddle::client
