@@ -112,11 +112,11 @@ T replace_private(u64 host, T b, T c) {
 bool locate_in(At space, Warp& warp, const Op& op, u64 bytes, Access& access) {
   switch (space) {
     case At::kGlobal:
-      return locate<At::kGlobal>(warp, op, bytes, true, access);
+      return locate_lanes<At::kGlobal>(warp, op, bytes, true, access);
     case At::kShared:
-      return locate<At::kShared>(warp, op, bytes, true, access);
+      return locate_lanes<At::kShared>(warp, op, bytes, true, access);
     default:
-      return locate<At::kGeneric>(warp, op, bytes, true, access);
+      return locate_lanes<At::kGeneric>(warp, op, bytes, true, access);
   }
 }
 

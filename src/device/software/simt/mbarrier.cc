@@ -23,8 +23,8 @@ struct State {
 
 common::Access located(Warp& warp, const Op& op, bool& good) {
   common::Access access;
-  good = static_cast<At>(op.count) == At::kShared ? common::locate<At::kShared>(warp, op, 8, true, access)
-                                                  : common::locate<At::kGeneric>(warp, op, 8, true, access);
+  good = static_cast<At>(op.count) == At::kShared ? common::locate_lanes<At::kShared>(warp, op, 8, true, access)
+                                                  : common::locate_lanes<At::kGeneric>(warp, op, 8, true, access);
   return access;
 }
 

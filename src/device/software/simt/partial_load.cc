@@ -30,7 +30,7 @@ void load_partially(Warp& warp, const Op& op) {
     }
     for (u32 i = 0; i < op.count; ++i) common::lanes_of<u32>(warp, warp.block->operands[op.extra + i])[lane] = words[i];
   }
-  warp.global_bytes += 32 * common::sectors(address, warp.active);
+  warp.global_bytes += common::traffic(address, warp.active, 1);
 }
 
 }  // namespace heddle::software

@@ -19,22 +19,42 @@ template <class T, class R>
   return static_cast<R>(static_cast<std::conditional_t<(T(-1) < T(0)), s64, u64>>(value));
 }
 
+// A single element each, of all lanes, by groups.
+template <class T, class R>
+[[gnu::always_inline]] inline void fetch_groups(R* d, const Access& access) {
+  for (u32 group = 0; group < kLanes / kGroup; ++group) {
+    Group<T> values;
+    if (access.shape == Access::Shape::kRuns) {
+      __builtin_memcpy(&values, reinterpret_cast<const void*>(access.host[group]), sizeof values);
+    } else {
+      T value;
+      __builtin_memcpy(&value, reinterpret_cast<const void*>(access.host[group]), sizeof value);
+      values = Group<T>{} + value;
+    }
+    reinterpret_cast<Group<R>*>(d)[group] = __builtin_convertvector(values, Group<R>);
+  }
+}
+
 // Element `i` of each lane's vector. Its own function, shared by all state spaces.
 template <class T, class R>
 [[gnu::noinline]] void fetch_element(Warp& warp, const Op& op, const Access& access, u32 i) {
+  using Shape = Access::Shape;
   u32 offset = element(warp, op, i);
   if (offset == Op::kNone) return;
   const u64 at = i * sizeof(T), first = access.host[0] + at;
-  if (access.shape == Access::Shape::kUniform) {
+  if (access.shape == Shape::kRow && op.count == 1)
+    return write_lanes<R>(warp, offset, [=](u32 lane) { return fetch<T, R>(first + lane * sizeof(T)); });
+  if (access.shape == Shape::kUniform) {
     R value = fetch<T, R>(first);
     return write_lanes<R>(warp, offset, [=](u32) { return value; });
   }
-  if (access.shape == Access::Shape::kRow && op.count == 1) {
-    Slot<R>* d = lanes_of<R>(warp, offset);
-    for (u32 lane = 0; lane < kLanes; ++lane) d[lane] = fetch<T, R>(first + lane * sizeof(T));
-    return;
+  if (access.shape == Shape::kRow) {
+    const u64 step = op.count * sizeof(T);
+    return write_lanes<R>(warp, offset, [=](u32 lane) { return fetch<T, R>(first + lane * step); });
   }
-  write_lanes<R>(warp, offset, [&](u32 lane) { return fetch<T, R>(access.host[lane] + at); });
+  if (access.shape == Shape::kScattered)
+    return write_lanes<R>(warp, offset, [&](u32 lane) { return fetch<T, R>(access.host[lane] + at); });
+  fetch_groups<T, R>(lanes_of<R>(warp, offset), access);
 }
 
 template <At kSpace, class T, class R>

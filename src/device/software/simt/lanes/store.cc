@@ -17,17 +17,40 @@ template <class T, class R>
   __builtin_memcpy(reinterpret_cast<void*>(host), &narrow, sizeof narrow);
 }
 
+// A single element each, of all lanes, by groups.
+template <class T, class R>
+[[gnu::always_inline]] inline void put_groups(const R* d, const Access& access) {
+  for (u32 group = 0; group < kLanes / kGroup; ++group, d += kGroup) {
+    u64 to = access.host[group];
+    if (access.shape == Access::Shape::kRuns) {
+      HEDDLE_INDEPENDENT_LANES
+      for (u32 lane = 0; lane < kGroup; ++lane) put<T, R>(to + lane * sizeof(T), d[lane]);
+    } else {
+      put<T, R>(to, d[kGroup - 1]);
+    }
+  }
+}
+
 // Element `i` of each lane's vector. Its own function, shared by all state spaces.
 template <class T, class R>
 [[gnu::noinline]] void put_element(Warp& warp, const Op& op, const Access& access, u32 i) {
+  using Shape = Access::Shape;
   const R* d = lanes_of<R>(warp, element(warp, op, i));
-  const u64 at = i * sizeof(T);
-  if (access.shape == Access::Shape::kRow && op.count == 1) {
-    for (u32 lane = 0; lane < kLanes; ++lane) put<T, R>(access.host[0] + lane * sizeof(T), d[lane]);
+  const u64 at = i * sizeof(T), first = access.host[0] + at;
+  u32 active = warp.active;
+  if (access.shape == Shape::kRow && op.count == 1 && active == kAllLanes) {
+    HEDDLE_INDEPENDENT_LANES
+    for (u32 lane = 0; lane < kLanes; ++lane) put<T, R>(first + lane * sizeof(T), d[lane]);
+  } else if (access.shape == Shape::kUniform) {
+    put<T, R>(first, d[31 - __builtin_clz(active)]);
+  } else if (access.shape == Shape::kRuns || access.shape == Shape::kSplats) {
+    put_groups<T, R>(d, access);
   } else {
-    for (u32 rest = warp.active; rest; rest &= rest - 1) {
+    const bool row = access.shape == Shape::kRow;
+    const u64 step = op.count * sizeof(T);
+    for (u32 rest = active; rest; rest &= rest - 1) {
       auto lane = static_cast<u32>(__builtin_ctz(rest));
-      put<T, R>(access.host[lane] + at, d[lane]);
+      put<T, R>(row ? first + lane * step : access.host[lane] + at, d[lane]);
     }
   }
 }
