@@ -32,17 +32,14 @@ def bfs_graph(directory):
 
 
 def cfd_mesh(directory):
-    """A ring of cells: area, then four neighbours with the normals of their faces."""
+    """A torus of cells: area, then four neighbours with the normals of their faces, which close around the cell. One has a wall."""
     chance, cells = random.Random(SEED), 576
     lines = [str(cells)]
     for cell in range(cells):
         row = [f"{chance.uniform(0.5, 1.5):.6f}"]
-        for step in (1, -1, 7, -7):
-            neighbour = (cell + step) % cells + 1
-            if cell % 97 == 0 and step == 7:
-                neighbour = -1
-            normal = [chance.uniform(-0.1, 0.1) for _ in range(3)]
-            row.append(f"{neighbour} " + " ".join(f"{part:.6f}" for part in normal))
+        for step, normal in ((1, "0.1 0 0"), (-1, "-0.1 0 0"), (24, "0 0.1 0"), (-24, "0 -0.1 0")):
+            wall = cell == 0 and step == 24
+            row.append(f"{-1 if wall else (cell + step) % cells + 1} {normal}")
         lines.append(" ".join(row))
     _write(directory, "mesh", lines)
 
@@ -108,7 +105,9 @@ def bitmap(directory):
     pixels = bytes(chance.randrange(256) for _ in range(3 * side * side))
     header = b"BM" + struct.pack("<IHHI", 54 + len(pixels), 0, 0, 54)
     header += struct.pack("<IiiHHIIiiII", 40, side, side, 1, 24, 0, len(pixels), 2835, 2835, 0, 0)
-    with open(os.path.join(directory, "192.bmp"), "wb") as out:
+    data = os.path.join(directory, "../../data/dwt2d")
+    os.makedirs(data, exist_ok=True)
+    with open(os.path.join(data, "192.bmp"), "wb") as out:
         out.write(header + pixels)
 
 

@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import inputs
 import programs
+import references
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHIM = ["-include", os.path.join(HERE, "names_of_cuda_12.h")]
@@ -124,6 +125,11 @@ class Run:
         elif program.right:
             right = re.search(program.right, output, re.M)
             self.ran, self.why = ("right", "own check") if right else ("ran", "has no check of its own")
+        elif program.reference:
+            directory = os.path.join(self.out, "run")
+            wanted = NUMBERS.findall(getattr(references, program.reference)(directory))
+            self.ran, self.why = differences(self.numbers(output, directory), [float(number) for number in wanted],
+                                             program.tolerance, "as computed anew")
         elif program.compare:
             self.against_cpu(output)
         else:
@@ -142,7 +148,7 @@ class Run:
         status, expected = shell([binary, *program.cpu_arguments], directory, self.options.limit)
         seen = self.numbers(output, os.path.join(self.out, "run"))
         wanted = self.numbers(expected, directory)
-        self.ran, self.why = differences(seen, wanted, program.tolerance)
+        self.ran, self.why = differences(seen, wanted, program.tolerance, "as the CPU version")
 
     def numbers(self, output, directory):
         text = output
@@ -151,20 +157,22 @@ class Run:
             text = open(path, errors="replace").read() if os.path.exists(path) else ""
         if self.program.keep:
             text = "\n".join(re.findall(self.program.keep, text, re.M))
-        return [float(number) for number in NUMBERS.findall(text)]
+        if re.search(r"\bnan\b", text, re.I):
+            return []  # says nothing about the program
+        return [float(number) for number in NUMBERS.findall(text)][-self.program.last:]
 
     def row(self):
         return [self.program.name, self.built, self.ran, self.why.replace("|", "/"),
                 f"{self.seconds:.1f}" if self.ran else ""]
 
 
-def differences(seen, wanted, tolerance):
+def differences(seen, wanted, tolerance, how):
     if not wanted or len(seen) != len(wanted):
         return ("ran", f"outputs do not compare: {len(seen)} and {len(wanted)} numbers")
     far = sum(abs(a - b) > tolerance * max(1.0, abs(b)) for a, b in zip(seen, wanted))
     if far:
-        return "WRONG", f"{far} of {len(seen)} numbers differ from the CPU version"
-    return "right", f"{len(seen)} numbers as the CPU version"
+        return "WRONG", f"{far} of {len(seen)} numbers are not {how}"
+    return "right", f"{len(seen)} numbers {how}"
 
 
 def markdown(runs):

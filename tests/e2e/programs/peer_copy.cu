@@ -10,10 +10,10 @@ constexpr int kNumbers = 3 << 20;  // more than a piece of a staged copy
 constexpr size_t kBytes = kNumbers * sizeof(int);
 constexpr size_t kWidth = 100, kHeight = 7, kDepth = 3;
 
-#define CHECK(call)                                                                                     \
-  do {                                                                                                  \
-    if (const cudaError_t error = (call); error != cudaSuccess)                                         \
-      return std::printf("line %d: %s: %s\n", __LINE__, #call, cudaGetErrorString(error)), false;       \
+#define CHECK(call)                                                                               \
+  do {                                                                                            \
+    if (const cudaError_t error = (call); error != cudaSuccess)                                   \
+      return std::printf("line %d: %s: %s\n", __LINE__, #call, cudaGetErrorString(error)), false; \
   } while (0)
 #define EXPECT(condition) \
   if (!(condition)) return std::printf("line %d: not so: %s\n", __LINE__, #condition), false
@@ -86,8 +86,8 @@ bool box() {
   copy.dstDevice = 1;
   copy.extent = extent;
   CHECK(cudaMemcpy3DPeer(&copy));
-  CHECK(cudaMemcpy2D(received.data(), kWidth, there.ptr, there.pitch, kWidth, kHeight * kDepth,
-                     cudaMemcpyDeviceToHost));
+  CHECK(
+      cudaMemcpy2D(received.data(), kWidth, there.ptr, there.pitch, kWidth, kHeight * kDepth, cudaMemcpyDeviceToHost));
   EXPECT(received == sent);
   CHECK(cudaFree(there.ptr));
   CHECK(cudaSetDevice(0));
