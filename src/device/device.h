@@ -118,6 +118,9 @@ class Context {
   virtual Status hold(StreamIndex, Tag) = 0;
   virtual Status release(Tag) = 0;
 
+  // Nothing more is handed over for now: completions of what was are wanted soon. A device that is asked for them, and
+  // asks seldom while there is more to hand over, asks now.
+  virtual void flush() {}
   // Moves completions to `out`, in the order in which they happened on each stream; sleeps until there is one, wake()
   // was called, or `timeout` (forever where negative) passed. Returns how many.
   virtual size_t completions(std::span<Completion> out, Duration timeout) = 0;

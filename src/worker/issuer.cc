@@ -40,7 +40,8 @@ void Issuer::run() {
     const uint32_t seen = protocol::read_bell(bell);
     attend();
     if (ended_ || (next() && take())) continue;
-    protocol::wait_bell(bell, seen, kLongestSleep);
+    parts_.context.flush();
+    protocol::watch_bell(bell, seen, kLongestSleep);
   }
 }
 

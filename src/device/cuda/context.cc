@@ -157,6 +157,11 @@ Status CudaContext::release(device::Tag tag) {
   return engine_->release(tag);
 }
 
+void CudaContext::flush() {
+  engine_->make_current();
+  engine_->flush();
+}
+
 size_t CudaContext::completions(std::span<device::Completion> out, Duration timeout) {
   return engine_->completions(out, timeout);
 }

@@ -36,6 +36,7 @@ class CudaContext : public device::Context {
   Status wait(device::StreamIndex stream, device::Tag awaited, device::Tag tag) override;
   Status hold(device::StreamIndex stream, device::Tag tag) override;
   Status release(device::Tag tag) override;
+  void flush() override;
 
   size_t completions(std::span<device::Completion> out, Duration timeout) override;
   void wake() override;

@@ -131,6 +131,20 @@ Status Engine::release(device::Tag hold) {
   return status;
 }
 
+// Behind a fence that is still outstanding, the next one is recorded when it has been passed: a program that launches
+// ever again, slower than this hands over, pays for a fence as often as the device gets to one.
+void Engine::flush() {
+  std::lock_guard lock(mutex_);
+  if (fault_ || in_flight_ == 0) return;
+  for (const auto& stream : streams_.all()) {
+    if (stream->unfenced == 0) continue;
+    stream->flushed = true;
+    if (!stream->fences.empty()) continue;
+    if (const CUresult result = fence(*stream, true); result != CUDA_SUCCESS) return fault(result, {});
+  }
+  announce();
+}
+
 // What the driver refuses only now has been handed over long ago: it completes, as a fault.
 Status Engine::issue_unblocked() {
   Stream* stream = nullptr;
@@ -300,6 +314,7 @@ CUresult Engine::fence(Stream& stream, bool urgent) {
   if (result != CUDA_SUCCESS) return is_sticky(result) ? result : CUDA_ERROR_UNKNOWN;
   stream.fences.push_back({event, stream.tail, urgent});
   stream.unfenced = 0;
+  stream.flushed = false;
   if (urgent) urgent_.fetch_add(1, std::memory_order_relaxed);
   return CUDA_SUCCESS;
 }

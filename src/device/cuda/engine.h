@@ -13,9 +13,10 @@
 // Gives the operations of one context to the driver and finds out when they are done.
 //
 // Nothing is asked of the driver for each launch but the launch. An event (a fence) is recorded behind what somebody
-// may be waiting for (marks, holds, copies), behind every 64th operation, and behind what has been under way for a
-// while without one. The thread that takes completions looks at the oldest fence of each stream: continually at first,
-// then ever less often, so that a short kernel is noticed within a microsecond and a long one costs no processor.
+// may be waiting for (marks, holds, copies), behind every 64th operation, behind the last one where no more comes for
+// now (flush), and behind what has been under way for a while without one. The thread that takes completions looks at
+// the oldest fence of each stream: continually at first, then ever less often, so that a short kernel is noticed within
+// a microsecond and a long one costs no processor.
 //
 // Times come from the fences' events; operations that share a fence share the time between two fences evenly.
 //
@@ -38,6 +39,7 @@ class Engine {
   Status destroy_stream(device::StreamIndex index);
   Status submit(device::StreamIndex index, device::Tag tag, Work work);
   Status release(device::Tag hold);
+  void flush();
   size_t completions(std::span<device::Completion> out, Duration timeout);
   void wake();
 

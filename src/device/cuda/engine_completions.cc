@@ -172,13 +172,13 @@ void Engine::pass(Stream& stream, const Look& passed) {
   capture_.finished(printed);
 }
 
-// What runs without a fence for some time gets one, so that it is found done.
+// What is wanted, or runs for some time, without a fence gets one, so that it is found done.
 void Engine::fence_old() {
   const TimePoint at = now();
   for (const auto& stream : streams_.all()) {
     if (stream->unfenced == 0 || !stream->fences.empty() || stream->pending.empty()) continue;
-    if (at - stream->pending.front().issued < kUnfencedAge) continue;
-    const CUresult result = fence(*stream, false);
+    if (!stream->flushed && at - stream->pending.front().issued < kUnfencedAge) continue;
+    const CUresult result = fence(*stream, stream->flushed);
     if (result != CUDA_SUCCESS) return fault(result, {});
   }
 }

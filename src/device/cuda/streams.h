@@ -32,6 +32,7 @@ struct Stream {
   std::deque<Fence> fences;       // outstanding, in order
   uint64_t tail = 0;              // sequence of what was issued last
   uint64_t unfenced = 0;          // operations behind the last fence
+  bool flushed = false;           // these are wanted too, once the fences before them have been passed
   uint64_t legacy_seen = 0;       // up to which operation of the legacy stream it waits
   uint64_t followed = 0;          // up to which operation of this one the legacy stream waits
   bool held = false;
