@@ -10,6 +10,7 @@ namespace {
 // Instructions of a warp's turn. Programs with races between warps assume that all of them advance together: with turns
 // twenty times as long, some compute something else.
 constexpr uint64_t kTurn = 100;
+static_assert(kTurn <= Op::kWholeTurn);
 constexpr uint32_t kMaxThreads = 1024;
 constexpr uint64_t kLine = 64;
 

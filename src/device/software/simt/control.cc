@@ -143,6 +143,10 @@ void return_from_call(Warp& warp, const Op&) {
   if (!frame->lanes) warp.block->frames.release(frame);
 }
 
+void end_turn(Warp& warp, const Op& op) {
+  warp.refunded += op.weight;
+}
+
 void fence(Warp&, const Op&) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }

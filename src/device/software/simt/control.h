@@ -15,5 +15,6 @@ void return_from_call(Warp& warp, const Op& op);
 void fence(Warp& warp, const Op& op);
 void nanosleep(Warp& warp, const Op& op);
 void no_operation(Warp& warp, const Op& op);
+void end_turn(Warp& warp, const Op& op);  // the other warps of the block go on first
 
 }  // namespace heddle::software

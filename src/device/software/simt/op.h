@@ -29,6 +29,7 @@ struct alignas(64) Op {
   bool guard_negated = false;
 
   static constexpr uint32_t kNone = ~0u;
+  static constexpr uint8_t kWholeTurn = 255;  // weight of an Op that ends its warp's turn, and counts for nothing
 };
 static_assert(sizeof(Op) == 64, "one cache line");
 

@@ -45,6 +45,15 @@ TEST_P(WarpTest, LanesThatLoopForDifferentlyLongMeetBehindTheLoop) {
   for (uint32_t t = 0; t < 32; ++t) EXPECT_EQ(result[t], 3200 + t);
 }
 
+TEST_P(WarpTest, WarpsThatSumUpInTheSamePlaceAdvanceTogether) {
+  load(
+      "and.b32 %l, %t, 31; mul.wide.u32 %mine, %l, 4; add.u64 %mine, %mine, %out; mov.u32 %r1, 0;\n"
+      "LOOP: ld.global.u32 %r2, [%mine]; add.u32 %r2, %r2, 1; st.global.u32 [%mine], %r2;\n"
+      "add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 1000; @%p1 bra LOOP;");
+  const auto sums = run(256);
+  for (uint32_t t = 0; t < 32; ++t) EXPECT_EQ(sums[t], 1000u);
+}
+
 TEST_P(WarpTest, ExitedLanesAreNotWaitedFor) {
   load(
       "setp.lt.u32 %p1, %l, 10; @%p1 ret;\nshfl.sync.idx.b32 %r1, %t, 31, 31, -1; bar.warp.sync -1; bar.sync 0;\n"

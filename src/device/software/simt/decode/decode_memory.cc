@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "device/software/simt/control.h"
 #include "device/software/simt/decode/decoders.h"
 #include "device/software/simt/lanes/space.h"
 
@@ -153,6 +154,10 @@ void decode_load(FunctionCompiler& f, const ptx::Instruction& instruction) {
   Op& op = f.emit(row->handler);
   set_base(op, base, form->ordered);
   set_elements(f, op, elements);
+  // A device's warps all reach a load before the first has its answer. There are programs in which several warps
+  // compute the same sum in the same place, and which are right for that reason.
+  bool read_to_be_written = space == "global" && f.is_stored_to(instruction.operands[1]);
+  if (read_to_be_written) f.emit_unguarded(end_turn).weight = Op::kWholeTurn;
 }
 
 void decode_store(FunctionCompiler& f, const ptx::Instruction& instruction) {

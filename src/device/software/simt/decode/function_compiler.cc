@@ -44,6 +44,7 @@ Status FunctionCompiler::compile() {
   out_.parameters.assign(locals.formals.begin() + function_.result_count, locals.formals.end());
   uint32_t& registers = kernel_.kernel().registers_per_thread;
   registers = std::max(registers, estimated_registers(layout_.words_per_thread));
+  find_stores();
   for (const ptx::Instruction& instruction : function_.code) {
     starts_.push_back(static_cast<uint32_t>(code_.size()));
     decode(instruction);
@@ -55,6 +56,20 @@ Status FunctionCompiler::compile() {
   bind_labels();
   take_constants();
   return {};
+}
+
+void FunctionCompiler::find_stores() {
+  for (const ptx::Instruction& instruction : function_.code) {
+    if (instruction.opcode != "st" || instruction.operands.empty()) continue;
+    const ptx::Operand& address = instruction.operands[0];
+    if (address.kind == Kind::kAddress && !address.elements.empty() && address.elements[0].kind == Kind::kRegister)
+      stores_.emplace(address.elements[0].index, address.literal.bits);
+  }
+}
+
+bool FunctionCompiler::is_stored_to(const ptx::Operand& address) const {
+  return address.kind == Kind::kAddress && !address.elements.empty() && address.elements[0].kind == Kind::kRegister &&
+         stores_.count({address.elements[0].index, address.literal.bits}) > 0;
 }
 
 void FunctionCompiler::decode(const ptx::Instruction& instruction) {

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,6 +63,8 @@ class FunctionCompiler {
   Width width_of(const ptx::Operand& operand) const;
 
   MemoryBase memory_base(const ptx::Operand& operand);
+  // Whether some instruction of the function stores to this address: the same register and offset.
+  bool is_stored_to(const ptx::Operand& address) const;
   // The index of the first of these offsets in CompiledKernel::operands.
   uint32_t operand_list(const std::vector<uint32_t>& offsets);
   uint32_t local_offset(uint32_t variable) const { return kernel_.locals(index_).offsets[variable]; }
@@ -71,6 +74,7 @@ class FunctionCompiler {
   uint32_t add_table(const std::vector<uint32_t>& labels);
 
  private:
+  void find_stores();
   void decode(const ptx::Instruction& instruction);
   void bind_labels();
   void take_constants();
@@ -92,6 +96,7 @@ class FunctionCompiler {
   std::vector<std::byte> image_;  // constants and temporaries, behind the registers
   std::map<std::pair<Width, uint64_t>, uint32_t> constants_;
   std::optional<uint32_t> carry_;
+  std::set<std::pair<uint32_t, uint64_t>> stores_;                  // register, offset
   std::vector<uint32_t> starts_;                                    // Op of each PTX instruction
   std::vector<std::pair<uint32_t, uint32_t>> branches_;             // Op, label
   std::vector<std::pair<uint32_t, std::vector<uint32_t>>> tables_;  // table, labels
