@@ -59,6 +59,10 @@ TEST_F(Compiled, ABufferWhoseAddressAKernelKeepsStaysUntilItsFree) {
   EXPECT_EQ(node.run({compiled("early_hidden")}).out, "PASS, holding 3 buffers\n");
 }
 
+TEST_F(Compiled, ABufferOfACapturedLaunchStaysUntilItsFree) {
+  EXPECT_EQ(node.run({compiled("early_captured")}).out, "PASS, holding 3 buffers\n");
+}
+
 struct CompiledWay : Compiled, testing::WithParamInterface<const char*> {};
 
 TEST_P(CompiledWay, RunsWithAllItsUnits) {

@@ -1,6 +1,7 @@
 // A buffer whose last use lies well before its free. With HIDDEN, a kernel leaves the buffer's address in another
-// buffer, and a later kernel follows it there: an early free would take the memory from under it. Says how much memory
-// the program holds between last use and free.
+// buffer, and a later kernel follows it there: an early free would take the memory from under it. With CAPTURED, the
+// launches run after the last use that the code shows, from a graph. Says how much memory the program holds between
+// last use and free.
 
 #include <cstdio>
 #include <vector>
@@ -45,9 +46,23 @@ int main() {
   cudaMalloc(&source, bytes);
   cudaMalloc(&middle, bytes);
   cudaMalloc(&result, bytes);
-  fill<<<kNumbers / 256, 256>>>(source);
-  first<<<kNumbers / 256, 256>>>(middle, source);  // the last use of source that the host's code shows
-  second<<<kNumbers / 256, 256>>>(result, middle);
+  cudaStream_t stream = nullptr;
+#ifdef CAPTURED
+  cudaStreamCreate(&stream);
+  cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+#endif
+  fill<<<kNumbers / 256, 256, 0, stream>>>(source);
+  first<<<kNumbers / 256, 256, 0, stream>>>(middle, source);  // the last use of source that the host's code shows
+  second<<<kNumbers / 256, 256, 0, stream>>>(result, middle);
+#ifdef CAPTURED
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  cudaStreamEndCapture(stream, &graph);
+  cudaGraphInstantiate(&executable, graph, 0);
+  cudaGraphLaunch(executable, stream);
+  cudaGraphLaunch(executable, stream);
+  cudaStreamSynchronize(stream);
+#endif
   std::vector<float> numbers(kNumbers);
   cudaMemcpy(numbers.data(), result, bytes, cudaMemcpyDeviceToHost);
   cudaMemGetInfo(&free_after, &total);
