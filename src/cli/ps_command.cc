@@ -9,24 +9,43 @@
 namespace heddle::cli {
 namespace {
 
+using Cells = std::vector<std::string>;
+
+Cells row(Cells task, const Cells& declared, const Cells& wait) {
+  task.insert(task.end(), declared.begin(), declared.end());
+  task.insert(task.end(), wait.begin(), wait.end());
+  return task;
+}
+
 std::string seconds(double nanoseconds) {
   return stringf("%.1f s", nanoseconds / 1e9);
 }
 
-// One line a task; a session without one gets a line of its own.
+// What compiled tasks announced against what came, since the session began: declared, used of that, beside it, and
+// extensions, of programs that nvcc compiled too.
+Cells declarations(const Json& session) {
+  const Json declared = session.value("declared", Json::object());
+  const bool compiled = number_of(declared, "tasks") > 0;
+  const auto bytes = [&](const char* key) { return compiled ? bytes_of(declared, key) : std::string("-"); };
+  return {bytes("bytes"), bytes("used"), bytes("beside"), string_of(declared, "extensions", "-")};
+}
+
+// One line a task; a session without one gets a line of its own. What belongs to the session stands in its first line.
 void add_rows(Table& table, const Json& session) {
   const std::string job = string_of(session, "job"), id = string_of(session, "session"),
                     pid = string_of(session, "pid");
   const std::string program = string_of(session, "program");
+  Cells declared = declarations(session);
   const auto tasks = session.find("tasks");
   if (tasks == session.end() || tasks->empty()) {
-    table.add({job, id, pid, program, "idle", "-", "0 B", "-", ""});
+    table.add(row({job, id, pid, program, "idle", "-", "0 B"}, declared, {"-", ""}));
     return;
   }
   for (const Json& task : *tasks) {
     const std::string state = string_of(task, "state");
-    table.add({job, id, pid, program, state, string_of(task, "device", "-"), bytes_of(task, "memory"),
-               seconds(number_of(task, "waited_ns")), string_of(task, "reason")});
+    table.add(row({job, id, pid, program, state, string_of(task, "device", "-"), bytes_of(task, "memory")}, declared,
+                  {seconds(number_of(task, "waited_ns")), string_of(task, "reason")}));
+    declared.assign(declared.size(), "");
   }
 }
 
@@ -39,7 +58,8 @@ int ps(bool as_json) {
     print_json(*answer);
     return kSuccess;
   }
-  Table table({"JOB", "SESSION", "PID", "PROGRAM", "STATE", "DEVICE", "MEMORY", "WAITED", "WHY"});
+  Table table({"JOB", "SESSION", "PID", "PROGRAM", "STATE", "DEVICE", "MEMORY", "DECLARED", "USED", "BESIDE",
+               "EXTENSIONS", "WAITED", "WHY"});
   for (const Json& session : answer->value("sessions", Json::array())) add_rows(table, session);
   print(table.empty() ? "nothing runs\n" : table.text());
   return kSuccess;

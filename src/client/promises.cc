@@ -1,10 +1,23 @@
 #include "client/promises.h"
 
 namespace heddle::client {
+namespace {
+
+// The only writer: readers see one value or the next.
+void count(std::atomic<uint64_t>& total, uint64_t more) {
+  total.store(total.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+void Promises::open(uint64_t task) {
+  if (open_.try_emplace(task).second) count(totals_.tasks, 1);
+}
 
 void Promises::add(uint64_t task, uint64_t bytes, uint64_t address) {
   by_size_[bytes].push_back({task, address});
   open_[task].declared += bytes;
+  count(totals_.declared, bytes);
 }
 
 std::optional<uint64_t> Promises::take(uint64_t bytes) {
@@ -14,11 +27,14 @@ std::optional<uint64_t> Promises::take(uint64_t bytes) {
   found->second.pop_front();
   if (found->second.empty()) by_size_.erase(found);
   open_[promise.task].taken += bytes;
+  count(totals_.used, bytes);
   return promise.address;
 }
 
 void Promises::allocated_without(uint64_t bytes) {
-  if (!open_.empty()) open_.rbegin()->second.undeclared += bytes;
+  if (open_.empty()) return;
+  open_.rbegin()->second.undeclared += bytes;
+  count(totals_.beside, bytes);
 }
 
 std::optional<Promises::Closed> Promises::close(uint64_t task) {

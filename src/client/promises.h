@@ -6,6 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "protocol/ring.h"
+
 // Memory that probes of compiled programs announced (include/heddle/task.h) and that no cudaMalloc has asked for yet.
 // It lies in the arena already, so that heddled hears of it with the task; a cudaMalloc of exactly its size takes it.
 namespace heddle::client {
@@ -20,7 +22,10 @@ struct TaskAccount {
 // Not thread-safe: under its device's lock. Tasks are numbered from 1, in the order of their probes.
 class Promises {
  public:
-  void open(uint64_t task) { open_.try_emplace(task); }
+  // `totals` over all tasks, for others to see.
+  explicit Promises(protocol::TaskTotals& totals) : totals_(totals) {}
+
+  void open(uint64_t task);
   // One buffer of `bytes` at `address`, for an open task.
   void add(uint64_t task, uint64_t bytes, uint64_t address);
   // The oldest promise of exactly `bytes`; its buffer is the program's from now on.
@@ -39,6 +44,7 @@ class Promises {
   struct Promise {
     uint64_t task, address;
   };
+  protocol::TaskTotals& totals_;
   std::map<uint64_t, std::deque<Promise>> by_size_;
   std::map<uint64_t, TaskAccount> open_;
 };

@@ -6,11 +6,15 @@
 namespace heddle::client {
 namespace {
 
+struct PromisesTest : ::testing::Test {
+  protocol::TaskTotals totals{};
+  Promises promises{totals};
+};
+
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST(Promises, AnAllocationTakesTheOldestOfItsExactSize) {
-  Promises promises;
+TEST_F(PromisesTest, AnAllocationTakesTheOldestOfItsExactSize) {
   promises.open(1);
   promises.add(1, 4096, 0x1000);
   promises.add(1, 4096, 0x2000);
@@ -21,8 +25,7 @@ TEST(Promises, AnAllocationTakesTheOldestOfItsExactSize) {
   EXPECT_EQ(promises.take(4096), std::nullopt);
 }
 
-TEST(Promises, WhatNobodyTookComesBackAtTheEnd) {
-  Promises promises;
+TEST_F(PromisesTest, WhatNobodyTookComesBackAtTheEnd) {
   promises.open(1);
   promises.add(1, 4096, 0x1000);
   promises.add(1, 64, 0x3000);
@@ -36,15 +39,13 @@ TEST(Promises, WhatNobodyTookComesBackAtTheEnd) {
   EXPECT_EQ(closed->account.undeclared, 10u);
 }
 
-TEST(Promises, EndingATaskTwiceEndsItOnce) {
-  Promises promises;
+TEST_F(PromisesTest, EndingATaskTwiceEndsItOnce) {
   promises.open(7);
   EXPECT_TRUE(promises.close(7));
   EXPECT_FALSE(promises.close(7));
 }
 
-TEST(Promises, TheEndOfOneTaskLeavesTheOthersPromises) {
-  Promises promises;
+TEST_F(PromisesTest, TheEndOfOneTaskLeavesTheOthersPromises) {
   promises.open(1);
   promises.open(2);
   promises.add(1, 4096, 0x1000);
@@ -54,11 +55,26 @@ TEST(Promises, TheEndOfOneTaskLeavesTheOthersPromises) {
   EXPECT_THAT(promises.close(2)->left, IsEmpty());
 }
 
-TEST(Promises, WithoutAnOpenTaskNothingIsCounted) {
-  Promises promises;
+TEST_F(PromisesTest, WithoutAnOpenTaskNothingIsCounted) {
   promises.allocated_without(10);
   promises.open(1);
   EXPECT_EQ(promises.close(1)->account.undeclared, 0u);
+  EXPECT_EQ(totals.beside, 0u);
+}
+
+TEST_F(PromisesTest, TotalsGoOnOverTheEndsOfTasks) {
+  for (const uint64_t task : {1, 2}) {
+    promises.open(task);
+    promises.add(task, 4096, 0x1000 * task);
+    promises.add(task, 64, 0x1800 * task);
+    promises.take(4096);
+    promises.allocated_without(10);
+    promises.close(task);
+  }
+  EXPECT_EQ(totals.tasks, 2u);
+  EXPECT_EQ(totals.declared, 8320u);
+  EXPECT_EQ(totals.used, 8192u);
+  EXPECT_EQ(totals.beside, 20u);
 }
 
 }  // namespace

@@ -2,8 +2,10 @@
 
 #include <heddle/task.h>
 
+#include <array>
 #include <thread>
 
+#include "client/runtime.h"
 #include "client/testing/session_test.h"
 
 namespace heddle::client {
@@ -66,6 +68,19 @@ class TaskTest : public ::testing::Test {
     return bytes;
   }
 
+  // Tasks, declared, used and beside bytes, extensions: as heddled reads them.
+  struct Totals : std::array<uint64_t, 5> {
+    Totals operator-(const Totals& before) const {
+      Totals difference;
+      for (size_t i = 0; i < size(); ++i) difference[i] = (*this)[i] - before[i];
+      return difference;
+    }
+  };
+  static Totals totals() {
+    const protocol::TaskTotals& now = (*runtime().device(0))->header().task_totals;
+    return {{now.tasks, now.declared, now.used, now.beside, now.extensions}};
+  }
+
   size_t mark_ = 0;
 };
 
@@ -89,6 +104,7 @@ TEST_F(TaskTest, MemoryThatComesLaterIsAskedForWithTheTask) {
 }
 
 TEST_F(TaskTest, AProbeThatPromisedTooLittleExtends) {
+  const Totals before = totals();
   const uint64_t task = begin({{kLarge, 1}});
   void* first = allocate(kLarge);
   ASSERT_EQ(launch_add(first, 1, first), cudaSuccess);
@@ -97,6 +113,7 @@ TEST_F(TaskTest, AProbeThatPromisedTooLittleExtends) {
   EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   EXPECT_EQ(declared_with_task(), kLarge);
   EXPECT_EQ(seen("segment").size(), 2u);
+  EXPECT_THAT(totals() - before, ElementsAre(1, kLarge, kLarge, 3 * kLarge, 1));
   EXPECT_EQ(cudaFree(first), cudaSuccess);
   EXPECT_EQ(cudaFree(second), cudaSuccess);
   heddle_task_api()->end(task);

@@ -26,7 +26,8 @@ VirtualDevice::VirtualDevice(Session& session, uint32_t index, protocol::RingMem
       writer_(memory_),
       bulk_(memory_.bulk().size()),
       arena_(base, bytes),
-      task_(*this, index) {
+      task_(*this, index),
+      promises_(memory_.header().task_totals) {
   // Slot 0 is the legacy default stream: always there, no handle of its own.
   streams.open({}, [](uint32_t, const StreamState&) { return true; });
   stream_slot(0).flags.store(protocol::kStreamLive, std::memory_order_release);
@@ -57,6 +58,7 @@ Answer<uint64_t> VirtualDevice::append(RecordType type, uint64_t a) {
 }
 
 Answer<uint64_t> VirtualDevice::declare(const Segment& segment, bool answer) {
+  if (task_.begun()) header().task_totals.extensions.fetch_add(1, std::memory_order_relaxed);
   return session_.declare_segment(index_, segment.address, segment.bytes, answer);
 }
 

@@ -42,6 +42,21 @@ const char* state_name(Task::State state) {
   return "";
 }
 
+// What the compiled program's probes said against what came, over all devices of the session.
+Json declared_by(const Session& session) {
+  uint64_t tasks = 0, bytes = 0, used = 0, beside = 0, extensions = 0;
+  for (const VirtualDevice& device : session.devices) {
+    if (!device.ring) continue;
+    const protocol::TaskTotals& totals = device.ring->header().task_totals;
+    tasks += totals.tasks.load(std::memory_order_relaxed);
+    bytes += totals.declared.load(std::memory_order_relaxed);
+    used += totals.used.load(std::memory_order_relaxed);
+    beside += totals.beside.load(std::memory_order_relaxed);
+    extensions += totals.extensions.load(std::memory_order_relaxed);
+  }
+  return {{"tasks", tasks}, {"bytes", bytes}, {"used", used}, {"beside", beside}, {"extensions", extensions}};
+}
+
 Commands::Answer packed(const std::string& text) {
   Commands::Answer answer;
   answer.message.length = static_cast<uint32_t>(text.size());
@@ -182,6 +197,7 @@ Json Commands::describe(const Session& session) const {
             {"program", session.program},
             {"budget", session.budget.value},
             {"pinned", session.host_bytes.value},
+            {"declared", declared_by(session)},
             {"connected", session.connection != nullptr},
             {"tasks", tasks}};
   if (session.failed) json["failure"] = session.failure;

@@ -67,6 +67,25 @@ TEST_F(CommandTest, AJobsOtherMemoryIsToldAndItsOwnIsLeftToTheClient) {
   EXPECT_EQ(others_of(second), 8 * kMiB);
 }
 
+TEST_F(CommandTest, WhatASessionDeclaredIsSummedOverItsDevices) {
+  start();
+  TestClient client = opened();
+  const auto declared = [&] { return (*house_->ask({{"command", "ps"}}))["sessions"][0]["declared"]; };
+  EXPECT_EQ(declared(), Json({{"tasks", 0}, {"bytes", 0}, {"used", 0}, {"beside", 0}, {"extensions", 0}}));
+  protocol::TaskTotals& first = client.header().task_totals;
+  first.tasks = 2;
+  first.declared = 16 * kMiB;
+  first.used = 12 * kMiB;
+  ASSERT_TRUE(client.open_device(1));
+  protocol::TaskTotals& second = client.header().task_totals;
+  second.tasks = 1;
+  second.declared = kMiB;
+  second.beside = 4 * kMiB;
+  second.extensions = 3;
+  EXPECT_EQ(declared(),
+            Json({{"tasks", 3}, {"bytes", 17 * kMiB}, {"used", 12 * kMiB}, {"beside", 4 * kMiB}, {"extensions", 3}}));
+}
+
 TEST_F(CommandTest, CancelEndsTheJobsWorkAndTellsItsOpener) {
   start();
   auto opener = protocol::connect_to(house_->socket());

@@ -45,6 +45,16 @@ struct alignas(64) Bell {
   std::atomic<uint32_t> sleepers;
 };
 
+// What a program's compiled tasks (include/heddle/task.h) announced against what it then allocated, since the ring was
+// made, in bytes as cudaMalloc was asked for them. To be shown; nothing is decided by it. Written by the client.
+struct TaskTotals {
+  std::atomic<uint64_t> tasks;
+  std::atomic<uint64_t> declared;    // promised by probes
+  std::atomic<uint64_t> used;        // of that, allocated
+  std::atomic<uint64_t> beside;      // allocated while a task was open and nothing of that size was promised
+  std::atomic<uint64_t> extensions;  // segments asked for after their task had begun, whoever compiled the program
+};
+
 struct RingHeader {
   // Written once by heddled before anybody else sees the memory.
   uint32_t magic, version;
@@ -57,6 +67,8 @@ struct RingHeader {
   std::atomic<uint64_t> last_sequence;            // of that record
   std::atomic<uint64_t> print_head;               // print bytes taken
   std::atomic<uint64_t> host_calls_done;          // unused by the worker: streams carry their own
+
+  alignas(64) TaskTotals task_totals;  // client
 
   // Written by the worker. A new worker starts at record_head, whose record has the sequence committed + 1.
   alignas(64) std::atomic<uint64_t> issued, completed, committed;

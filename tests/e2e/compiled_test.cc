@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <fstream>
+
 #include "node.h"
 
 namespace heddle::e2e {
@@ -39,6 +41,25 @@ TEST_F(Compiled, WithTheRuntimeLinkedInItsProbesAreRedirected) {
   EXPECT_EQ(finished.status, 0) << finished.out << finished.err;
   EXPECT_EQ(finished.out, "PASS\n");
   EXPECT_THAT(finished.err, HasSubstr("declared 16777216 bytes, of which 16777216 were allocated, and 0 beside them"));
+}
+
+TEST_F(Compiled, WhatWasDeclaredUsedAndAskedForBesideShowsInPs) {
+  const std::string go_on = node.directory() + "/go_on";
+  Process program = node.spawn_run({compiled("shortfall"), go_on});
+  const Json expected = {
+      {"tasks", 1}, {"bytes", 16 * kMiB}, {"used", 4 * kMiB}, {"beside", 8 * kMiB}, {"extensions", 1}};
+  Json seen = Json::object();
+  EXPECT_TRUE(Node::eventually([&] {
+    const Json sessions = node.ask({{"command", "ps"}}).value("sessions", Json::array());
+    if (sessions.empty() || sessions[0]["tasks"].empty()) return false;
+    seen = sessions[0];
+    return seen["declared"] == expected && seen["tasks"][0]["memory"] == 24 * kMiB;
+  })) << seen
+      << node.log();
+  EXPECT_THAT(node.heddle({"ps"}).out, testing::ContainsRegex("24 MiB +16 MiB +4 MiB +8 MiB +1 "));
+  std::ofstream(go_on) << "go on\n";
+  const Finished finished = program.wait();
+  EXPECT_EQ(finished.out, "PASS\n") << finished.err << node.log();
 }
 
 TEST_F(Compiled, TasksThatShareNothingRunOnTwoDevicesAtOnce) {
