@@ -3,6 +3,7 @@
 #include "pass/Cuda.h"
 #include "pass/EagerFree.h"
 #include "pass/Exits.h"
+#include "pass/Inlining.h"
 #include "pass/Probe.h"
 #include "pass/Report.h"
 #include "llvm/ADT/StringExtras.h"
@@ -170,6 +171,8 @@ PreservedAnalyses BuildPass::run(Module &M, ModuleAnalysisManager &MAM) {
   for (Function &F : M) {
     if (F.isDeclaration() || F.hasFnAttribute(StubAttribute) || F.hasFnAttribute(OwnAttribute))
       continue;
+    if (const StringRef Why = reasonNotInlined(F); !Why.empty())
+      reportNotInlined(F, Why, FAM.getResult<OptimizationRemarkEmitterAnalysis>(F));
     if (FunctionBuilder(F, FAM).build() && verifyFunction(F, &errs()))
       report_fatal_error("heddle: the function " + Twine(demangle(F.getName())) +
                          " is broken after its tasks were built");

@@ -14,6 +14,11 @@ Function *calledFunction(const CallBase &Call) {
   return dyn_cast<Function>(Call.getCalledOperand()->stripPointerCasts());
 }
 
+ArrayRef<const char *> allocationNames() {
+  static constexpr const char *Names[] = {"cudaMalloc", "cudaMallocAsync", "cudaMallocPitch", "cudaMalloc3D"};
+  return Names;
+}
+
 bool isRuntimeName(StringRef Name) {
   Name.consume_front("__");
   return Name.consume_front("cuda") && !Name.empty() && std::isupper(static_cast<unsigned char>(Name.front()));
@@ -23,16 +28,18 @@ Operation operationOf(const CallBase &Call) {
   const Function *F = calledFunction(Call);
   if (!F)
     return Operation::None;
-  const auto Known = StringSwitch<Operation>(F->getName())
-                         .Cases("heddle_malloc", "heddle_malloc_async", "heddle_malloc_pitch", Operation::Alloc)
-                         .Cases("cudaMemcpy", "cudaMemcpyAsync", Operation::Copy)
-                         .Cases("cudaMemcpy2D", "cudaMemcpy2DAsync", Operation::Copy2D)
-                         .Cases("cudaMemset", "cudaMemsetAsync", "cudaMemset2D", "cudaMemset2DAsync", Operation::Fill)
-                         .Cases("cudaFree", "cudaFreeAsync", Operation::Free)
-                         .Case("__cudaPushCallConfiguration", Operation::Push)
-                         .Cases("cudaLaunchKernel", "cudaLaunchKernelExC", "cudaLaunchCooperativeKernel",
-                                "__cudaLaunchKernel", Operation::Launch)
-                         .Default(isRuntimeName(F->getName()) ? Operation::OtherApi : Operation::None);
+  const auto Known =
+      StringSwitch<Operation>(F->getName())
+          .Cases("heddle_malloc", "heddle_malloc_async", "heddle_malloc_pitch", "heddle_malloc_3d", Operation::Alloc)
+          .Cases("cudaMemcpy", "cudaMemcpyAsync", Operation::Copy)
+          .Cases("cudaMemcpy2D", "cudaMemcpy2DAsync", Operation::Copy2D)
+          .Cases("cudaMemset", "cudaMemsetAsync", "cudaMemset2D", "cudaMemset2DAsync", Operation::Fill)
+          .Cases("cudaMemset3D", "cudaMemset3DAsync", Operation::Fill3D)
+          .Cases("cudaFree", "cudaFreeAsync", Operation::Free)
+          .Case("__cudaPushCallConfiguration", Operation::Push)
+          .Cases("cudaLaunchKernel", "cudaLaunchKernelExC", "cudaLaunchCooperativeKernel", "__cudaLaunchKernel",
+                 Operation::Launch)
+          .Default(isRuntimeName(F->getName()) ? Operation::OtherApi : Operation::None);
   if (Known != Operation::None)
     return Known;
   return F->hasFnAttribute(StubAttribute) ? Operation::Stub : Operation::None;
@@ -52,6 +59,8 @@ ArrayRef<unsigned> memoryArguments(Operation Op) {
     return {};
   }
 }
+
+int structArgument(Operation Op) { return Op == Operation::Fill3D ? 0 : -1; }
 
 bool givesHostMemory(const Function &F) {
   return StringSwitch<bool>(F.getName())

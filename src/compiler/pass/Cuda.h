@@ -11,10 +11,11 @@ namespace heddle::compiler {
 
 enum class Operation {
   None,
-  Alloc,    // heddle_malloc and its like, which Prepare makes of cudaMalloc, cudaMallocAsync and cudaMallocPitch
+  Alloc,    // heddle_malloc and its like, which Prepare makes of cudaMalloc, its Async, its Pitch and cudaMalloc3D
   Copy,     // cudaMemcpy and cudaMemcpyAsync
   Copy2D,   // cudaMemcpy2D and cudaMemcpy2DAsync
   Fill,     // cudaMemset and cudaMemset2D, and both Async
+  Fill3D,   // cudaMemset3D and cudaMemset3DAsync, which take the pointer in a struct
   Free,     // cudaFree and cudaFreeAsync
   Push,     // __cudaPushCallConfiguration: the anchor of a <<<...>>> launch
   Launch,   // a launch that the program writes itself, without <<<...>>>
@@ -26,6 +27,9 @@ enum class Operation {
 llvm::Function *calledFunction(const llvm::CallBase &Call);
 
 Operation operationOf(const llvm::CallBase &Call);
+
+// The runtime's functions that give device memory and are followed, by the names that programs call.
+llvm::ArrayRef<const char *> allocationNames();
 
 // Whether a function is declared by the CUDA runtime: cudaXxx and __cudaXxx.
 bool isRuntimeName(llvm::StringRef Name);
@@ -44,6 +48,9 @@ bool takesByReference(const llvm::Function &Stub, unsigned Parameter);
 // Which of the call's arguments are pointers to memory that it works on.
 llvm::ArrayRef<unsigned> memoryArguments(Operation Op);
 
+// The argument that points to a struct, passed by value, with such a pointer in it; -1: none.
+int structArgument(Operation Op);
+
 // Whether the runtime's function stores the address of host memory, or of managed memory, which heddle keeps on the
 // host, where its first argument points.
 bool givesHostMemory(const llvm::Function &F);
@@ -52,6 +59,7 @@ bool givesHostMemory(const llvm::Function &F);
 inline constexpr const char *MallocName = "heddle_malloc";            // (bytes): pointer, error
 inline constexpr const char *MallocAsyncName = "heddle_malloc_async"; // (bytes, stream): pointer, error
 inline constexpr const char *MallocPitchName = "heddle_malloc_pitch"; // (width, height): pointer, error, pitch
+inline constexpr const char *Malloc3DName = "heddle_malloc_3d";       // (width, height, depth): pointer, error, pitch
 inline constexpr const char *BeginName = "heddle_task_begin";
 inline constexpr const char *EndName = "heddle_task_end";
 inline constexpr const char *FreeEarlyName = "heddle_free_early";

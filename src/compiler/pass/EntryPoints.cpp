@@ -24,6 +24,7 @@ declare ptr @dlsym(ptr, ptr)
 declare i32 @cudaMalloc(ptr, i64)
 declare i32 @cudaMallocAsync(ptr, i64, ptr)
 declare i32 @cudaMallocPitch(ptr, ptr, i64, i64)
+declare i32 @cudaMalloc3D(ptr, ptr byval({ i64, i64, i64 }) align 8)
 declare i32 @cudaDeviceSynchronize()
 declare i32 @cudaDeviceReset()
 
@@ -110,7 +111,7 @@ define weak_odr hidden { ptr, i32 } @heddle_malloc(i64 %bytes) noinline nounwind
   ret { ptr, i32 } %both
 }
 
-; The same of cudaMallocAsync and cudaMallocPitch.
+; The same of cudaMallocAsync, cudaMallocPitch and cudaMalloc3D.
 define weak_odr hidden { ptr, i32 } @heddle_malloc_async(i64 %bytes, ptr %stream) noinline nounwind memory(inaccessiblemem: readwrite) {
   %slot = alloca ptr
   store ptr null, ptr %slot
@@ -131,6 +132,25 @@ define weak_odr hidden { ptr, i32, i64 } @heddle_malloc_pitch(i64 %width, i64 %h
   %pitch = load i64, ptr %pitch_slot
   %third = insertvalue { ptr, i32, i64 } poison, ptr %pointer, 0
   %two = insertvalue { ptr, i32, i64 } %third, i32 %error, 1
+  %all = insertvalue { ptr, i32, i64 } %two, i64 %pitch, 2
+  ret { ptr, i32, i64 } %all
+}
+
+define weak_odr hidden { ptr, i32, i64 } @heddle_malloc_3d(i64 %width, i64 %height, i64 %depth) noinline nounwind memory(inaccessiblemem: readwrite) {
+  %made = alloca { ptr, i64, i64, i64 }
+  %extent = alloca { i64, i64, i64 }
+  store { ptr, i64, i64, i64 } zeroinitializer, ptr %made
+  store i64 %width, ptr %extent
+  %second = getelementptr i8, ptr %extent, i64 8
+  store i64 %height, ptr %second
+  %third = getelementptr i8, ptr %extent, i64 16
+  store i64 %depth, ptr %third
+  %error = call i32 @cudaMalloc3D(ptr %made, ptr byval({ i64, i64, i64 }) align 8 %extent)
+  %pointer = load ptr, ptr %made
+  %pitch_slot = getelementptr i8, ptr %made, i64 8
+  %pitch = load i64, ptr %pitch_slot
+  %one = insertvalue { ptr, i32, i64 } poison, ptr %pointer, 0
+  %two = insertvalue { ptr, i32, i64 } %one, i32 %error, 1
   %all = insertvalue { ptr, i32, i64 } %two, i64 %pitch, 2
   ret { ptr, i32, i64 } %all
 }

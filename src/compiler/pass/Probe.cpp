@@ -121,14 +121,20 @@ private:
   // What the allocation asks for, or more; a pitched one in rows that are rounded up as heddle's runtime does.
   Value *bytesOf(Allocation *Root) {
     Value *Bytes = At.most(Root->getArgOperand(0));
-    if (calledFunction(*Root)->getName() != MallocPitchName)
+    const StringRef Name = calledFunction(*Root)->getName();
+    if (!Bytes || (Name != MallocPitchName && Name != Malloc3DName))
       return Bytes;
-    Value *Rows = At.most(Root->getArgOperand(1));
-    if (!Bytes || !Rows)
-      return nullptr;
     B.SetInsertPoint(Probe);
     constexpr uint64_t Pitch = 512;
-    return B.CreateMul(B.CreateAnd(B.CreateAdd(Bytes, B.getInt64(Pitch - 1)), B.getInt64(~(Pitch - 1))), Rows);
+    Bytes = B.CreateAnd(B.CreateAdd(Bytes, B.getInt64(Pitch - 1)), B.getInt64(~(Pitch - 1)));
+    for (unsigned Side = 1; Side < Root->arg_size(); ++Side) {
+      Value *Rows = At.most(Root->getArgOperand(Side));
+      if (!Rows)
+        return nullptr;
+      B.SetInsertPoint(Probe);
+      Bytes = B.CreateMul(Bytes, Rows);
+    }
+    return Bytes;
   }
 
   // Adds to an entry whose allocations never happen on one way with this one.

@@ -64,4 +64,11 @@ void report(const Launch &L, const Verdict &V, OptimizationRemarkEmitter &Remark
                          wordFor(V.What) + "\t" + V.Text + "\n");
 }
 
+void reportNotInlined(Function &F, StringRef Why, OptimizationRemarkEmitter &Remarks) {
+  Remarks.emit([&] {
+    return OptimizationRemarkMissed("heddle", "NotInlined", DiagnosticLocation(F.getSubprogram()), &F.getEntryBlock())
+           << demangle(F.getName()) << " does GPU work and is not inlined: " << Why;
+  });
+}
+
 } // namespace heddle::compiler

@@ -14,6 +14,9 @@ struct Verdict {
 
 void report(const Launch &L, const Verdict &V, llvm::OptimizationRemarkEmitter &Remarks);
 
+// A function whose launches and allocations do not meet those of its callers, and why.
+void reportNotInlined(llvm::Function &F, llvm::StringRef Why, llvm::OptimizationRemarkEmitter &Remarks);
+
 // "file:line" of an instruction, or what is known of it.
 std::string placeOf(const llvm::Instruction &I);
 

@@ -20,7 +20,7 @@ bool writesNothing(StringRef Name) {
   return StringSwitch<bool>(Name)
       .Cases("printf", "puts", "putchar", "fprintf", "fputs", "fputc", "fwrite", "fflush", "perror", "exit", true)
       .Cases("clock", "usleep", "sleep", "malloc", "calloc", "srand", "rand", true)
-      .Cases("heddle_malloc", "heddle_malloc_async", "heddle_malloc_pitch", true)
+      .Cases("heddle_malloc", "heddle_malloc_async", "heddle_malloc_pitch", "heddle_malloc_3d", true)
       .Default(false);
 }
 

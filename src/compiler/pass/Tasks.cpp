@@ -73,6 +73,8 @@ std::vector<std::pair<CallBase *, Allocations>> findMemoryOperations(Function &F
     Traced Memory;
     for (unsigned Number : Call ? memoryArguments(operationOf(*Call)) : ArrayRef<unsigned>())
       tracePointer(Call->getArgOperand(Number), Memory);
+    if (const int Struct = Call ? structArgument(operationOf(*Call)) : -1; Struct >= 0)
+      traceContents(Call->getArgOperand(Struct), Memory);
     if (!Memory.Roots.empty())
       Found.emplace_back(Call, Memory.Roots);
   }

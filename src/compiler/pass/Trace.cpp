@@ -1,6 +1,7 @@
 #include "pass/Trace.h"
 
 #include "pass/Cuda.h"
+#include "pass/Inlining.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/Demangle/Demangle.h"
 #include "llvm/IR/Constants.h"
@@ -34,11 +35,12 @@ struct Slot {
     Value *Address;
     Part From; // of what `Address` points to
   };
-  SmallVector<Value *, 4> Stored;   // values
-  SmallVector<Source, 2> CopiedIn;  // what is copied into it
-  SmallVector<Value *, 4> Loaded;   // values read from it
-  SmallVector<Value *, 2> CopiedTo; // addresses that its contents are copied to
-  std::string Escapes;              // who else may write to it
+  SmallVector<Value *, 4> Stored;    // values
+  SmallVector<Source, 2> CopiedIn;   // what is copied into it
+  SmallVector<Value *, 4> Loaded;    // values read from it
+  SmallVector<Value *, 2> CopiedTo;  // addresses that its contents are copied to
+  SmallVector<CallBase *, 2> ReadBy; // calls that get its contents and leave it as it is
+  std::string Escapes;               // who else may write to it
 };
 
 class SlotReader {
@@ -111,8 +113,12 @@ private:
   }
 
   void call(CallBase &Call, const Use &U, Offset At) {
-    if (Call.isLifetimeStartOrEnd() || isa<MemSetInst>(Call) || passesByValue(Call, U))
+    if (Call.isLifetimeStartOrEnd() || isa<MemSetInst>(Call))
       return;
+    if (passesByValue(Call, U)) {
+      Result.ReadBy.push_back(&Call);
+      return;
+    }
     // A reference, and `this`, reach what they refer to: that much and no more.
     if (Call.isArgOperand(&U)) {
       const unsigned Number = Call.getArgOperandNo(&U);
@@ -242,8 +248,11 @@ private:
   }
 
   void other(Value *V) {
-    if (auto *A = dyn_cast<Argument>(V))
-      return Result.giveUp("the pointer is parameter " + nameOf(*A) + " of the function, which was not inlined");
+    if (auto *A = dyn_cast<Argument>(V)) {
+      const StringRef Why = reasonNotInlined(*A->getParent());
+      return Result.giveUp("the pointer is parameter " + nameOf(*A) + " of the function, which was not inlined" +
+                           (Why.empty() ? "" : ": ") + Why);
+    }
     if (auto *Call = dyn_cast<CallBase>(V)) {
       const Function *F = calledFunction(*Call);
       return Result.giveUp("the pointer comes from " + (F ? F->getName() : "an indirect call"));
@@ -300,7 +309,12 @@ private:
       return true;
     const Slot S = readSlot(Variable);
     Work.append(S.Loaded.begin(), S.Loaded.end());
-    return S.Escapes.empty() && all_of(S.CopiedTo, [&](Value *To) { return staysLocal(To); });
+    // A struct that another function gets by value takes the pointer along.
+    const auto IsOperation = [](CallBase *Call) {
+      return operationOf(*Call) == Operation::Stub || structArgument(operationOf(*Call)) >= 0;
+    };
+    return S.Escapes.empty() && all_of(S.ReadBy, IsOperation) &&
+           all_of(S.CopiedTo, [&](Value *To) { return staysLocal(To); });
   }
 
   SmallVector<Value *> Work;

@@ -42,3 +42,24 @@ void known(float *H, int N) {
 // CHECK-LABEL: define {{.*}}@_Z5knownPfi(
 // CHECK-NOT: call void @heddle_free_early
 // CHECK: ret void
+
+// A struct that another function gets by value takes the pointer along.
+struct Pair {
+  float *A, *B;
+  long Size;
+};
+void elsewhere(Pair);
+
+void handedOn(float *H, int N) {
+  Pair P{nullptr, nullptr, N};
+  cudaMalloc(&P.A, N);
+  cudaMalloc(&P.B, N);
+  LAUNCH(8, 32, scale(P.A, P.B));
+  elsewhere(P);
+  cudaMemcpy(H, P.B, N, cudaMemcpyDeviceToHost);
+  cudaFree(P.A);
+  cudaFree(P.B);
+}
+// CHECK-LABEL: define {{.*}}@_Z8handedOnPfi(
+// CHECK-NOT: call void @heddle_free_early
+// CHECK: ret void

@@ -9,6 +9,13 @@ struct dim3 {
   unsigned x, y, z;
   dim3(unsigned X = 1, unsigned Y = 1, unsigned Z = 1) : x(X), y(Y), z(Z) {}
 };
+struct cudaExtent {
+  size_t width, height, depth;
+};
+struct cudaPitchedPtr {
+  void *ptr;
+  size_t pitch, xsize, ysize;
+};
 enum { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
 
 extern "C" {
@@ -19,6 +26,8 @@ int cudaMemset(void *, int, size_t);
 int cudaMallocAsync(void **, size_t, void *);
 int cudaFreeAsync(void *, void *);
 int cudaMallocPitch(void **, size_t *, size_t, size_t);
+int cudaMalloc3D(cudaPitchedPtr *, cudaExtent);
+int cudaMemset3D(cudaPitchedPtr, int, cudaExtent);
 int cudaMemcpy2D(void *, size_t, const void *, size_t, size_t, size_t, int);
 int cudaMallocHost(void **, size_t);
 int cudaMallocManaged(void **, size_t, unsigned);
