@@ -28,7 +28,8 @@ Done LazyTask::emptied(Segment* segment, bool touched) {
     return {};
   }
   std::erase(waiting_, segment);
-  if (touched) {
+  // While a task runs every record declares first what waits: nothing has touched this one.
+  if (touched && !begun_) {
     ghosts_.push_back(segment);
   } else {
     voice_.retire(segment, 0);

@@ -125,6 +125,14 @@ TEST_F(LazyTaskTest, TouchedSegmentFreedBeforeTheTaskIsDeclaredAllTheSame) {
   EXPECT_THAT(listener_.take(), ElementsAre("declare a", "begin 1 for 0 blocks", "free 1", "retire a"));
 }
 
+TEST_F(LazyTaskTest, UndeclaredSegmentFreedWhileATaskRunsIsForgotten) {
+  ASSERT_TRUE(task_.begin());
+  ASSERT_TRUE(task_.created(&one_, false));
+  listener_.take();
+  ASSERT_TRUE(task_.emptied(&one_, true)) << "by records of others: its own would have declared it";
+  EXPECT_THAT(listener_.take(), ElementsAre("retire a"));
+}
+
 TEST_F(LazyTaskTest, MemoryObliviousPolicyIsAskedAtOnce) {
   ASSERT_TRUE(task_.created(&one_, true));
   EXPECT_THAT(listener_.take(), ElementsAre("declare a and wait"));
