@@ -96,7 +96,7 @@ constexpr Fixed kFixed[] = {
     {112, 0},          // SparseCudaArraySupported
     {113, 0},          // HostRegisterReadOnlySupported
     {114, 0},          // TimelineSemaphoreInteropSupported
-    {115, 0},          // MemoryPoolsSupported
+    {115, 1},          // MemoryPoolsSupported
     {116, 0},          // GPUDirectRDMASupported
     {117, 0},          // GPUDirectRDMAFlushWritesOptions
     {118, 0},          // GPUDirectRDMAWritesOrdering

@@ -4,6 +4,7 @@
 
 #include "client/device_properties.h"
 #include "client/graph/graph_types.h"
+#include "client/pool_types.h"
 
 // After ours: the toolkit's macros may not touch our names.
 #include <cuda_runtime_api.h>
@@ -52,6 +53,15 @@ SAME_VALUE(cudaGraphNodeTypeEmpty);
 SAME_VALUE(cudaGraphNodeTypeWaitEvent);
 SAME_VALUE(cudaGraphNodeTypeEventRecord);
 SAME_VALUE(cudaGraphNodeTypeMemFree);
+SAME_VALUE(cudaMemAllocationTypePinned);
+SAME_VALUE(cudaMemAccessFlagsProtReadWrite);
+SAME_VALUE(cudaMemLocationTypeDevice);
+SAME_VALUE(cudaMemPoolReuseFollowEventDependencies);
+SAME_VALUE(cudaMemPoolAttrReleaseThreshold);
+SAME_VALUE(cudaMemPoolAttrUsedMemHigh);
+SAME_SIZE(cudaMemPoolProps);
+SAME_OFFSET(cudaMemPoolProps, maxSize);
+SAME_SIZE(cudaMemAccessDesc);
 SAME_SIZE(cudaKernelNodeParams);
 SAME_OFFSET(cudaKernelNodeParams, extra);
 SAME_SIZE(cudaMemsetParams);

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "client/graph/capture.h"
+#include "client/memory_pool.h"
 #include "client/properties.h"
 #include "client/stream_ref.h"
 
@@ -129,7 +130,9 @@ HEDDLE_EXPORT cudaError_t cudaDeviceSynchronize() {
     auto device = runtime().current_device();
     if (!device) return tl::unexpected(std::move(device).error());
     HEDDLE_ANSWER(captures().refuse_on(**device));
-    return (*device)->synchronize();
+    HEDDLE_ANSWER((*device)->synchronize());
+    memory_pools().synchronized(**device);
+    return {};
   });
 }
 
@@ -139,7 +142,9 @@ HEDDLE_EXPORT cudaError_t cudaDeviceReset() {
     auto device = runtime().current_device();
     if (!device) return tl::unexpected(std::move(device).error());
     HEDDLE_ANSWER((*device)->synchronize());
-    return (*device)->release_all();
+    HEDDLE_ANSWER((*device)->release_all());
+    memory_pools().forget(**device);
+    return {};
   });
 }
 

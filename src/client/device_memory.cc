@@ -46,6 +46,12 @@ Done VirtualDevice::release(uint64_t address) {
   return give_back(address);
 }
 
+Done VirtualDevice::release_behind(uint64_t address) {
+  const Lock lock(mutex);
+  if (freed_early_.erase(address) > 0) return {};
+  return give_back(address);
+}
+
 void VirtualDevice::release_early(uint64_t address) {
   const Lock lock(mutex);
   const Buffer* buffer = arena_.buffer_at(address);

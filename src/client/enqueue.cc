@@ -61,4 +61,18 @@ Answer<uint64_t> enqueue_marker(const StreamRef& stream) {
   return stream.device->append_plain(RecordType::kMarker, stream.slot);
 }
 
+Answer<uint64_t> last_of(const StreamRef& stream) {
+  const VirtualDevice::Lock lock(stream.device->mutex);
+  StreamState& own = stream.device->streams.at(stream.slot);
+  if (stream.slot != 0) return own.last;
+  bool others_later = false;
+  for (uint32_t i = 1; i < stream.device->streams.size() && !others_later; ++i) {
+    const StreamState& other = stream.device->streams.at(i);
+    others_later = !other.non_blocking && other.last > own.last && !stream.device->stream_reached(i, other.last);
+  }
+  if (!others_later) return own.last;
+  HEDDLE_ANSWER(stream.device->prepare(VirtualDevice::Begin::kNo));
+  return stream.device->append_plain(protocol::RecordType::kMarker, 0);
+}
+
 }  // namespace heddle::client

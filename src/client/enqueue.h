@@ -24,4 +24,8 @@ Done enqueue_wait(const StreamRef& stream, uint64_t sequence, uint32_t event = 0
 // The stream's last record, which is done when everything is that the stream was given so far.
 Answer<uint64_t> enqueue_marker(const StreamRef& stream);
 
+// The last record whose completion means that the stream is idle. The legacy stream also waits for what the blocking
+// streams were given before: a marker in it stands behind that.
+Answer<uint64_t> last_of(const StreamRef& stream);
+
 }  // namespace heddle::client

@@ -1,6 +1,7 @@
 // Events.
 
 #include "client/graph/capture.h"
+#include "client/memory_pool.h"
 
 namespace heddle::client {
 namespace {
@@ -133,7 +134,9 @@ HEDDLE_EXPORT cudaError_t cudaEventQuery(cudaEvent_t event) {
 HEDDLE_EXPORT cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return on_event(event, [event](const EventRef& ref) -> Done {
     HEDDLE_ANSWER(check_capture(event));
-    return synchronize(ref);
+    HEDDLE_ANSWER(synchronize(ref));
+    memory_pools().synchronized(*ref.device);
+    return {};
   });
 }
 

@@ -1,6 +1,7 @@
 // Device memory: cudaMalloc and its family, what is free, what a pointer is.
 
 #include "client/graph/capture.h"
+#include "client/memory_pool.h"
 
 namespace heddle::client {
 namespace {
@@ -12,6 +13,8 @@ Answer<void*> allocate(size_t bytes) {
   auto device = runtime().current_device();
   if (!device) return tl::unexpected(std::move(device).error());
   auto address = (*device)->allocate(bytes);
+  if (!address && address.error().code == cudaErrorMemoryAllocation && memory_pools().make_room(**device))
+    address = (*device)->allocate(bytes);
   if (!address) return tl::unexpected(std::move(address).error());
   return reinterpret_cast<void*>(*address);
 }
@@ -29,6 +32,16 @@ Done allocate_into(void** pointer, size_t bytes) {
   return {};
 }
 
+// A pool's memory stays with the pool until the wait that cudaFree is gives it back.
+Done release_on(VirtualDevice& device, uint64_t address) {
+  if (!memory_pools().own(address)) return device.release(address);
+  HEDDLE_ANSWER(device.synchronize());
+  auto freed = memory_pools().free(address, nullptr);
+  if (!freed) return tl::unexpected(std::move(freed).error());
+  memory_pools().synchronized(device);
+  return *freed ? Done{} : refuse(cudaErrorInvalidValue);
+}
+
 Done release(void* pointer) {
   if (!pointer) {
     auto device = runtime().current_device();
@@ -36,7 +49,7 @@ Done release(void* pointer) {
   }
   HEDDLE_ANSWER(captures().check_unsafe());
   const auto address = reinterpret_cast<uint64_t>(pointer);
-  if (VirtualDevice* device = runtime().device_of(address)) return device->release(address);
+  if (VirtualDevice* device = runtime().device_of(address)) return release_on(*device, address);
   if (!runtime().in_window(address)) return refuse(cudaErrorInvalidValue);
   const auto buffer = runtime().host_memory().find(address);
   if (!buffer || !(buffer->flags & HostMemory::kManaged)) return refuse(cudaErrorInvalidValue);
@@ -44,23 +57,10 @@ Done release(void* pointer) {
   return runtime().host_memory().release(address);
 }
 
-// In the order of the stream, as far as the address goes: the memory comes and goes at once here.
-Done release_in_order(void* pointer, cudaStream_t stream) {
-  if (auto resolved = resolve_stream(stream); !resolved) return tl::unexpected(std::move(resolved).error());
-  return release(pointer);
-}
-
 }  // namespace
 
 HEDDLE_EXPORT cudaError_t cudaMalloc(void** pointer, size_t bytes) {
   return answer([&] { return allocate_into(pointer, bytes); });
-}
-
-HEDDLE_EXPORT cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {
-  return answer([&]() -> Done {
-    if (auto resolved = resolve_stream(stream); !resolved) return tl::unexpected(std::move(resolved).error());
-    return allocate_into(pointer, bytes);
-  });
 }
 
 HEDDLE_EXPORT cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
@@ -83,10 +83,6 @@ HEDDLE_EXPORT cudaError_t cudaMalloc3D(cudaPitchedPtr* pointer, cudaExtent exten
 
 HEDDLE_EXPORT cudaError_t cudaFree(void* pointer) {
   return answer([&] { return release(pointer); });
-}
-
-HEDDLE_EXPORT cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
-  return answer([&] { return release_in_order(pointer, stream); });
 }
 
 HEDDLE_EXPORT cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {

@@ -2,6 +2,7 @@
 // the calling thread's own default stream.
 
 #include "client/graph/graph_types.h"
+#include "client/pool_types.h"
 #include "client/stream_ref.h"
 
 #define HEDDLE_TWIN(twin, function, parameters, arguments) \
@@ -72,6 +73,8 @@ HEDDLE_TWIN(cudaMemset3DAsync_ptsz, cudaMemset3DAsync,
 
 HEDDLE_TWIN(cudaMallocAsync_ptsz, cudaMallocAsync, (void** pointer, size_t bytes, Stream stream),
             (pointer, bytes, stream))
+HEDDLE_TWIN(cudaMallocFromPoolAsync_ptsz, cudaMallocFromPoolAsync,
+            (void** pointer, size_t bytes, cudaMemPool_t pool, Stream stream), (pointer, bytes, pool, stream))
 HEDDLE_TWIN(cudaFreeAsync_ptsz, cudaFreeAsync, (void* pointer, Stream stream), (pointer, stream))
 
 HEDDLE_TWIN(cudaStreamQuery_ptsz, cudaStreamQuery, (Stream stream), (stream))

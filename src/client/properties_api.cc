@@ -68,6 +68,7 @@ void fill_abilities(Properties& to, const Attributes& from) {
   from.get(to.computePreemptionSupported, 90);
   from.get(to.cooperativeLaunch, 95);
   from.get(to.hostRegisterSupported, 99);
+  from.get(to.memoryPoolsSupported, 115);
 #if HEDDLE_CUDART_MAJOR == 12
   from.get(to.clockRate, 13);
   from.get(to.deviceOverlap, 15);

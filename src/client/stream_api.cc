@@ -1,6 +1,7 @@
 // Streams.
 
 #include "client/graph/capture.h"
+#include "client/memory_pool.h"
 
 namespace heddle::client {
 namespace {
@@ -36,22 +37,6 @@ Done destroy(cudaStream_t stream, const StreamRef& ref) {
   const VirtualDevice::Lock lock(ref.device->mutex);
   ref.device->streams.close(ref.slot);
   return {};
-}
-
-// The last record whose completion means that the stream is idle. The legacy stream also waits for what the blocking
-// streams were given before: a marker in it stands behind that.
-Answer<uint64_t> last_of(const StreamRef& ref) {
-  const VirtualDevice::Lock lock(ref.device->mutex);
-  StreamState& own = ref.device->streams.at(ref.slot);
-  if (ref.slot != 0) return own.last;
-  bool others_later = false;
-  for (uint32_t i = 1; i < ref.device->streams.size() && !others_later; ++i) {
-    const StreamState& other = ref.device->streams.at(i);
-    others_later = !other.non_blocking && other.last > own.last && !ref.device->stream_reached(i, other.last);
-  }
-  if (!others_later) return own.last;
-  HEDDLE_ANSWER(ref.device->prepare(VirtualDevice::Begin::kNo));
-  return ref.device->append_plain(protocol::RecordType::kMarker, 0);
 }
 
 Done query(const StreamRef& ref) {
@@ -98,7 +83,9 @@ HEDDLE_EXPORT cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     HEDDLE_ANSWER(captures().refuse_on(ref));
     auto last = last_of(ref);
     if (!last) return tl::unexpected(std::move(last).error());
-    return ref.device->synchronize_stream(ref.slot, *last);
+    HEDDLE_ANSWER(ref.device->synchronize_stream(ref.slot, *last));
+    memory_pools().synchronized(*ref.device);
+    return {};
   });
 }
 

@@ -54,13 +54,15 @@ class VirtualDevice : private TaskVoice {
   // Waits for all work first, as cudaFree does. cudaErrorInvalidValue for what is no buffer's start.
   Done release(uint64_t address);
   Done release_all();
+  // The buffer goes back behind the work that was called so far, without waiting.
+  Done release_behind(uint64_t address);
   // What declared tasks promise: allocate() of exactly that size takes it. What has no room is not promised; where the
   // policy binds at cudaMalloc nothing is.
   void open_promises(uint64_t task);
   void promise(uint64_t task, uint64_t bytes);
   // Gives back what was not taken. nullopt: no such task here.
   std::optional<TaskAccount> close_promises(uint64_t task);
-  // The buffer goes back behind the work that was called so far; the program's own free of it will find nothing to do.
+  // release_behind(), after which the program's own free of it finds nothing to do.
   void release_early(uint64_t address);
   bool owns(uint64_t address) const { return arena_.owns(address); }
   bool covers(uint64_t address, uint64_t bytes);

@@ -77,6 +77,13 @@ TEST_F(Run, DevicesCopyToEachOther) {
   EXPECT_EQ(finished.out, "PASS\n") << finished.err;
 }
 
+TEST_F(Run, PoolsGiveMemoryInStreamOrder) {
+  HEDDLE_NEEDS_WORKLOADS();
+  const Finished finished = node.run({HEDDLE_E2E_PROGRAMS "/pools"});
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err;
+  EXPECT_TRUE(finished.out.starts_with("PASS")) << finished.out;
+}
+
 TEST_F(Run, GraphsRunAsTheyWereBuilt) {
   HEDDLE_NEEDS_WORKLOADS();
   const Finished finished = node.run({HEDDLE_E2E_PROGRAMS "/graphs"});

@@ -1,0 +1,175 @@
+// Stream-ordered allocation and memory pools.
+
+#include "client/graph/capture.h"
+#include "client/memory_pool.h"
+
+namespace heddle::client {
+namespace {
+
+Done allocate(void** pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
+  if (!pointer) return refuse(cudaErrorInvalidValue);
+  *pointer = nullptr;
+  auto resolved = resolve_stream(stream);
+  if (!resolved) return tl::unexpected(std::move(resolved).error());
+  if (auto done = captured(*resolved, []() -> Answer<Work> {
+        return refuse(cudaErrorNotSupported, "cudaMallocAsync into a CUDA graph is not supported");
+      }))
+    return *done;
+  if (bytes == 0) return resolved->device->failure();
+  auto address = memory_pools().allocate(bytes, pool, *resolved);
+  if (!address) return tl::unexpected(std::move(address).error());
+  *pointer = reinterpret_cast<void*>(*address);
+  return {};
+}
+
+// Memory of cudaMalloc goes back too, behind all work that the program has called so far.
+Done release(void* pointer, cudaStream_t stream) {
+  auto resolved = resolve_stream(stream);
+  if (!resolved) return tl::unexpected(std::move(resolved).error());
+  if (auto done = captured(*resolved, []() -> Answer<Work> {
+        return refuse(cudaErrorNotSupported, "cudaFreeAsync into a CUDA graph is not supported");
+      }))
+    return *done;
+  if (!pointer) return {};
+  const auto address = reinterpret_cast<uint64_t>(pointer);
+  auto freed = memory_pools().free(address, &*resolved);
+  if (!freed) return tl::unexpected(std::move(freed).error());
+  if (*freed) return {};
+  VirtualDevice* const device = runtime().device_of(address);
+  return device ? device->release_behind(address) : refuse(cudaErrorInvalidValue);
+}
+
+template <class Body>
+cudaError_t on_device(int index, Body&& body) {
+  return answer([&]() -> Done {
+    auto device = runtime().device(index);
+    return device ? body(*device) : Done(tl::unexpected(std::move(device).error()));
+  });
+}
+
+Done tell(cudaMemPool_t* pool, Answer<cudaMemPool_t> found) {
+  if (!pool) return refuse(cudaErrorInvalidValue);
+  if (!found) return tl::unexpected(std::move(found).error());
+  *pool = *found;
+  return {};
+}
+
+// Every device reaches its own pools, and no other's.
+Done set_access(MemoryPool& pool, const cudaMemAccessDesc* descriptions, size_t count) {
+  if (count > 0 && !descriptions) return refuse(cudaErrorInvalidValue);
+  for (size_t i = 0; i < count; ++i) {
+    const auto& [location, flags] = descriptions[i];
+    if (location.type != cudaMemLocationTypeDevice) return refuse(cudaErrorInvalidValue);
+    const bool own = static_cast<uint32_t>(location.id) == pool.device()->index();
+    if (own && flags != cudaMemAccessFlagsProtReadWrite) return refuse(cudaErrorInvalidDevice);
+    if (!own && flags != cudaMemAccessFlagsProtNone)
+      return refuse(cudaErrorInvalidDevice, "access to a memory pool from another device is not supported");
+  }
+  return {};
+}
+
+// The forms of CUDA 13 that name a location.
+template <class Body>
+cudaError_t at_location(const cudaMemLocation* location, cudaMemAllocationType type, Body&& body) {
+  return answer([&]() -> Done {
+    if (!location) return refuse(cudaErrorInvalidValue);
+    if (location->type != cudaMemLocationTypeDevice || type != cudaMemAllocationTypePinned)
+      return refuse(cudaErrorNotSupported, "memory pools other than of pinned memory of a device are not supported");
+    auto device = runtime().device(location->id);
+    return device ? body(*device) : Done(tl::unexpected(std::move(device).error()));
+  });
+}
+
+}  // namespace
+
+HEDDLE_EXPORT cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {
+  return answer([&] { return allocate(pointer, bytes, nullptr, stream); });
+}
+
+HEDDLE_EXPORT cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t bytes, cudaMemPool_t pool,
+                                                  cudaStream_t stream) {
+  return answer([&] { return pool ? allocate(pointer, bytes, pool, stream) : Done(refuse(cudaErrorInvalidValue)); });
+}
+
+HEDDLE_EXPORT cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
+  return answer([&] { return release(pointer, stream); });
+}
+
+HEDDLE_EXPORT cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* props) {
+  return answer([&] { return props ? tell(pool, memory_pools().create(*props)) : Done(refuse(cudaErrorInvalidValue)); });
+}
+
+HEDDLE_EXPORT cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
+  return answer([&] { return memory_pools().destroy(pool); });
+}
+
+HEDDLE_EXPORT cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep) {
+  return answer([&] {
+    return memory_pools().with(pool, [&](MemoryPool& trimmed) -> Done {
+      trimmed.trim(keep);
+      return {};
+    });
+  });
+}
+
+HEDDLE_EXPORT cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
+  return answer([&] {
+    return memory_pools().with(pool, [&](MemoryPool& changed) { return changed.set(attribute, value); });
+  });
+}
+
+HEDDLE_EXPORT cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
+  return answer([&] {
+    return memory_pools().with(pool, [&](MemoryPool& asked) { return asked.get(attribute, value); });
+  });
+}
+
+HEDDLE_EXPORT cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* descriptions,
+                                               size_t count) {
+  return answer([&] {
+    return memory_pools().with(pool, [&](MemoryPool& changed) { return set_access(changed, descriptions, count); });
+  });
+}
+
+HEDDLE_EXPORT cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t pool,
+                                               cudaMemLocation* location) {
+  return answer([&] {
+    return memory_pools().with(pool, [&](MemoryPool& asked) -> Done {
+      if (!flags || !location || location->type != cudaMemLocationTypeDevice) return refuse(cudaErrorInvalidValue);
+      const bool own = static_cast<uint32_t>(location->id) == asked.device()->index();
+      *flags = own ? cudaMemAccessFlagsProtReadWrite : cudaMemAccessFlagsProtNone;
+      return {};
+    });
+  });
+}
+
+HEDDLE_EXPORT cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int index) {
+  return on_device(index, [&](VirtualDevice* device) { return tell(pool, memory_pools().default_pool(device)); });
+}
+
+HEDDLE_EXPORT cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int index) {
+  return on_device(index, [&](VirtualDevice* device) { return tell(pool, memory_pools().current_pool(device)); });
+}
+
+HEDDLE_EXPORT cudaError_t cudaDeviceSetMemPool(int index, cudaMemPool_t pool) {
+  return on_device(index, [&](VirtualDevice* device) { return memory_pools().set_current(device, pool); });
+}
+
+HEDDLE_EXPORT cudaError_t cudaMemGetDefaultMemPool(cudaMemPool_t* pool, const cudaMemLocation* location,
+                                                   cudaMemAllocationType type) {
+  return at_location(location, type,
+                     [&](VirtualDevice* device) { return tell(pool, memory_pools().default_pool(device)); });
+}
+
+HEDDLE_EXPORT cudaError_t cudaMemGetMemPool(cudaMemPool_t* pool, const cudaMemLocation* location,
+                                            cudaMemAllocationType type) {
+  return at_location(location, type,
+                     [&](VirtualDevice* device) { return tell(pool, memory_pools().current_pool(device)); });
+}
+
+HEDDLE_EXPORT cudaError_t cudaMemSetMemPool(const cudaMemLocation* location, cudaMemAllocationType type,
+                                            cudaMemPool_t pool) {
+  return at_location(location, type, [&](VirtualDevice* device) { return memory_pools().set_current(device, pool); });
+}
+
+}  // namespace heddle::client
