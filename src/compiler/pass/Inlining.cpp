@@ -14,7 +14,7 @@ namespace {
 
 // In instructions before any optimisation, of which a line of source has about ten: the largest function that is
 // inlined, and by how much a module may grow altogether if that is more than it has.
-constexpr uint64_t LargestInlined = 8000, SmallestGrowth = 20000;
+constexpr uint64_t LargestInlined = 8000, SmallestGrowth = 200000;
 
 bool doesGpuWork(const Function &F) {
   return any_of(instructions(F), [](const Instruction &I) {
@@ -113,12 +113,13 @@ private:
 // Decides function by function, callees first, so that a function's size counts what has come into it.
 class Inliner {
 public:
-  Inliner(Module &M, const SetVector<Function *> &Work)
-      : Work(Work), Left(std::max<uint64_t>(M.getInstructionCount(), SmallestGrowth)) {
-    CallGraph Graph(M);
+  explicit Inliner(Module &M) : Graph(M), Left(std::max<uint64_t>(M.getInstructionCount(), SmallestGrowth)) {}
+
+  void decideAll(ArrayRef<Function *> Functions) {
+    const SmallPtrSet<Function *, 32> Wanted(Functions.begin(), Functions.end());
     for (auto It = scc_begin(&Graph); !It.isAtEnd(); ++It) {
       for (const CallGraphNode *Node : *It)
-        if (Function *F = Node->getFunction(); F && Work.contains(F))
+        if (Function *F = Node->getFunction(); F && Wanted.contains(F))
           decide(*F, It.hasCycle());
     }
   }
@@ -165,7 +166,7 @@ private:
 
   static void keep(Function &F, const Twine &Why) { F.addFnAttr(KeptAttribute, Why.str()); }
 
-  const SetVector<Function *> &Work;
+  CallGraph Graph;
   uint64_t Left;
   DenseMap<const Function *, uint64_t> Sizes; // of those that are inlined
 };
@@ -174,8 +175,12 @@ private:
 
 void inlineGpuFunctions(Module &M) {
   SetVector<Function *> Work = gpuFunctions(M);
+  const size_t Own = Work.size();
   ObjectFunctions(Work).add();
-  Inliner(M, Work);
+  // Those with GPU work of their own come first: what only gets the address of an object shares what is left.
+  Inliner Inline(M);
+  Inline.decideAll(Work.getArrayRef().take_front(Own));
+  Inline.decideAll(Work.getArrayRef().drop_front(Own));
 }
 
 StringRef reasonNotInlined(const Function &F) { return F.getFnAttribute(KeptAttribute).getValueAsString(); }

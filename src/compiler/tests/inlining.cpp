@@ -10,7 +10,7 @@ KERNEL(scale, (float *A, int N), &A, &N)
 // program may grow by {{[0-9]+}} more CHECK: launch of scale stays lazy: the pointer is parameter {{.*}} which was not
 // inlined: its {{[0-9]+}} instructions
 void step(float *A, int N, volatile int *Log) {
-  TEN(TEN(*Log = N;))
+  TEN(TEN(TEN(*Log = N;)))
   LAUNCH(N, 32, scale(A, N));
 }
 
