@@ -91,6 +91,12 @@ TEST_F(Run, GraphsRunAsTheyWereBuilt) {
   EXPECT_EQ(finished.out, "captured 1, built 1: PASS\n");
 }
 
+TEST_F(Run, ACooperativeGridSynchronises) {
+  HEDDLE_NEEDS_WORKLOADS();
+  const Finished finished = node.run({HEDDLE_E2E_PROGRAMS "/grid_sync"});
+  EXPECT_EQ(finished.out, "PASS\n") << finished.err;
+}
+
 TEST_F(Run, AProgramThatIsNotThereIs127) {
   const Finished finished = node.run({"/nonexistent/program"});
   EXPECT_EQ(finished.status, 127);

@@ -106,8 +106,13 @@ Status SoftwareContext::launch(device::StreamIndex stream, device::Kernel& kerne
     return fail(ErrorCode::kLimitExceeded, "cooperative launch of '%s': %llu blocks, the device holds %llu at once",
                 known.code->name.c_str(), static_cast<unsigned long long>(config.grid.count()),
                 static_cast<unsigned long long>(capacity));
-  auto grid = std::make_shared<Grid>(known, config, *share,
-                                     Grid::Setting{&memory_, options_.print, options_.model.sms, next_grid_++});
+  Grid::Setting setting{&memory_, options_.print, options_.model.sms, next_grid_++};
+  if (config.cooperative) {
+    auto workspace = memory_.grid_workspace(setting.id);
+    if (!workspace) return tl::unexpected(workspace.error());
+    setting.workspace = *workspace;
+  }
+  auto grid = std::make_shared<Grid>(known, config, *share, setting);
   grid->capacity = capacity;
   grid->cooperative = config.cooperative;
   return submit(stream, tag, LaunchWork{std::move(grid)});

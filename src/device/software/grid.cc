@@ -24,6 +24,7 @@ Grid::Grid(const ProgramKernel& kernel, const device::LaunchConfig& config, cons
   shape_.parameters = parameters_;
   shape_.sm_count = setting.sm_count;
   shape_.grid_id = setting.id;
+  shape_.workspace = setting.workspace;
   shape_.heap = setting.memory->heap();
 }
 

@@ -22,6 +22,7 @@ class Grid {
     device::PrintSink print;
     uint32_t sm_count = 1;
     uint64_t id = 0;
+    uint64_t workspace = 0;  // of a cooperative launch
   };
   Grid(const ProgramKernel& kernel, const device::LaunchConfig& config, const SmShare& block_share,
        const Setting& setting);

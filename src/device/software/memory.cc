@@ -8,6 +8,8 @@ namespace {
 // Addresses set aside for module variables; only what modules use costs memory.
 constexpr uint64_t kVariableWindow = 16 * kGiB;
 constexpr uint64_t kGranule = MemoryMap::kGranule;
+// A line each, so that launches do not disturb each other; as many as a granule holds.
+constexpr uint64_t kWorkspaceBytes = 64, kWorkspaces = kGranule / kWorkspaceBytes;
 
 void* pointer(uint64_t address) {
   return reinterpret_cast<void*>(static_cast<uintptr_t>(address));
@@ -115,6 +117,15 @@ Status DeviceMemory::make_heap() {
   if (!base) return tl::unexpected(base.error());
   heap_ = std::make_unique<DeviceHeap>(*base, kHeapBytes);
   return {};
+}
+
+Result<uint64_t> DeviceMemory::grid_workspace(uint64_t grid_id) {
+  if (workspaces_ == 0) {
+    auto base = add_variables(kWorkspaces * kWorkspaceBytes);
+    if (!base) return tl::unexpected(base.error());
+    workspaces_ = *base;
+  }
+  return workspaces_ + grid_id % kWorkspaces * kWorkspaceBytes;
 }
 
 bool DeviceMemory::accessible(uint64_t address, uint64_t bytes) const {

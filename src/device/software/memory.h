@@ -33,6 +33,11 @@ class DeviceMemory {
   Status make_heap();
   DeviceHeap* heap() const { return heap_.get(); }
 
+  // Where blocks of a cooperative launch count who has arrived (cooperative_groups/details/driver_abi.h: the address in
+  // %envreg1 and %envreg2). A launch leaves it as it found it, so that another may use it tens of thousands of launches
+  // later.
+  Result<uint64_t> grid_workspace(uint64_t grid_id);
+
   // Whether a copy may touch [address, address + bytes): addresses of the device must be mapped, others are the
   // host's and pass.
   bool accessible(uint64_t address, uint64_t bytes) const;
@@ -49,6 +54,7 @@ class DeviceMemory {
   uint64_t variables_used_ = 0;
   MemoryMap map_;
   std::unique_ptr<DeviceHeap> heap_;
+  uint64_t workspaces_ = 0;  // made with the first
 };
 
 }  // namespace heddle::software

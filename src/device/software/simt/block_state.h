@@ -34,6 +34,7 @@ struct LaunchShape {
   std::span<const std::byte> parameters;  // at least CompiledKernel::parameter_bytes; outlives the blocks
   uint32_t sm_count = 1;
   uint64_t grid_id = 0;
+  uint64_t workspace = 0;       // of a cooperative launch: zeroed words in device memory for grid-wide synchronisation
   uint32_t stack_bytes = 1024;  // per thread, for recursion only (cudaLimitStackSize)
   DeviceHeap* heap = nullptr;   // of device malloc; null: malloc finds no room. Outlives the blocks.
 };

@@ -17,7 +17,7 @@ constexpr std::string_view kNames[] = {
     "%laneid",          "%warpid",      "%nwarpid",     "%smid",           "%nsmid",          "%gridid",
     "%lanemask_eq",     "%lanemask_lt", "%lanemask_le", "%lanemask_gt",    "%lanemask_ge",    "%clock",
     "%clock_hi",        "%clock64",     "%globaltimer", "%globaltimer_lo", "%globaltimer_hi", "%dynamic_smem_size",
-    "%total_smem_size",
+    "%total_smem_size", "%envreg1",     "%envreg2",
 };
 
 uint64_t nanoseconds() {
@@ -71,6 +71,10 @@ uint64_t uniform_value(const Warp& warp, Special special) {
       return launch.dynamic_shared;
     case Special::kTotalShared:
       return block.shared_bytes;
+    case Special::kGridWorkspaceHigh:
+      return launch.workspace >> 32;
+    case Special::kGridWorkspaceLow:
+      return launch.workspace & UINT32_MAX;
     default:
       return 0;
   }

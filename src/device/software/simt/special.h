@@ -39,6 +39,8 @@ enum class Special : uint8_t {
   kGlobalTimerHi,
   kDynamicShared,
   kTotalShared,
+  kGridWorkspaceHigh,  // where grid-wide synchronisation of cooperative groups counts arrivals
+  kGridWorkspaceLow,
 };
 
 // By its PTX name ("%tid.x"); none if it is not supported.
