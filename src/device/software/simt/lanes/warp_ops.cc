@@ -1,6 +1,10 @@
 // Instructions in which the lanes of a warp look at each other: shfl, vote, match, redux, activemask. The .sync ones
 // first wait for the lanes that their mask names.
 
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
+
 #include "device/software/simt/barrier.h"
 #include "device/software/simt/lanes/families.h"
 #include "device/software/simt/lanes/lanes.h"
@@ -50,22 +54,31 @@ template <Shuffle kMode>
   return in_range;
 }
 
-// shfl.sync d|p, a, b, c, mask: b in op.b, c in op.c, mask in op.extra, p in op.target.
+// result[lane] = a[source[lane]]; all are aligned.
+[[gnu::always_inline]] inline void permute(const u32* a, const u32* source, u32* result) {
+#ifdef __AVX512F__
+  __m512i low = _mm512_load_si512(a), high = _mm512_load_si512(a + kLanes / 2);
+  for (u32 half = 0; half < kLanes; half += kLanes / 2)
+    _mm512_store_si512(result + half, _mm512_permutex2var_epi32(low, _mm512_load_si512(source + half), high));
+#else
+  for (u32 lane = 0; lane < kLanes; ++lane) result[lane] = a[source[lane]];
+#endif
+}
+
+// shfl.sync d|p, a, b, c, mask: b in op.b, c in op.c, mask in op.extra, p in op.target. In steps that are vectors each.
 template <Shuffle kMode>
 void shuffle(Warp& warp, const Op& op) {
   with_gathered(warp, op, op.extra, [&](const u32*) {
     const u32* a = lanes_of<u32>(warp, op.a);
     const u32* b = lanes_of<u32>(warp, op.b);
     const u32* c = lanes_of<u32>(warp, op.c);
-    alignas(64) u32 result[kLanes];
-    u32 in_range = 0;
-    for (u32 lane = 0; lane < kLanes; ++lane) {
-      u32 source;
-      in_range |= static_cast<u32>(source_lane<kMode>(lane, b[lane], c[lane], source) ? 1 : 0) << lane;
-      result[lane] = a[source];
-    }
+    alignas(64) u32 source[kLanes], in_range[kLanes], result[kLanes];
+    for (u32 lane = 0; lane < kLanes; ++lane)
+      in_range[lane] = source_lane<kMode>(lane, b[lane], c[lane], source[lane]) ? 1 : 0;
+    permute(a, source, result);
     if (op.d != Op::kNone) write_lanes<u32>(warp, op.d, [&](u32 lane) { return result[lane]; });
-    if (op.target != Op::kNone) write_predicate(warp, op.target, in_range);
+    if (op.target != Op::kNone)
+      write_predicate(warp, op.target, mask_of([&](u32 lane) { return in_range[lane] != 0; }));
   });
 }
 
