@@ -28,6 +28,7 @@ uint32_t same_as_first(uint32_t lanes, Value value) {
 
 bool is_complete(const BlockState& block, uint32_t index) {
   const Barrier& barrier = block.barriers[index];
+  if (barrier.expected == 0 && barrier.arrivals < block.live) return false;
   uint32_t arrived = 0;
   for (const Warp& warp : block.warps) {
     bool whole = (warp.live & ~warp.arrived[index]) == 0;
@@ -66,11 +67,13 @@ void complete(BlockState& block, uint32_t index) {
     }
   }
   block.barriers[index] = {};
+  block.barriers_in_use &= ~(1u << index);
 }
 
 void arrive(Warp& warp, const Op& op, uint32_t lanes, uint32_t index) {
   Barrier& barrier = warp.block->barriers[index];
-  barrier.in_use = true;
+  warp.block->barriers_in_use |= 1u << index;
+  barrier.arrivals += static_cast<uint32_t>(std::popcount(lanes));
   if (op.b != Op::kNone) barrier.expected = read_lane(warp, op.b, static_cast<uint32_t>(std::countr_zero(lanes)));
   if (op.c != Op::kNone) {
     uint32_t holds;
@@ -134,6 +137,7 @@ void warp_barrier(Warp& warp, const Op& op) {
 }
 
 void block_barrier(Warp& warp, const Op& op) {
+  if (op.flags & kIndexGiven) return arrive(warp, op, warp.active, static_cast<uint32_t>(op.imm));
   for (uint32_t rest = warp.active; rest;) {
     auto index_of = [&](uint32_t lane) { return read_lane(warp, op.a, lane); };
     uint32_t lanes = same_as_first(rest, index_of);
@@ -146,8 +150,11 @@ void block_barrier(Warp& warp, const Op& op) {
 }
 
 void lanes_exited(Warp& warp) {
-  for (uint32_t index = 0; index < kBarriers; ++index)
-    if (warp.block->barriers[index].in_use && is_complete(*warp.block, index)) complete(*warp.block, index);
+  BlockState& block = *warp.block;
+  for (uint32_t rest = block.barriers_in_use; rest; rest &= rest - 1) {
+    auto index = static_cast<uint32_t>(std::countr_zero(rest));
+    if (is_complete(block, index)) complete(block, index);
+  }
 }
 
 }  // namespace heddle::software

@@ -10,8 +10,8 @@ namespace heddle::software {
 
 // One of a block's 16 barriers, between completions.
 struct Barrier {
-  uint32_t expected = 0;  // threads, as the instruction states; 0: all live threads of the block
-  bool in_use = false;
+  uint32_t expected = 0;    // threads, as the instruction states; 0: all live threads of the block
+  uint32_t arrivals = 0;    // of threads; a thread that passes with bar.arrive may come again
   uint32_t true_votes = 0;  // of bar.red
   uint32_t votes = 0;
 };

@@ -83,7 +83,8 @@ void Block::start(Dim3 block_index, uint32_t sm) {
   state_.index = block_index;
   state_.sm = sm;
   state_.fault = {};
-  std::fill(std::begin(state_.barriers), std::end(state_.barriers), Barrier{});
+  forget_barriers();
+  state_.live = static_cast<uint32_t>(state_.launch.block.count());
   std::memset(state_.shared, 0, state_.shared_bytes);
   bool abandoned =
       std::any_of(state_.warps.begin(), state_.warps.end(), [](const Warp& warp) { return warp.live != 0; });
@@ -104,7 +105,14 @@ void Block::start_warp(Warp& warp) {
   warp.parked_count = 1;
   warp.parked[0] = {warp.frame, state_.kernel->functions[0].entry, warp.live, Wait::kNone, 0, 0};
   warp.turn = warp.patience = warp.polls = 0;
-  std::fill(std::begin(warp.arrived), std::end(warp.arrived), 0);
+}
+
+// Those that the last block left open.
+void Block::forget_barriers() {
+  if (!state_.barriers_in_use) return;
+  std::fill(std::begin(state_.barriers), std::end(state_.barriers), Barrier{});
+  for (Warp& warp : state_.warps) std::fill(std::begin(warp.arrived), std::end(warp.arrived), 0);
+  state_.barriers_in_use = 0;
 }
 
 Block::Progress Block::progress() const {

@@ -46,6 +46,7 @@ class Block {
   Block() = default;
   void prepare(const CompiledKernel& kernel, const LaunchShape& launch, const MemoryMap& memory, PrintSink print);
   void start_warp(Warp& warp);
+  void forget_barriers();
   Progress progress() const;
   void report_deadlock();
 

@@ -65,7 +65,9 @@ struct BlockState {
   uint32_t local_stride = 0;  // from thread to thread
   FramePool frames;
   std::vector<Warp> warps;
+  uint32_t live = 0;  // threads that have not exited
   Barrier barriers[kBarriers];
+  uint32_t barriers_in_use = 0;  // bit by bit: those at which somebody has arrived
   Fault fault;
 };
 

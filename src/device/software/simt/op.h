@@ -40,6 +40,8 @@ enum OpFlag : uint8_t {
   kFrameRelative = 2,  // the base is an offset into the local memory of the frame
   kPolling = 4,        // volatile, acquire or atomic: a loop over it may be waiting for another thread
   kDiscardResult = 8,  // red
+  // bar.sync and the like
+  kIndexGiven = 1,  // the barrier's index is imm, not in a
   // setp: d = (a ? b) <op> c
   kCombineAnd = 1,
   kCombineOr = 2,

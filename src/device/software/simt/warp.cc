@@ -1,6 +1,7 @@
 #include "device/software/simt/warp.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "device/software/simt/block_state.h"
 
@@ -50,12 +51,22 @@ void update_limit(Warp& warp) {
 
 void run_path(Warp& warp, uint32_t i) {
   Path path = warp.parked[i];
-  warp.parked[i] = warp.parked[--warp.parked_count];
+  if (i != --warp.parked_count) warp.parked[i] = warp.parked[warp.parked_count];
   warp.frame = path.frame;
   warp.registers = path.frame->registers;
   warp.pc = path.pc;
   warp.active = path.lanes;
   update_limit(warp);
+}
+
+bool run_only_path(Warp& warp) {
+  const Path& path = warp.parked[0];
+  if (path.wait != Wait::kNone) {
+    stop_path(warp);
+    return false;
+  }
+  run_path(warp, 0);
+  return true;
 }
 
 }  // namespace
@@ -75,6 +86,7 @@ void diverge(Warp& warp, uint32_t target, uint32_t lanes) {
 
 bool reschedule(Warp& warp) {
   if (warp.block->fault.cuda_error) return false;
+  if (!warp.active && warp.parked_count == 1) return run_only_path(warp);
   if (warp.active) park(warp, warp.pc, warp.active);
   warp.active = 0;
   merge_paths(warp);
@@ -110,6 +122,7 @@ void wake(Warp& warp, Wait wait, bool behind_op) {
 void retire(Warp& warp, uint32_t lanes) {
   warp.active &= ~lanes;
   warp.live &= ~lanes;
+  warp.block->live -= static_cast<uint32_t>(std::popcount(lanes));
   stop_path(warp);
   for (Frame* frame = warp.frame; frame->caller;) {
     Frame* caller = frame->caller;
@@ -125,14 +138,17 @@ void retire(Warp& warp, uint32_t lanes) {
 
 void yield_if_polling(Warp& warp) {
   ++warp.turn;
-  bool polled = warp.polls != 0;
+  if (warp.polls == 0) {
+    warp.patience = 0;
+    return;
+  }
   warp.polls = 0;
   uint32_t oldest = warp.parked_count;
   for (uint32_t i = 0; i < warp.parked_count; ++i) {
     if (warp.parked[i].wait != Wait::kNone) continue;
     if (oldest == warp.parked_count || warp.parked[i].last_run < warp.parked[oldest].last_run) oldest = i;
   }
-  if (!polled || oldest == warp.parked_count || warp.active == 0) {
+  if (oldest == warp.parked_count || warp.active == 0) {
     warp.patience = 0;
     return;
   }

@@ -151,6 +151,35 @@ TEST_P(WarpTest, ProducersArriveAndConsumersWaitAtANamedBarrier) {
   EXPECT_EQ(run(64)[0], 77u);
 }
 
+TEST_P(WarpTest, ABarrierOpensWhenTheWarpsThatItWaitedForExit) {
+  load(
+      "setp.lt.u32 %p1, %t, 64; @%p1 bra WAIT; mov.u32 %r1, 0;\n"
+      "DELAY: add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 500; @%p2 bra DELAY; exit;\n"
+      "WAIT: mov.u32 %r2, 3; bar.sync %r2; bar.sync 3; st.global.u32 [%mine], 5;");
+  EXPECT_EQ(run(128)[63], 5u);
+}
+
+// A block that is given up while some of it waits at a barrier, and the next one in its place.
+TEST_P(WarpTest, ABlockFindsNoBarrierOfTheOneBefore) {
+  load(
+      "setp.eq.u32 %p1, %t, 0; @%p1 bra LATE; bra MEET;\nLATE: mov.u32 %r1, 0;\n"
+      "DELAY: add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 500; @%p2 bra DELAY; st.global.u32 [%out], 1;\n"
+      "MEET: bar.sync 0; ld.global.u32 %r2, [%out]; add.u32 %r2, %r2, 1; bar.sync 0; st.global.u32 [%mine], %r2;");
+  auto kernel = machine_.compile("k");
+  ASSERT_TRUE(kernel.has_value()) << kernel.error().text;
+  uint64_t out = machine_.put(std::vector<uint32_t>(64));
+  LaunchShape shape;
+  shape.block = {64, 1, 1};
+  shape.parameters = std::as_bytes(std::span(&out, 1));
+  auto block = Block::create(**kernel, shape, machine_.memory(), nullptr);
+  ASSERT_TRUE(block.has_value());
+  (*block)->start({}, 0);
+  ASSERT_EQ((*block)->run(500), Progress::kRunning);
+  (*block)->start({}, 0);
+  ASSERT_EQ((*block)->run(1'000'000), Progress::kFinished);
+  EXPECT_EQ(machine_.get<uint32_t>(out, 64), std::vector<uint32_t>(64, 2));
+}
+
 TEST_P(WarpTest, ABarrierThatOthersNeverReachIsReported) {
   load(
       "setp.lt.u32 %p1, %t, 32; @%p1 bra OTHER; bar.sync 1; bra OUT;\nOTHER: bar.sync 2;\nOUT: st.global.u32 [%mine], "

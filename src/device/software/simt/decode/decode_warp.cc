@@ -61,6 +61,14 @@ void decode_warp_barrier(FunctionCompiler& f, const ptx::Instruction& instructio
   f.emit_control(warp_barrier).a = mask;
 }
 
+// The index, where it stands in the instruction; else a register has it, lane by lane.
+void set_index(Op& op, const ptx::Operand& operand, uint32_t source) {
+  op.a = source;
+  if (operand.kind != Kind::kLiteral || operand.literal.bits >= kBarriers) return;
+  op.imm = static_cast<int64_t>(operand.literal.bits);
+  op.flags = kIndexGiven;
+}
+
 // bar.red.popc.u32 d, a {, b}, {!}c; bar.red.and.pred p, a {, b}, {!}c
 void decode_barrier_reduction(FunctionCompiler& f, const ptx::Instruction& instruction) {
   const auto& operands = instruction.operands;
@@ -77,7 +85,8 @@ void decode_barrier_reduction(FunctionCompiler& f, const ptx::Instruction& instr
   if (d == Op::kNone) return f.refuse("a discarded result");
   Op& op = f.emit_control(block_barrier);
   op.count = static_cast<uint8_t>(kind);
-  op.d = d, op.a = index, op.b = threads, op.c = predicate;
+  op.d = d, op.b = threads, op.c = predicate;
+  set_index(op, operands[1], index);
 }
 
 }  // namespace
@@ -94,7 +103,8 @@ void decode_barrier(FunctionCompiler& f, const ptx::Instruction& instruction) {
   if (f.refused()) return;
   Op& op = f.emit_control(block_barrier);
   op.count = static_cast<uint8_t>(arrives ? BarrierKind::kArrive : BarrierKind::kSync);
-  op.a = index, op.b = threads, op.c = Op::kNone;
+  op.b = threads, op.c = Op::kNone;
+  set_index(op, operands[0], index);
 }
 
 }  // namespace heddle::software
