@@ -2,10 +2,14 @@
 """Builds programs of other authors with plain nvcc and runs them under heddle; one table row for each.
 
     suites.py DIRECTORY [--heddle build/dev/bin/heddle] [--suite NAME] [--only REGEX] [--markdown FILE]
+    suites.py DIRECTORY --cc build/dev/bin/heddle-cc ...
 
 DIRECTORY holds the suites as their repositories have them: rodinia (yuhc/gpu-rodinia), polybench
 (sgrauerg/polybenchGpu), cuda-samples (NVIDIA/cuda-samples). What is absent is left out. Sources are not changed; what
 is built and written lies in DIRECTORY/../suites-out (or --out).
+
+With --cc each program is built by heddle cc too and runs a second time; the table says for both what came out, and how
+many launches are bound, partly or lazily, and why.
 """
 
 import argparse
@@ -15,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import inputs
@@ -48,10 +53,13 @@ def first_error(output):
 
 
 class Run:
-    def __init__(self, program, options):
-        self.program, self.options = program, options
+    """One program by one compiler."""
+
+    def __init__(self, program, options, compiler="nvcc"):
+        self.program, self.options, self.compiler = program, options, compiler
         self.source = os.path.join(options.directory, program.directory)
-        self.out = os.path.join(options.out, program.suite, "cuda", program.name)
+        kind = "cuda" if compiler == "nvcc" else "cc"
+        self.out = os.path.join(options.out, program.suite, kind, program.name)
         self.built, self.ran, self.why, self.seconds = "", "", "", 0.0
 
     def run(self):
@@ -60,17 +68,20 @@ class Run:
             self.built, self.why = "left out", f"graphics or a foreign library: {reason}"
         elif self.build():
             self.execute()
-        print(" | ".join([self.program.suite, *self.row()]), flush=True)
+        print(" | ".join([self.program.suite, os.path.basename(self.compiler), *self.row()]), flush=True)
         return self
 
     def build(self):
         os.makedirs(self.out, exist_ok=True)
         binary = os.path.join(self.out, "program")
-        command = ["nice", "-n", "5", "nvcc", "-w", *self.sizes(), *self.program.flags, *self.program.sources, "-o", binary]
+        command = ["nice", "-n", "5", self.compiler, "-w", *self.sizes(), *self.program.flags, *self.program.sources, "-o", binary]
         if self.options.reuse and os.path.exists(binary):
             self.built = open(os.path.join(self.out, "built")).read()
             return True
-        status, output = shell(command, self.source, 600)
+        report = os.path.join(self.out, "launches")
+        if os.path.exists(report):
+            os.remove(report)
+        status, output = shell(command, self.source, 600, {**os.environ, "HEDDLE_CC_REPORT": report})
         self.built = "yes"
         if status and re.search(r"cudaThread(Synchronize|Exit)", output):
             status, output = shell(command + SHIM, self.source, 600)
@@ -81,6 +92,13 @@ class Run:
         with open(os.path.join(self.out, "built"), "w") as out:
             out.write(self.built)
         return True
+
+    def launches(self):
+        """What heddle cc said of each launch: (bound, partly or lazy; why). One that was inlined counts once."""
+        path = os.path.join(self.out, "launches")
+        lines = open(path).read().splitlines() if os.path.exists(path) else []
+        fields = [line.split("\t") for line in lines]
+        return [said[2:] for said in dict.fromkeys((at, kernel, *why) for at, _, kernel, *why in fields)]
 
     def sizes(self):
         if not self.program.sizes:
@@ -175,6 +193,57 @@ def differences(seen, wanted, tolerance, how):
     return "right", f"{len(seen)} numbers {how}"
 
 
+class Pair:
+    """One program by nvcc and by heddle cc."""
+
+    def __init__(self, program, options):
+        self.program = program
+        self.runs = [Run(program, options), Run(program, options, options.cc)]
+
+    def run(self):
+        for run in self.runs:
+            run.run()
+        return self
+
+    @property
+    def ran(self):
+        return "WRONG" if any(run.ran == "WRONG" for run in self.runs) else ""
+
+    def row(self):
+        launches = self.runs[1].launches()
+        counts = [str(sum(kind == wanted for kind, _ in launches)) for wanted in ("bound", "partly", "lazy")]
+        reasons = Counter(plain(part) for kind, why in launches if kind != "bound" for part in why.split("; "))
+        return [self.program.name, *(outcome(run) for run in self.runs), *counts,
+                "; ".join(f"{n} x {why}" for why, n in reasons.most_common())]
+
+
+def outcome(run):
+    if run.built in ("no", "left out"):
+        return f"{'does not build' if run.built == 'no' else 'left out'}: {run.why.replace('|', '/')}"
+    return run.ran if run.ran in ("right", "ran") else f"{run.ran}: {run.why.replace('|', '/')}"
+
+
+def plain(why):
+    """A reason without the names that make it one of its kind."""
+    why = re.sub(r"(parameter|variable) '[^']*'", r"a \1", why)
+    why = re.sub(r"may change: .* gets its address", "may change: a function gets its address", why)
+    return re.sub(r"its \d+ instructions.*", "too large or called too often", why)
+
+
+def pairs_markdown(pairs):
+    lines = []
+    for suite in dict.fromkeys(pair.program.suite for pair in pairs):
+        chosen = [pair for pair in pairs if pair.program.suite == suite]
+        lines += [f"\n## {suite}", "", "| program | nvcc | heddle cc | bound | partly | lazy | why not bound |",
+                  "|---|---|---|---|---|---|---|"]
+        lines += ["| " + " | ".join(pair.row()) + " |" for pair in chosen]
+        total = [sum(int(pair.row()[at]) for pair in chosen) for at in (3, 4, 5)]
+        same = sum(outcome(pair.runs[0]).split(":")[0] == outcome(pair.runs[1]).split(":")[0] for pair in chosen)
+        lines += ["", f"{len(chosen)} programs, {same} with the same outcome by both; launches: {total[0]} bound, "
+                  f"{total[1]} partly, {total[2]} lazy."]
+    return "\n".join(lines) + "\n"
+
+
 def markdown(runs):
     lines = []
     for suite in dict.fromkeys(run.program.suite for run in runs):
@@ -193,6 +262,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory", type=os.path.abspath)
     parser.add_argument("--heddle", default="build/dev/bin/heddle", type=os.path.abspath)
+    parser.add_argument("--cc", type=os.path.abspath, help="heddle-cc: each program by both compilers")
     parser.add_argument("--out", type=os.path.abspath)
     parser.add_argument("--suite", default=".")
     parser.add_argument("--only", default=".")
@@ -206,10 +276,11 @@ def main():
               for p in make(options.directory) if re.search(options.suite, p.suite)
               and re.search(options.only, p.name) and os.path.isdir(os.path.join(options.directory, p.directory))]
     with ThreadPoolExecutor(options.jobs) as pool:
-        runs = list(pool.map(lambda program: Run(program, options).run(), wanted))
+        kind, table = (Pair, pairs_markdown) if options.cc else (Run, markdown)
+        runs = list(pool.map(lambda program: kind(program, options).run(), wanted))
     if options.markdown:
         with open(options.markdown, "w") as out:
-            out.write(markdown(runs))
+            out.write(table(runs))
     return 1 if any(run.ran == "WRONG" for run in runs) else 0
 
 
