@@ -1,5 +1,7 @@
 #include "client/copy_plan.h"
 
+#include "client/arrays.h"
+
 namespace heddle::client {
 namespace {
 
@@ -34,27 +36,47 @@ Answer<CopyPlan> plan(const Ends& ends, const CopyShape& shape, cudaMemcpyKind k
   if (!to) return tl::unexpected(std::move(to).error());
   auto from = place_of(ends.from, ends.from_pitch, ends.from_slice);
   if (!from) return tl::unexpected(std::move(from).error());
-  HEDDLE_ANSWER(check_kind(kind, *to, *from));
-  return CopyPlan{*to, *from, shape};
+  return plan_places(*to, *from, shape, kind);
 }
 
-const void* box_start(const cudaPitchedPtr& base, const cudaPos& at) {
-  return static_cast<const char*>(base.ptr) + (at.z * base.ysize + at.y) * base.pitch + at.x;
+// One end of cudaMemcpy3D: an array, whose elements x and the width count, or memory, of which they count bytes.
+struct BoxEnd {
+  cudaArray_t array;
+  cudaPos at;
+  cudaPitchedPtr memory;
+};
+
+Answer<CopyPlace> place_of_box(const BoxEnd& end, const std::optional<Array>& array, const CopyShape& shape) {
+  if (array) return place_in(*array, {end.at.x * array->layout.texel_bytes(), end.at.y, end.at.z}, shape);
+  const auto& [pointer, pitch, row, rows] = end.memory;
+  if (!pointer) return refuse(cudaErrorInvalidValue);
+  if (shape.width + end.at.x > pitch) return refuse(cudaErrorInvalidPitchValue);
+  return place_of(static_cast<const char*>(pointer) + (end.at.z * rows + end.at.y) * pitch + end.at.x, pitch,
+                  pitch * rows);
 }
 
-// Without arrays, x and width count bytes.
+Answer<std::optional<Array>> array_of(cudaArray_t handle) {
+  if (!handle) return std::nullopt;
+  auto array = arrays().find(handle);
+  if (!array) return tl::unexpected(std::move(array).error());
+  return std::optional(*array);
+}
+
 template <class Parameters>
 Answer<CopyPlan> plan_box_of(const Parameters& p, cudaMemcpyKind kind) {
-  if (p.srcArray || p.dstArray) return refuse(cudaErrorNotSupported, "copies of CUDA arrays are not supported");
-  const auto& [width, height, depth] = p.extent;
-  const CopyShape shape{width, height, depth};
+  const BoxEnd to{p.dstArray, p.dstPos, p.dstPtr}, from{p.srcArray, p.srcPos, p.srcPtr};
+  auto to_array = array_of(to.array), from_array = array_of(from.array);
+  if (!to_array) return tl::unexpected(std::move(to_array).error());
+  if (!from_array) return tl::unexpected(std::move(from_array).error());
+  const std::optional<Array>& counts = *to_array ? *to_array : *from_array;
+  const uint64_t element = counts ? counts->layout.texel_bytes() : 1;
+  if (*from_array && (*from_array)->layout.texel_bytes() != element) return refuse(cudaErrorInvalidValue);
+  const CopyShape shape{p.extent.width * element, p.extent.height, p.extent.depth};
   if (shape.empty()) return CopyPlan{{}, {}, shape};
-  if (!p.srcPtr.ptr || !p.dstPtr.ptr) return refuse(cudaErrorInvalidValue);
-  if (width + p.srcPos.x > p.srcPtr.pitch || width + p.dstPos.x > p.dstPtr.pitch)
-    return refuse(cudaErrorInvalidPitchValue);
-  return plan({box_start(p.dstPtr, p.dstPos), p.dstPtr.pitch, p.dstPtr.pitch * p.dstPtr.ysize,
-               box_start(p.srcPtr, p.srcPos), p.srcPtr.pitch, p.srcPtr.pitch * p.srcPtr.ysize},
-              shape, kind);
+  auto target = place_of_box(to, *to_array, shape), source = place_of_box(from, *from_array, shape);
+  if (!target) return tl::unexpected(std::move(target).error());
+  if (!source) return tl::unexpected(std::move(source).error());
+  return plan_places(*target, *source, shape, kind);
 }
 
 // Bytes [offset, offset + bytes) of the variable, on the stream's device.
@@ -74,6 +96,11 @@ Answer<CopyPlace> part_of(const void* host, size_t offset, size_t bytes, Virtual
 }
 
 }  // namespace
+
+Answer<CopyPlan> plan_places(const CopyPlace& to, const CopyPlace& from, const CopyShape& shape, cudaMemcpyKind kind) {
+  if (!shape.empty()) HEDDLE_ANSWER(check_kind(kind, to, from));
+  return CopyPlan{to, from, shape};
+}
 
 Answer<CopyPlan> plan_linear(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   return plan({to, bytes, bytes, from, bytes, bytes}, {bytes, 1, 1}, kind);

@@ -10,6 +10,8 @@ struct CopyPlan {
   CopyShape shape;
 };
 
+// The direction that the program states must be possible.
+Answer<CopyPlan> plan_places(const CopyPlace& to, const CopyPlace& from, const CopyShape& shape, cudaMemcpyKind kind);
 Answer<CopyPlan> plan_linear(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
 Answer<CopyPlan> plan_rows(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
                            cudaMemcpyKind kind);

@@ -19,6 +19,9 @@ using cudaStream_t = struct CUstream_st*;
 using cudaEvent_t = struct CUevent_st*;
 using cudaKernel_t = struct CUkern_st*;
 using cudaArray_t = struct cudaArray*;
+using cudaMipmappedArray_t = struct cudaMipmappedArray*;
+using cudaTextureObject_t = unsigned long long;
+using cudaSurfaceObject_t = unsigned long long;
 inline const auto cudaStreamLegacy = reinterpret_cast<cudaStream_t>(uintptr_t{1});
 inline const auto cudaStreamPerThread = reinterpret_cast<cudaStream_t>(uintptr_t{2});
 
@@ -150,6 +153,55 @@ struct cudaChannelFormatDesc {
   int x, y, z, w;
   int f;
 };
+
+enum cudaChannelFormatKind : int {
+  cudaChannelFormatKindSigned = 0,
+  cudaChannelFormatKindUnsigned = 1,
+  cudaChannelFormatKindFloat = 2,
+};
+enum cudaResourceType : int {
+  cudaResourceTypeArray = 0,
+  cudaResourceTypeMipmappedArray = 1,
+  cudaResourceTypeLinear = 2,
+  cudaResourceTypePitch2D = 3,
+};
+// CUDA 13 appended flags that must be 0; CUDA 12 programs have no room for them.
+struct cudaResourceDesc {
+  cudaResourceType resType;
+  union {
+    struct {
+      cudaArray_t array;
+    } array;
+    struct {
+      cudaMipmappedArray_t mipmap;
+    } mipmap;
+    struct {
+      void* devPtr;
+      cudaChannelFormatDesc desc;
+      size_t sizeInBytes;
+    } linear;
+    struct {
+      void* devPtr;
+      cudaChannelFormatDesc desc;
+      size_t width, height, pitchInBytes;
+    } pitch2D;
+    int reserved[32];
+  } res;
+};
+struct cudaTextureDesc {
+  int addressMode[3];  // wrap, clamp, mirror, border
+  int filterMode;      // point, linear
+  int readMode;        // element type, normalized float
+  int sRGB;
+  float borderColor[4];
+  int normalizedCoords;
+  unsigned maxAnisotropy;
+  int mipmapFilterMode;
+  float mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp;
+  int disableTrilinearOptimization, seamlessCubemap;
+};
+inline constexpr unsigned cudaArrayLayered = 1, cudaArraySurfaceLoadStore = 2, cudaArrayCubemap = 4,
+                          cudaArrayTextureGather = 8;
 
 inline constexpr unsigned cudaStreamNonBlocking = 1;
 inline constexpr unsigned cudaEventBlockingSync = 1, cudaEventDisableTiming = 2, cudaEventInterprocess = 4;

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "client/arrays.h"
 #include "client/graph/capture.h"
 #include "client/memory_pool.h"
 #include "client/properties.h"
@@ -142,6 +143,8 @@ HEDDLE_EXPORT cudaError_t cudaDeviceReset() {
     auto device = runtime().current_device();
     if (!device) return tl::unexpected(std::move(device).error());
     HEDDLE_ANSWER((*device)->synchronize());
+    HEDDLE_ANSWER((*device)->close_all_textures());
+    arrays().forget(*device);
     HEDDLE_ANSWER((*device)->release_all());
     memory_pools().forget(**device);
     return {};
@@ -244,10 +247,6 @@ HEDDLE_EXPORT cudaError_t cudaProfilerStop() {
 
 HEDDLE_EXPORT cudaError_t cudaCtxResetPersistingL2Cache() {
   return cudaSuccess;
-}
-
-HEDDLE_EXPORT cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, int f) {
-  return {x, y, z, w, f};
 }
 
 }  // namespace heddle::client

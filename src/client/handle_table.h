@@ -4,13 +4,13 @@
 #include <optional>
 #include <vector>
 
-// Handles of streams and events: numbers that look like pointers to nobody. They name a slot of the ring's tables and
-// the slot's use, so that a stale or made-up handle is recognised without touching memory.
+// Handles of streams, events, texture and surface objects: numbers that look like pointers to nobody. They name a slot
+// of the ring's tables and the slot's use, so that a stale or made-up handle is recognised without touching memory.
 //
 //   63..48 tag | 47..40 virtual device + 1 | 39..16 use | 15..0 slot
 namespace heddle::client {
 
-inline constexpr uint64_t kStreamTag = 0x4853, kEventTag = 0x4845;
+inline constexpr uint64_t kStreamTag = 0x4853, kEventTag = 0x4845, kTextureTag = 0x4854;
 
 struct Handle {
   uint32_t device, use, slot;

@@ -38,9 +38,8 @@ Answer<uint64_t> MemoryPool::reserve(uint64_t bytes) {
   if (limit_ != 0 && bytes > limit_ - std::min(limit_, reserved_bytes_)) trim(limit_ - std::min(limit_, bytes));
   if (limit_ != 0 && bytes > limit_ - std::min(limit_, reserved_bytes_))
     return refuse(cudaErrorMemoryAllocation,
-                  stringf("cudaMallocFromPoolAsync of %s: the pool holds %s of its %s",
-                          to_string(Bytes{bytes}).c_str(), to_string(Bytes{reserved_bytes_}).c_str(),
-                          to_string(Bytes{limit_}).c_str()));
+                  stringf("cudaMallocFromPoolAsync of %s: the pool holds %s of its %s", to_string(Bytes{bytes}).c_str(),
+                          to_string(Bytes{reserved_bytes_}).c_str(), to_string(Bytes{limit_}).c_str()));
   auto address = device_->allocate(bytes);
   if (!address) return address;
   used_.emplace(*address, bytes);
@@ -226,7 +225,8 @@ Answer<bool> MemoryPools::free(uint64_t address, const StreamRef* stream) {
   if (!pool) return false;
   if (!pool->gave(address)) return refuse(cudaErrorInvalidValue);  // freed already
   HEDDLE_ANSWER(pool->free(address, stream));
-  const auto gone = std::find_if(destroyed_.begin(), destroyed_.end(), [&](auto& other) { return other.get() == pool; });
+  const auto gone =
+      std::find_if(destroyed_.begin(), destroyed_.end(), [&](auto& other) { return other.get() == pool; });
   if (gone == destroyed_.end()) return true;
   pool->trim(0);
   if (!pool->in_use()) destroyed_.erase(gone);

@@ -48,8 +48,8 @@ class MemoryPool {
   Answer<uint64_t> reserve(uint64_t bytes);
 
   VirtualDevice* const device_;
-  const uint64_t limit_;               // bytes reserved at most; 0: none
-  std::map<uint64_t, uint64_t> used_;  // address -> bytes
+  const uint64_t limit_;                // bytes reserved at most; 0: none
+  std::map<uint64_t, uint64_t> used_;   // address -> bytes
   std::multimap<uint64_t, Free> free_;  // by bytes
   uint64_t threshold_ = 0;
   uint64_t used_bytes_ = 0, used_high_ = 0, reserved_bytes_ = 0, reserved_high_ = 0;

@@ -16,6 +16,7 @@ namespace heddle::client {
 
 using Kind = cudaMemcpyKind;
 using Stream = cudaStream_t;
+using Array = cudaArray_t;
 
 HEDDLE_TWIN(__cudaLaunchKernel_ptsz, __cudaLaunchKernel,
             (cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared, Stream stream),
@@ -37,6 +38,37 @@ HEDDLE_TWIN(cudaMemcpyAsync_ptsz, cudaMemcpyAsync, (void* to, const void* from, 
 HEDDLE_TWIN(cudaMemcpy2D_ptds, cudaMemcpy2D,
             (void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height, Kind kind),
             (to, to_pitch, from, from_pitch, width, height, kind))
+HEDDLE_TWIN(cudaMemcpy2DToArray_ptds, cudaMemcpy2DToArray,
+            (Array to, size_t x, size_t y, const void* from, size_t pitch, size_t width, size_t height, Kind kind),
+            (to, x, y, from, pitch, width, height, kind))
+HEDDLE_TWIN(cudaMemcpy2DToArrayAsync_ptsz, cudaMemcpy2DToArrayAsync,
+            (Array to, size_t x, size_t y, const void* from, size_t pitch, size_t width, size_t height, Kind kind,
+             Stream stream),
+            (to, x, y, from, pitch, width, height, kind, stream))
+HEDDLE_TWIN(cudaMemcpy2DFromArray_ptds, cudaMemcpy2DFromArray,
+            (void* to, size_t pitch, Array from, size_t x, size_t y, size_t width, size_t height, Kind kind),
+            (to, pitch, from, x, y, width, height, kind))
+HEDDLE_TWIN(cudaMemcpy2DFromArrayAsync_ptsz, cudaMemcpy2DFromArrayAsync,
+            (void* to, size_t pitch, Array from, size_t x, size_t y, size_t width, size_t height, Kind kind,
+             Stream stream),
+            (to, pitch, from, x, y, width, height, kind, stream))
+HEDDLE_TWIN(cudaMemcpy2DArrayToArray_ptds, cudaMemcpy2DArrayToArray,
+            (Array to, size_t to_x, size_t to_y, Array from, size_t from_x, size_t from_y, size_t width, size_t height,
+             Kind kind),
+            (to, to_x, to_y, from, from_x, from_y, width, height, kind))
+HEDDLE_TWIN(cudaMemcpyToArray_ptds, cudaMemcpyToArray,
+            (Array to, size_t x, size_t y, const void* from, size_t count, Kind kind), (to, x, y, from, count, kind))
+HEDDLE_TWIN(cudaMemcpyToArrayAsync_ptsz, cudaMemcpyToArrayAsync,
+            (Array to, size_t x, size_t y, const void* from, size_t count, Kind kind, Stream stream),
+            (to, x, y, from, count, kind, stream))
+HEDDLE_TWIN(cudaMemcpyFromArray_ptds, cudaMemcpyFromArray,
+            (void* to, Array from, size_t x, size_t y, size_t count, Kind kind), (to, from, x, y, count, kind))
+HEDDLE_TWIN(cudaMemcpyFromArrayAsync_ptsz, cudaMemcpyFromArrayAsync,
+            (void* to, Array from, size_t x, size_t y, size_t count, Kind kind, Stream stream),
+            (to, from, x, y, count, kind, stream))
+HEDDLE_TWIN(cudaMemcpyArrayToArray_ptds, cudaMemcpyArrayToArray,
+            (Array to, size_t to_x, size_t to_y, Array from, size_t from_x, size_t from_y, size_t count, Kind kind),
+            (to, to_x, to_y, from, from_x, from_y, count, kind))
 HEDDLE_TWIN(cudaMemcpy2DAsync_ptsz, cudaMemcpy2DAsync,
             (void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height, Kind kind,
              Stream stream),

@@ -96,7 +96,8 @@ HEDDLE_EXPORT cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
 }
 
 HEDDLE_EXPORT cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* props) {
-  return answer([&] { return props ? tell(pool, memory_pools().create(*props)) : Done(refuse(cudaErrorInvalidValue)); });
+  return answer(
+      [&] { return props ? tell(pool, memory_pools().create(*props)) : Done(refuse(cudaErrorInvalidValue)); });
 }
 
 HEDDLE_EXPORT cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
@@ -113,15 +114,13 @@ HEDDLE_EXPORT cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep) {
 }
 
 HEDDLE_EXPORT cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
-  return answer([&] {
-    return memory_pools().with(pool, [&](MemoryPool& changed) { return changed.set(attribute, value); });
-  });
+  return answer(
+      [&] { return memory_pools().with(pool, [&](MemoryPool& changed) { return changed.set(attribute, value); }); });
 }
 
 HEDDLE_EXPORT cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
-  return answer([&] {
-    return memory_pools().with(pool, [&](MemoryPool& asked) { return asked.get(attribute, value); });
-  });
+  return answer(
+      [&] { return memory_pools().with(pool, [&](MemoryPool& asked) { return asked.get(attribute, value); }); });
 }
 
 HEDDLE_EXPORT cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* descriptions,

@@ -34,6 +34,14 @@ struct EventState {
   unsigned flags = 0;
 };
 
+// A texture or surface object, as the program described it.
+struct TextureState {
+  cudaResourceDesc resource{};
+  cudaTextureDesc sampling{};
+  bool surface = false;
+  uint64_t gone = 0;  // sequence of the record that took away what was in the slot before
+};
+
 class VirtualDevice : private TaskVoice {
  public:
   using Lock = std::unique_lock<std::mutex>;
@@ -106,6 +114,13 @@ class VirtualDevice : private TaskVoice {
   char* bulk_at(uint64_t position) const { return memory_.bulk().data() + position; }
   uint64_t bulk_block_bytes() const { return bulk_.block_bytes(); }
 
+  // --- texture and surface objects (device_textures.cc): takes the lock itself ---
+  Answer<uint64_t> open_texture(const Texture& texture, TextureState state);
+  // cudaErrorInvalidValue for what is no handle of that kind.
+  Done close_texture(uint64_t handle, bool surface);
+  Answer<TextureState> texture(uint64_t handle, bool surface);
+  Done close_all_textures();
+
   // --- waiting: without the lock ---
   // Sleeps until `reached()`; an error when the session or the device fails first.
   template <class Reached>
@@ -150,6 +165,7 @@ class VirtualDevice : private TaskVoice {
   protocol::StreamSlot& stream_slot(uint32_t stream) const { return memory_.streams()[stream]; }
   HandleTable<StreamState> streams{kStreamTag, protocol::kMaxStreams};
   HandleTable<EventState> events{kEventTag, protocol::kMaxEvents};
+  HandleTable<TextureState> textures{kTextureTag, protocol::kMaxTextures};
   Answer<uint32_t> open_stream(bool non_blocking, int priority);
   HostCalls host_calls;
 
@@ -164,6 +180,9 @@ class VirtualDevice : private TaskVoice {
   Answer<uint64_t> append(protocol::RecordType type, uint64_t a) override;
   void retire(Segment* segment, uint64_t sequence) override;
 
+  // Under the lock: the slot of a live object; its end.
+  Answer<uint32_t> texture_slot(uint64_t handle, bool surface);
+  Done take_away_texture(uint32_t slot);
   // Under the lock: a new buffer; the end of one.
   Answer<uint64_t> place(uint64_t bytes);
   Done give_back(uint64_t address);

@@ -25,6 +25,7 @@
 
 #include "core/device_model.h"
 #include "core/fd.h"
+#include "core/texture.h"
 #include "core/units.h"
 
 namespace heddle::device {
@@ -103,6 +104,12 @@ class Context {
   // The first lookup of a kernel may need the device, and fails after a fault.
   virtual Result<Kernel*> kernel(Module&, std::string_view name) = 0;
   virtual Result<Variable> variable(Module&, std::string_view name) = 0;
+
+  // A texture or surface object: what is launched from now on may name it by `handle`, which the caller chose. Replaces
+  // one of the same handle. kInvalidArgument for what makes no sense, kNotSupported where the device cannot.
+  virtual Status set_texture(uint64_t handle, const Texture& texture) = 0;
+  // What was launched before keeps it. kNotFound: there is none.
+  virtual Status remove_texture(uint64_t handle) = 0;
 
   virtual Status create_stream(StreamIndex, bool non_blocking, int priority) = 0;
   virtual Status destroy_stream(StreamIndex) = 0;

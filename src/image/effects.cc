@@ -253,7 +253,8 @@ class Analysis {
     if (i.name == "ldmatrix" && o.size() >= 2) return give(o[0], Origin{own_memory_}.as_index());
     if (i.name == "cp" && i.has(".async") && !i.has(".bulk") && i.has(".shared") && o.size() >= 2) return copy_in(o);
     if (i.name == "mbarrier" && !i.has(".arrive_drop")) return synchronise(i);
-    if (one_of(i.name, {"tex", "tld4", "suld", "txq", "suq"}) && !o.empty()) return give(o[0], {0, Origin::kIndex});
+    if (one_of(i.name, {"tex", "tld4", "suld"}) && !o.empty()) return sample(o[0]);
+    if (one_of(i.name, {"txq", "suq"}) && !o.empty()) return give(o[0], {0, Origin::kIndex});
     if (i.name == "alloca" && !o.empty()) return give(o[0], {0, Origin::kOwn});
     if (i.name == "stacksave" && !o.empty()) return give(o[0], {0, Origin::kOwn});
     if (computes(i) && !o.empty()) return compute(i);
@@ -272,6 +273,12 @@ class Analysis {
   void copy_in(const std::vector<PtxOperand>& operands) {
     touch(value_of(operands[1]), false);
     changed_ |= own_memory_.add({0, Origin::kLoaded});
+  }
+
+  // A texture may lie in any buffer, and no parameter says in which.
+  void sample(const PtxOperand& result) {
+    effects_.follows_memory = true;
+    give(result, {0, Origin::kIndex});
   }
 
   // Barriers lie in shared memory, and what they give is no address.

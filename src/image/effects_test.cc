@@ -93,6 +93,15 @@ TEST(Effects, AnAddressFromMemoryThatIsFollowedReachesAnything) {
   EXPECT_FALSE(writes.keeps_addresses());
 }
 
+TEST(Effects, ATextureMayLieInAnyBuffer) {
+  const KernelEffects reads = kernel("tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f5, %f6}];");
+  EXPECT_TRUE(reads.follows_memory);
+  EXPECT_FALSE(reads.writes_anything);
+  EXPECT_EQ(reads.unknown, "");
+  EXPECT_TRUE(kernel("suld.b.1d.b32.trap {%r1}, [%rd1, {%r2}];").follows_memory);
+  EXPECT_TRUE(kernel("sust.b.1d.b32.trap [%rd1, {%r2}], {%r1};").writes_anything);
+}
+
 TEST(Effects, AnAddressPutTogetherFromHalvesIsAnAddress) {
   EXPECT_TRUE(kernel("ld.global.v2.u32 {%r1, %r2}, [%rd1];\nmov.b64 %rd4, {%r1, %r2};\nld.global.f32 %f1, [%rd4];")
                   .follows_memory);

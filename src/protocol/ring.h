@@ -4,7 +4,7 @@
 //
 // One memfd for each (session, virtual device), made and sealed by heddled, mapped by the client, by heddled (the
 // header alone matters to it) and by whichever worker serves the session now. Layout, in this order:
-//   RingHeader | stream table | event table | print area | record area | bulk area
+//   RingHeader | stream table | event table | texture table | print area | record area | bulk area
 //
 // The client appends records; sequence numbers count them from 1 and never restart, so the log outlives workers. The
 // worker publishes three watermarks: issued (handed to the device), completed (done, together with everything before),
@@ -18,6 +18,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/texture.h"
 #include "core/units.h"
 
 namespace heddle::protocol {
@@ -27,6 +28,7 @@ inline constexpr uint32_t kProtocolVersion = 1;
 
 inline constexpr uint32_t kMaxStreams = 1024;  // stream 0 is the legacy default stream
 inline constexpr uint32_t kMaxEvents = 8192;
+inline constexpr uint32_t kMaxTextures = 4096;          // texture and surface objects
 inline constexpr uint64_t kPrintBytes = kMiB;           // CUDA's default size of the device printf buffer
 inline constexpr uint32_t kRecordAlign = 64;            // at least a header, so that a pad always has one
 inline constexpr uint32_t kMaxRecordBytes = 36 * 1024;  // 32,764 bytes of kernel parameters at most, and the header
@@ -59,14 +61,15 @@ struct RingHeader {
   // Written once by heddled before anybody else sees the memory.
   uint32_t magic, version;
   uint64_t total_bytes;
-  uint64_t stream_table, event_table, print_area, record_area, bulk_area;  // offsets from the start
-  uint64_t record_bytes, bulk_bytes;                                       // sizes, powers of two
+  uint64_t stream_table, event_table, texture_table, print_area, record_area, bulk_area;  // offsets from the start
+  uint64_t record_bytes, bulk_bytes;                                                      // sizes, powers of two
 
   // Written by the client. Positions count bytes since the ring was made; modulo the area's size they are offsets.
   alignas(64) std::atomic<uint64_t> record_tail;  // end of the last complete record
   std::atomic<uint64_t> last_sequence;            // of that record
   std::atomic<uint64_t> print_head;               // print bytes taken
   std::atomic<uint64_t> host_calls_done;          // unused by the worker: streams carry their own
+  std::atomic<uint32_t> textures_used;            // slots of the texture table from here on were never used
 
   alignas(64) TaskTotals task_totals;  // client
 
@@ -106,6 +109,14 @@ struct EventSlot {
   std::atomic<uint64_t> time_ns;    // worker: CLOCK_MONOTONIC at which it was reached; written before `completed`
 };
 
+// A texture or surface object: part of the journal too. All by the client, which fills a slot before it says so in a
+// record (kTexture), and fills it anew only once the record that took the object away (kTextureGone) is committed.
+struct alignas(64) TextureSlot {
+  std::atomic<uint64_t> handle;  // as kernels name it; 0: the slot holds nothing
+  std::atomic<uint64_t> gone;    // sequence of the kTextureGone record; 0: the object lives
+  Texture texture;
+};
+
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
 enum class RecordType : uint32_t {
@@ -122,6 +133,8 @@ enum class RecordType : uint32_t {
   kFree,            // segment `a`: once everything before is done on all streams it is unmapped and given back
   kTaskEnd,         // task serial `a`: once everything before is done on all streams the worker is done
   kPrefetchModule,  // module `a` is loaded now, so that a fault in it shows here
+  kTexture,         // launches that follow may name the object of texture slot `a`
+  kTextureGone,     // and from here on they do not
 };
 
 // Every record starts with this and has a multiple of kRecordAlign bytes.

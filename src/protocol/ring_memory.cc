@@ -7,7 +7,7 @@ namespace heddle::protocol {
 namespace {
 
 struct Layout {
-  uint64_t stream_table, event_table, print_area, record_area, bulk_area, total;
+  uint64_t stream_table, event_table, texture_table, print_area, record_area, bulk_area, total;
 };
 
 constexpr uint64_t kPage = 4096;
@@ -16,7 +16,8 @@ constexpr Layout layout_of(uint64_t record_bytes, uint64_t bulk_bytes) {
   Layout layout{};
   layout.stream_table = round_up(sizeof(RingHeader), kPage);
   layout.event_table = layout.stream_table + round_up(kMaxStreams * sizeof(StreamSlot), kPage);
-  layout.print_area = layout.event_table + round_up(kMaxEvents * sizeof(EventSlot), kPage);
+  layout.texture_table = layout.event_table + round_up(kMaxEvents * sizeof(EventSlot), kPage);
+  layout.print_area = layout.texture_table + round_up(kMaxTextures * sizeof(TextureSlot), kPage);
   layout.record_area = layout.print_area + kPrintBytes;
   layout.bulk_area = layout.record_area + record_bytes;
   layout.total = layout.bulk_area + bulk_bytes;
@@ -47,6 +48,7 @@ Result<std::pair<Fd, RingMemory>> RingMemory::create(RingSizes sizes) {
   header->total_bytes = layout.total;
   header->stream_table = layout.stream_table;
   header->event_table = layout.event_table;
+  header->texture_table = layout.texture_table;
   header->print_area = layout.print_area;
   header->record_area = layout.record_area;
   header->bulk_area = layout.bulk_area;
@@ -82,6 +84,7 @@ Result<RingMemory> RingMemory::attach(const Fd& fd) {
   const Layout layout = layout_of(ring.record_bytes_, ring.bulk_bytes_);
   ring.stream_table_ = layout.stream_table;
   ring.event_table_ = layout.event_table;
+  ring.texture_table_ = layout.texture_table;
   ring.print_area_ = layout.print_area;
   ring.record_area_ = layout.record_area;
   ring.bulk_area_ = layout.bulk_area;

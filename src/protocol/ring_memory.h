@@ -25,6 +25,7 @@ class RingMemory {
   RingHeader& header() const { return *reinterpret_cast<RingHeader*>(at(0)); }
   std::span<StreamSlot> streams() const { return {reinterpret_cast<StreamSlot*>(at(stream_table_)), kMaxStreams}; }
   std::span<EventSlot> events() const { return {reinterpret_cast<EventSlot*>(at(event_table_)), kMaxEvents}; }
+  std::span<TextureSlot> textures() const { return {reinterpret_cast<TextureSlot*>(at(texture_table_)), kMaxTextures}; }
   std::span<char> print_area() const { return {at(print_area_), kPrintBytes}; }
   std::span<char> records() const { return {at(record_area_), record_bytes_}; }
   std::span<char> bulk() const { return {at(bulk_area_), bulk_bytes_}; }
@@ -34,7 +35,8 @@ class RingMemory {
   char* at(uint64_t offset) const { return static_cast<char*>(mapping_.data()) + offset; }
 
   Mapping mapping_;
-  uint64_t stream_table_ = 0, event_table_ = 0, print_area_ = 0, record_area_ = 0, bulk_area_ = 0;
+  uint64_t stream_table_ = 0, event_table_ = 0, texture_table_ = 0, print_area_ = 0;
+  uint64_t record_area_ = 0, bulk_area_ = 0;
   uint64_t record_bytes_ = 0, bulk_bytes_ = 0;
 };
 

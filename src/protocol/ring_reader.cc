@@ -25,6 +25,8 @@ size_t smallest(RecordType type) {
     case RecordType::kFree:
     case RecordType::kTaskEnd:
     case RecordType::kPrefetchModule:
+    case RecordType::kTexture:
+    case RecordType::kTextureGone:
       return sizeof(RecordHeader);
     case RecordType::kPad:
       return kRecordAlign;

@@ -51,6 +51,11 @@ std::set<uint64_t> FakeContext::mapped() {
   return addresses;
 }
 
+std::map<uint64_t, Texture> FakeContext::textures() {
+  std::lock_guard lock(mutex_);
+  return textures_;
+}
+
 std::string FakeContext::read(uint64_t address, size_t bytes) {
   std::lock_guard lock(mutex_);
   return std::string(static_cast<const char*>(pointer(address)), bytes);
@@ -86,6 +91,19 @@ Result<device::Kernel*> FakeContext::kernel(device::Module&, std::string_view na
 
 Result<device::Variable> FakeContext::variable(device::Module&, std::string_view name) {
   return variables.at(std::string(name));
+}
+
+Status FakeContext::set_texture(uint64_t handle, const Texture& texture) {
+  HEDDLE_TRY(check(texture));
+  std::lock_guard lock(mutex_);
+  textures_[handle] = texture;
+  return {};
+}
+
+Status FakeContext::remove_texture(uint64_t handle) {
+  std::lock_guard lock(mutex_);
+  if (textures_.erase(handle) > 0) return {};
+  return fail(ErrorCode::kNotFound, "fake device: no texture %lu", static_cast<unsigned long>(handle));
 }
 
 Status FakeContext::create_stream(device::StreamIndex stream, bool non_blocking, int priority) {

@@ -39,6 +39,7 @@ class FakeContext : public device::Context {
   };
   std::map<device::StreamIndex, Stream> streams();
   std::set<uint64_t> mapped();
+  std::map<uint64_t, Texture> textures();
   // Device memory. Under the device's lock: the ring that orders the two threads is mapped twice in a test's process,
   // so that ThreadSanitizer cannot see the order.
   std::string read(uint64_t address, size_t bytes);
@@ -48,6 +49,8 @@ class FakeContext : public device::Context {
   Result<device::Module*> load(std::span<const std::byte> fatbin) override;
   Result<device::Kernel*> kernel(device::Module&, std::string_view name) override;
   Result<device::Variable> variable(device::Module&, std::string_view name) override;
+  Status set_texture(uint64_t handle, const Texture& texture) override;
+  Status remove_texture(uint64_t handle) override;
   Status create_stream(device::StreamIndex, bool non_blocking, int priority) override;
   Status destroy_stream(device::StreamIndex) override;
   Status launch(device::StreamIndex, device::Kernel&, const device::LaunchConfig&, device::Tag) override;
@@ -83,6 +86,7 @@ class FakeContext : public device::Context {
   std::set<device::StreamIndex> paused_;
   std::map<device::StreamIndex, Stream> streams_;
   std::map<uint64_t, Bytes> mapped_;
+  std::map<uint64_t, Texture> textures_;
   std::set<device::Tag> unfinished_;
   std::vector<device::Tag> handed_over_;
   std::deque<device::Completion> completions_;

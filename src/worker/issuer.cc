@@ -22,6 +22,7 @@ Issuer::Issuer(const SessionParts& parts, Modules& modules, const Binding& bindi
       reader_(reader),
       segments_(parts.context),
       streams_(parts.context, parts.ring, parts.progress),
+      textures_(parts.context, parts.ring),
       entered_(parts.progress.completed()) {}
 
 void Issuer::post(protocol::Packet packet) {
@@ -35,6 +36,8 @@ void Issuer::stop() {
 }
 
 void Issuer::run() {
+  const auto restored = textures_.restore(parts_.progress.completed());
+  if (!restored) parts_.fault.raise(restored.error());
   protocol::Bell& bell = parts_.ring.header().to_worker;
   while (!stopping_.load(std::memory_order_acquire) && !ended_) {
     const uint32_t seen = protocol::read_bell(bell);
@@ -185,6 +188,9 @@ Checked<Issuer::Step> Issuer::issue() {
       return symbol();
     case RecordType::kPrefetchModule:
       return prefetch();
+    case RecordType::kTexture:
+    case RecordType::kTextureGone:
+      return texture();
     default:
       return malformed("record type %u does not exist", static_cast<unsigned>(header.type));
   }
@@ -306,6 +312,14 @@ Checked<Issuer::Step> Issuer::prefetch() {
   if (!modules_.known(static_cast<uint32_t>(id))) return Step::kWait;
   const auto loaded = modules_.load(static_cast<uint32_t>(id));
   if (!loaded) return tl::unexpected(loaded.error());
+  return here();
+}
+
+Checked<Issuer::Step> Issuer::texture() {
+  const protocol::RecordHeader& header = record_.header;
+  const bool created = header.type == RecordType::kTexture;
+  const auto changed = created ? textures_.created(header.a) : textures_.gone(header.a);
+  if (!changed) return tl::unexpected(changed.error());
   return here();
 }
 

@@ -8,6 +8,7 @@
 #include "worker/segments.h"
 #include "worker/session_parts.h"
 #include "worker/streams.h"
+#include "worker/textures.h"
 #include "worker/validation.h"
 
 namespace heddle::worker {
@@ -65,6 +66,7 @@ class Issuer {
   Checked<Step> host_call();
   Checked<Step> symbol();
   Checked<Step> prefetch();
+  Checked<Step> texture();
   Checked<Step> defer(Deferred::Kind kind);
   Checked<Step> end_task();
   Checked<Step> in_turn();
@@ -81,6 +83,7 @@ class Issuer {
   protocol::RingReader reader_;
   Segments segments_;
   Streams streams_;
+  Textures textures_;
   Inbox inbox_;
   std::atomic<bool> stopping_{false};
 

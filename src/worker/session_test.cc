@@ -374,6 +374,52 @@ TEST_F(SessionTest, AModuleThatCannotBeLoadedIsAFaultWithItsText) {
   EXPECT_THAT(header().fault_text, HasSubstr("wgmma"));
 }
 
+// What the program writes to a slot of the texture table.
+void fill_slot(protocol::TextureSlot& slot, uint64_t handle, uint32_t width) {
+  slot.handle = 0;
+  slot.texture = {};
+  slot.texture.width = width;
+  slot.gone = 0;
+  slot.handle = handle;
+}
+
+TEST_F(SessionTest, TexturesComeAndGoWithTheirRecords) {
+  fill_slot(ring.textures()[7], 70, 32);
+  ASSERT_TRUE(completes(simple(RecordType::kTexture, 0, 7)));
+  ASSERT_EQ(context->textures().count(70), 1u);
+  EXPECT_EQ(context->textures()[70].width, 32u);
+  ASSERT_TRUE(completes(simple(RecordType::kTextureGone, 0, 7)));
+  EXPECT_THAT(context->textures(), IsEmpty());
+}
+
+TEST_F(SessionTest, TheNextWorkerHasTheTexturesThatStillLive) {
+  header().textures_used = 3;
+  for (uint32_t slot = 0; slot < 3; ++slot) {
+    fill_slot(ring.textures()[slot], 10 + slot, 32);
+    ASSERT_TRUE(completes(simple(RecordType::kTexture, 0, slot)));
+  }
+  const uint64_t gone = simple(RecordType::kTextureGone, 0, 1);
+  ring.textures()[1].gone = gone;
+  ASSERT_TRUE(completes(gone));
+  start_worker();
+  ASSERT_TRUE(completes(marker()));
+  const auto textures = context->textures();
+  EXPECT_EQ(textures.size(), 2u);
+  EXPECT_EQ(textures.count(11), 0u);
+}
+
+TEST_F(SessionTest, ATextureThatMakesNoSenseIsAFault) {
+  fill_slot(ring.textures()[0], 1, 0);
+  ASSERT_TRUE(completes(simple(RecordType::kTexture, 0, 0)));
+  EXPECT_EQ(header().fault.load(), kCudaInvalidValue);
+  EXPECT_THAT(context->textures(), IsEmpty());
+}
+
+TEST_F(SessionTest, ATextureSlotThatDoesNotExistIsMalformed) {
+  ASSERT_TRUE(completes(simple(RecordType::kTexture, 0, protocol::kMaxTextures)));
+  EXPECT_EQ(header().fault.load(), kCudaUnknown);
+}
+
 TEST_F(SessionTest, WrongLaunchesEndTheSessionNotTheWorker) {
   protocol::LaunchRecord record{};
   record.module = 1;

@@ -103,4 +103,19 @@ __global__ void stop() {
 __global__ void assert_positive(int value) {
   assert(value > 0);
 }
+
+// Textures and surfaces: what each thread finds at its place.
+__global__ void sample(cudaTextureObject_t texture, float x, float y, float* out) {
+  out[threadIdx.x] = tex2D<float>(texture, x + threadIdx.x, y);
+}
+
+__global__ void fetch(cudaTextureObject_t texture, int first, int* out) {
+  out[threadIdx.x] = tex1Dfetch<int>(texture, first + static_cast<int>(threadIdx.x));
+}
+
+__global__ void write_surface(cudaSurfaceObject_t surface, float add) {
+  float value;
+  surf2Dread(&value, surface, threadIdx.x * 4, threadIdx.y);
+  surf2Dwrite(value + add, surface, threadIdx.x * 4, threadIdx.y);
+}
 }

@@ -97,6 +97,13 @@ TEST_F(Run, ACooperativeGridSynchronises) {
   EXPECT_EQ(finished.out, "PASS\n") << finished.err;
 }
 
+TEST_F(Run, TexturesAndSurfacesAreRight) {
+  HEDDLE_NEEDS_WORKLOADS();
+  const Finished finished = node.run({HEDDLE_E2E_PROGRAMS "/textures"});
+  EXPECT_EQ(finished.out, "textures: PASS\n") << finished.err;
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
+}
+
 TEST_F(Run, AProgramThatIsNotThereIs127) {
   const Finished finished = node.run({"/nonexistent/program"});
   EXPECT_EQ(finished.status, 127);

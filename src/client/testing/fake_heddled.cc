@@ -300,6 +300,13 @@ void FakeHeddled::execute(Device& device, const Record& record) {
       if (kernel) kernel(launch, reinterpret_cast<const char*>(record.trailing<LaunchRecord>().data()));
       return;
     }
+    case RecordType::kTexture: {
+      const TextureSlot& slot = device.ring->textures()[record.header.a];
+      note(words("texture", slot.handle) + words(" at", slot.texture.address));
+      return;
+    }
+    case RecordType::kTextureGone:
+      return note(words("texture gone", device.ring->textures()[record.header.a].handle));
     case RecordType::kEventRecord: {
       EventSlot& event = device.ring->events()[record.header.a];
       event.time_ns = static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());

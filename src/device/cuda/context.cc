@@ -105,6 +105,16 @@ Result<device::Variable> CudaContext::variable(device::Module& module, std::stri
   return static_cast<Program&>(module).variable(std::string(name));
 }
 
+// The driver chooses the handles of its texture objects, and arrays cannot lie in memory that outlives the process.
+Status CudaContext::set_texture(uint64_t, const Texture&) {
+  return fail(ErrorCode::kNotSupported, "texture and surface objects are not supported on CUDA devices");
+}
+
+Status CudaContext::remove_texture(uint64_t handle) {
+  return fail(ErrorCode::kNotFound, "there is no texture or surface object %#llx",
+              static_cast<unsigned long long>(handle));
+}
+
 Status CudaContext::create_stream(device::StreamIndex index, bool non_blocking, int priority) {
   engine_->make_current();
   return engine_->create_stream(index, non_blocking, priority);

@@ -24,6 +24,9 @@ class CudaContext : public device::Context {
   Result<device::Kernel*> kernel(device::Module& module, std::string_view name) override;
   Result<device::Variable> variable(device::Module& module, std::string_view name) override;
 
+  Status set_texture(uint64_t handle, const Texture& texture) override;
+  Status remove_texture(uint64_t handle) override;
+
   Status create_stream(device::StreamIndex index, bool non_blocking, int priority) override;
   Status destroy_stream(device::StreamIndex index) override;
 

@@ -80,6 +80,24 @@ Result<device::Variable> SoftwareContext::variable(device::Module& module, std::
   return static_cast<Program&>(module).variable(name);
 }
 
+TextureTable& SoftwareContext::own_textures() {
+  if (textures_in_use_) textures_ = std::make_shared<TextureTable>(*textures_);
+  textures_in_use_ = false;
+  return *textures_;
+}
+
+Status SoftwareContext::set_texture(uint64_t handle, const Texture& texture) {
+  HEDDLE_TRY(check(texture));
+  own_textures().set(handle, texture);
+  return {};
+}
+
+Status SoftwareContext::remove_texture(uint64_t handle) {
+  if (own_textures().erase(handle)) return {};
+  return fail(ErrorCode::kNotFound, "there is no texture or surface object %#llx",
+              static_cast<unsigned long long>(handle));
+}
+
 Status SoftwareContext::create_stream(device::StreamIndex index, bool non_blocking, int priority) {
   return engine_->create_stream(index, non_blocking, priority);
 }
@@ -106,7 +124,8 @@ Status SoftwareContext::launch(device::StreamIndex stream, device::Kernel& kerne
     return fail(ErrorCode::kLimitExceeded, "cooperative launch of '%s': %llu blocks, the device holds %llu at once",
                 known.code->name.c_str(), static_cast<unsigned long long>(config.grid.count()),
                 static_cast<unsigned long long>(capacity));
-  Grid::Setting setting{&memory_, options_.print, options_.model.sms, next_grid_++};
+  textures_in_use_ = true;
+  Grid::Setting setting{&memory_, options_.print, options_.model.sms, next_grid_++, 0, textures_};
   if (config.cooperative) {
     auto workspace = memory_.grid_workspace(setting.id);
     if (!workspace) return tl::unexpected(workspace.error());

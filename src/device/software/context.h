@@ -5,6 +5,7 @@
 
 #include "device/device.h"
 #include "device/software/engine.h"
+#include "device/software/simt/texture_table.h"
 
 namespace heddle::software {
 
@@ -19,6 +20,9 @@ class SoftwareContext : public device::Context {
   Result<device::Module*> load(std::span<const std::byte> fatbin) override;
   Result<device::Kernel*> kernel(device::Module& module, std::string_view name) override;
   Result<device::Variable> variable(device::Module& module, std::string_view name) override;
+
+  Status set_texture(uint64_t handle, const Texture& texture) override;
+  Status remove_texture(uint64_t handle) override;
 
   Status create_stream(device::StreamIndex index, bool non_blocking, int priority) override;
   Status destroy_stream(device::StreamIndex index) override;
@@ -39,6 +43,7 @@ class SoftwareContext : public device::Context {
  private:
   SoftwareContext(const device::ContextOptions& options, DeviceMemory memory);
   Status start_engine(const Fd& board);
+  TextureTable& own_textures();
   template <class Work>
   Status submit(device::StreamIndex stream, device::Tag tag, Work work);
   uint32_t capability() const { return options_.model.capability_major * 10 + options_.model.capability_minor; }
@@ -47,6 +52,8 @@ class SoftwareContext : public device::Context {
   DeviceMemory memory_;
   CompletionQueue completions_;
   std::vector<std::unique_ptr<Program>> programs_;
+  std::shared_ptr<TextureTable> textures_ = std::make_shared<TextureTable>();
+  bool textures_in_use_ = false;  // by launches: a change makes a new table
   uint64_t next_grid_ = 1;
   std::unique_ptr<Engine> engine_;  // last: its threads use what stands above
 };

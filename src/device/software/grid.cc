@@ -14,6 +14,7 @@ Grid::Grid(const ProgramKernel& kernel, const device::LaunchConfig& config, cons
     : code_(*kernel.code),
       memory_(setting.memory->map()),
       print_(setting.print),
+      textures_(setting.textures),
       parameters_(config.parameters.begin(), config.parameters.end()),
       block_share_(block_share),
       blocks_(config.grid.count()) {
@@ -26,6 +27,7 @@ Grid::Grid(const ProgramKernel& kernel, const device::LaunchConfig& config, cons
   shape_.grid_id = setting.id;
   shape_.workspace = setting.workspace;
   shape_.heap = setting.memory->heap();
+  shape_.textures = textures_.get();
 }
 
 Dim3 Grid::block_index(uint64_t number) const {

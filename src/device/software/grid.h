@@ -23,6 +23,7 @@ class Grid {
     uint32_t sm_count = 1;
     uint64_t id = 0;
     uint64_t workspace = 0;  // of a cooperative launch
+    std::shared_ptr<const TextureTable> textures;
   };
   Grid(const ProgramKernel& kernel, const device::LaunchConfig& config, const SmShare& block_share,
        const Setting& setting);
@@ -55,6 +56,7 @@ class Grid {
   const MemoryMap& memory_;
   PrintSink print_;
   LaunchShape shape_;
+  std::shared_ptr<const TextureTable> textures_;
   std::vector<std::byte> parameters_;
   SmShare block_share_;
   uint64_t blocks_ = 0;

@@ -72,6 +72,7 @@ struct Operand {
     kLabel,     // index: into Function::labels
     kTable,     // index: into Function::branch_tables
     kAddress,   // [elements[0] + literal], or [literal] without elements
+    kImage,     // [elements[0], coordinates...]: a texture or surface, and where in it
     kVector,    // {elements...}
     kPair,      // elements[0] | elements[1]
     kList,      // (elements...), of a call

@@ -168,15 +168,21 @@ void BodyParser::instruction() {
 
 Operand BodyParser::operand(const Instruction& instruction) {
   if (cursor_.take('[')) return address();
-  if (cursor_.take('{')) return group(Operand::Kind::kVector, '}', instruction);
+  if (cursor_.take('{')) {
+    Operand vector = group(Operand::Kind::kVector, '}', instruction);
+    return cursor_.take('|') ? pair_with(std::move(vector), instruction) : vector;
+  }
   if (cursor_.take('(')) return group(Operand::Kind::kList, ')', instruction);
   bool negated = cursor_.take('!');
   Operand result = cursor_.peek().kind == TokenKind::kName ? named(instruction) : literal();
   result.negated = negated;
-  if (!cursor_.take('|')) return result;
+  return cursor_.take('|') ? pair_with(std::move(result), instruction) : result;
+}
+
+Operand BodyParser::pair_with(Operand first, const Instruction& instruction) {
   Operand pair;
   pair.kind = Operand::Kind::kPair;
-  pair.elements.push_back(std::move(result));
+  pair.elements.push_back(std::move(first));
   pair.elements.push_back(named(instruction));
   return pair;
 }
@@ -229,12 +235,13 @@ Operand BodyParser::named(const Instruction& instruction) {
   return result;
 }
 
-// "[%rd1+8]", "[symbol]", "[4096]". Texture coordinates, matrices and the like come out as kOther.
+// "[%rd1+8]", "[symbol]", "[4096]"; "[%rd1, {%f1, %f2}]". Other forms come out as kOther.
 Operand BodyParser::address() {
   Operand result;
   result.kind = Operand::Kind::kAddress;
   if (cursor_.peek().kind == TokenKind::kName) {
     result.elements.push_back(named(Instruction{}));
+    if (cursor_.at_symbol(',')) return image(std::move(result));
     if (cursor_.at_symbol('+') || cursor_.at_symbol('-')) result.literal = cursor_.expect_literal();
   } else {
     result.literal = cursor_.expect_literal();
@@ -244,6 +251,18 @@ Operand BodyParser::address() {
   Operand other;
   other.name = "[...]";
   return other;
+}
+
+Operand BodyParser::image(Operand result) {
+  result.kind = Operand::Kind::kImage;
+  while (cursor_.take(',')) {
+    const bool vector = cursor_.take('{'), name = cursor_.peek().kind == TokenKind::kName;
+    result.elements.push_back(vector ? group(Operand::Kind::kVector, '}', Instruction{})
+                              : name ? named(Instruction{})
+                                     : literal());
+  }
+  cursor_.expect(']');
+  return result;
 }
 
 Operand BodyParser::group(Operand::Kind kind, char close, const Instruction& instruction) {

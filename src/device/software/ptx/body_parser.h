@@ -56,6 +56,8 @@ class BodyParser {
   Operand address();
   Operand group(Operand::Kind kind, char close, const Instruction& instruction);
   Operand literal();
+  Operand pair_with(Operand first, const Instruction& instruction);
+  Operand image(Operand result);
 
   Cursor& cursor_;
   Function& function_;

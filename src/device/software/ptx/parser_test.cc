@@ -80,6 +80,23 @@ TEST(Parser, ReadsGuardPairVectorAndAddressOperands) {
   EXPECT_EQ(f.code[2].operands[1].name, "%tid.x");
 }
 
+TEST(Parser, ReadsTexturesWithTheirCoordinates) {
+  Function f = body(
+      ".reg .pred %p<2>; .reg .f32 %f<9>; .reg .b64 %rd<2>; .reg .b32 %r<2>;\n"
+      "tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}|%p1, [%rd1, {%f5, 0f3F800000}];\n"
+      "sust.b.1d.b32.trap [%rd1, %r1], {%r0};");
+  ASSERT_EQ(f.error, "");
+  ASSERT_EQ(f.code.size(), 2u);
+  const Operand& values = f.code[0].operands[0];
+  ASSERT_EQ(values.kind, Operand::Kind::kPair);
+  EXPECT_EQ(values.elements[0].elements.size(), 4u);
+  const Operand& place = f.code[0].operands[1];
+  ASSERT_EQ(place.kind, Operand::Kind::kImage);
+  ASSERT_EQ(place.elements.size(), 2u);
+  EXPECT_EQ(place.elements[1].elements[1].literal.bits, 0x3F800000u);
+  EXPECT_EQ(f.code[1].operands[0].elements[1].kind, Operand::Kind::kRegister);
+}
+
 TEST(Parser, InnerScopesHaveRegistersVariablesAndLabelsOfTheirOwn) {
   Function f = body(
       ".reg .b32 r; bra OUT;\n"

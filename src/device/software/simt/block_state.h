@@ -18,6 +18,7 @@
 namespace heddle::software {
 
 class DeviceHeap;
+class TextureTable;
 
 struct Dim3 {
   uint32_t x = 1, y = 1, z = 1;
@@ -37,6 +38,7 @@ struct LaunchShape {
   uint64_t workspace = 0;       // of a cooperative launch: zeroed words in device memory for grid-wide synchronisation
   uint32_t stack_bytes = 1024;  // per thread, for recursion only (cudaLimitStackSize)
   DeviceHeap* heap = nullptr;   // of device malloc; null: malloc finds no room. Outlives the blocks.
+  const TextureTable* textures = nullptr;  // null: there are none. Outlives the blocks.
 };
 
 // Why a block stopped. The text names kernel, PTX line, block and thread, and the address where there is one.

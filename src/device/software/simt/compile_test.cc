@@ -38,7 +38,7 @@ TEST(Refusal, CoversEverythingThatIsNotUnderstood) {
            "st.const.u32 [%rd1], %r1;",
            "shfl.up.b32 %r1, %r2, 1, 0;",
            "cvt.f16.f32 %h1, %f1;",
-           "tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f1, %f2}];",
+           "tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [nowhere, {%f1, %f2}];",
            "call nowhere, ();",
            "call %rd1, ();",
            "call malloc, ();",

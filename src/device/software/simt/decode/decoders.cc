@@ -57,7 +57,10 @@ Decoder find_decoder(std::string_view opcode) {
       {"vmin2", decode_video},       {"vmin4", decode_video},
       {"vmax", decode_video},        {"vmax2", decode_video},
       {"vmax4", decode_video},       {"vote", decode_warp},
-      {"xor", decode_plain},
+      {"xor", decode_plain},         {"tex", decode_tex},
+      {"tld4", decode_tld4},         {"suld", decode_surface},
+      {"sust", decode_surface},      {"txq", decode_texture_query},
+      {"suq", decode_texture_query},
   };
   auto found = decoders.find(opcode);
   return found == decoders.end() ? nullptr : found->second;

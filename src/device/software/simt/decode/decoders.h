@@ -39,6 +39,10 @@ void decode_async_copy(FunctionCompiler&, const ptx::Instruction&);
 void decode_mbarrier(FunctionCompiler&, const ptx::Instruction&);
 void decode_matrix(FunctionCompiler&, const ptx::Instruction&);
 void decode_ldmatrix(FunctionCompiler&, const ptx::Instruction&);
+void decode_tex(FunctionCompiler&, const ptx::Instruction&);
+void decode_tld4(FunctionCompiler&, const ptx::Instruction&);
+void decode_surface(FunctionCompiler&, const ptx::Instruction&);
+void decode_texture_query(FunctionCompiler&, const ptx::Instruction&);
 void decode_ignored(FunctionCompiler&, const ptx::Instruction&);
 
 }  // namespace heddle::software

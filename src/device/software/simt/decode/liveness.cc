@@ -22,8 +22,8 @@ bool contains(const Bits& set, uint32_t i) {
 
 // Whether the first operand is what the instruction writes. In doubt it is not: then it counts as read.
 bool writes_first_operand(const ptx::Instruction& instruction) {
-  static constexpr std::string_view kReaders[] = {"st",   "red", "bar",      "barrier",   "bra",       "brx",
-                                                  "call", "ret", "prefetch", "prefetchu", "nanosleep", "cp"};
+  static constexpr std::string_view kReaders[] = {"st",  "red",      "bar",       "barrier",   "bra", "brx", "call",
+                                                  "ret", "prefetch", "prefetchu", "nanosleep", "cp",  "sust"};
   return std::find(std::begin(kReaders), std::end(kReaders), instruction.opcode) == std::end(kReaders);
 }
 
@@ -31,7 +31,7 @@ template <class Visit>
 void visit_operand(const ptx::Operand& operand, bool written, Visit visit) {
   if (operand.kind == Kind::kRegister) visit(operand.index, written);
   for (const ptx::Operand& element : operand.elements)
-    visit_operand(element, written && operand.kind != Kind::kAddress, visit);
+    visit_operand(element, written && operand.kind != Kind::kAddress && operand.kind != Kind::kImage, visit);
 }
 
 // Calls visit(register, written) for every register of the instruction. What a guarded instruction writes, it may as

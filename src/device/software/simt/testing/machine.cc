@@ -75,6 +75,7 @@ Machine::Outcome Machine::run_packed(std::string_view name, const Launch& launch
   shape.stack_bytes = launch.stack_bytes;
   shape.parameters = parameters;
   shape.heap = heap_.get();
+  shape.textures = &textures_;
   auto block = Block::create(**kernel, shape, *map_, [&](std::string_view text) { outcome.printed += text; });
   EXPECT_TRUE(block.has_value()) << block.error().text;
   if (!block) return outcome;

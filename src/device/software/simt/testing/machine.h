@@ -10,6 +10,7 @@
 #include "core/fd.h"
 #include "device/software/simt/block.h"
 #include "device/software/simt/device_heap.h"
+#include "device/software/simt/texture_table.h"
 
 namespace heddle::software {
 
@@ -62,6 +63,7 @@ class Machine {
   }
   uint64_t address_of(std::string_view variable) const;
   const MemoryMap& memory() const { return *map_; }
+  TextureTable& textures() { return textures_; }
 
  private:
   template <class T>
@@ -78,6 +80,7 @@ class Machine {
   std::unique_ptr<MemoryMap> map_;
   std::unique_ptr<DeviceHeap> heap_;
   ptx::Module module_;
+  TextureTable textures_;
   std::vector<std::pair<std::string, uint64_t>> variables_;
 };
 
