@@ -57,6 +57,32 @@ TEST(Refusal, CoversEverythingThatIsNotUnderstood) {
     EXPECT_NE(refusal(body).find("is not supported"), std::string::npos) << body << " -> " << refusal(body);
 }
 
+// Clusters, TMA and kernels that launch kernels: by kernel, line and instruction.
+TEST(Refusal, NamesWhatStaysOut) {
+  const std::string launches = ".extern .func (.param .b32 r) cudaLaunchDeviceV2(.param .b64 buffer, .param .b64 s);\n";
+  for (const char* body : {
+           "barrier.cluster.arrive.release.aligned;",
+           "barrier.cluster.wait.acquire.aligned;",
+           "mapa.shared::cluster.u32 %r1, %r2, %r3;",
+           "getctarank.shared::cluster.u32 %r1, %r2;",
+           "ld.shared::cluster.u32 %r1, [%r2];",
+           "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], %r2, [%r3];",
+           "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1], 16, [%r2];",
+           "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r2, %r3}], "
+           "[%r4];",
+           "cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], 16;",
+           "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd1], [%r1], 16;",
+           "call.uni (%r1), cudaLaunchDeviceV2, (%rd1, %rd2);",
+       }) {
+    const std::string instruction = std::string(body).substr(0, std::string(body).find_first_of(" ;"));
+    EXPECT_EQ(refusal(body, launches).find("kernel k: PTX line 8: '" + instruction + "' is not supported"), 0u)
+        << body << " -> " << refusal(body, launches);
+  }
+  EXPECT_NE(refusal("mov.u32 %r1, %cluster_ctaid.x;").find("%cluster_ctaid.x"), std::string::npos);
+  EXPECT_NE(refusal("call.uni (%r1), cudaLaunchDeviceV2, (%rd1, %rd2);", launches).find("'cudaLaunchDeviceV2'"),
+            std::string::npos);
+}
+
 TEST(Refusal, OfACalleeConcernsOnlyKernelsThatReachIt) {
   std::string functions = ".func bad() { wgmma.fence.sync.aligned; ret; }\n.func good() { ret; }\n";
   EXPECT_NE(refusal("call.uni bad, ();", functions), "");

@@ -81,7 +81,7 @@ void call_function(Warp& warp, const Op& op, const CallSite& site, const Compile
   Frame* caller = warp.frame;
   uint32_t local_base = caller->local_base + caller->function->local_bytes;
   if (local_base + uint64_t{function.local_bytes} > block.local_bytes)
-    return raise(warp, op, first_lane(warp.active), kLaunchFailure,
+    return raise(warp, op, first_lane(warp.active), kStackError,
                  stringf("stack overflow: %u bytes of local memory a thread, cudaLimitStackSize raises the limit of "
                          "recursion",
                          block.local_bytes));

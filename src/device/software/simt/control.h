@@ -5,6 +5,9 @@
 // Instructions that change where lanes go on.
 namespace heddle::software {
 
+// cudaErrorHardwareStackError: the stack ends where its limit is.
+inline constexpr int kStackError = 714;
+
 void branch(Warp& warp, const Op& op);           // to op.target, for the lanes whose guard holds
 void branch_by_index(Warp& warp, const Op& op);  // to entry a of table op.target
 void exit_lanes(Warp& warp, const Op& op);

@@ -91,6 +91,34 @@ TYPED_TEST(Float, RoundingInOtherDirections) {
   }
 }
 
+// Two floats in one register: each half must be what the instruction on one float gives.
+TEST(FloatPairs, AreTwoFloats) {
+  const std::string registers = ".reg .b64 %x, %y, %z; .reg .f32 %e;\n";
+  const auto on_half = [&](const std::string& operation, bool high, auto reference) {
+    const std::string halves = high ? "mov.b64 %x, {%c, %a}; mov.b64 %y, {%a, %b}; mov.b64 %z, {%b, %c};\n"
+                                    : "mov.b64 %x, {%a, %c}; mov.b64 %y, {%b, %a}; mov.b64 %z, {%c, %b};\n";
+    const std::string result = high ? "mov.b64 {%e, %d}, %x;" : "mov.b64 {%d, %e}, %x;";
+    expect_instruction<float, float, float, float>(halves + operation + result, triples<float, float, float>(),
+                                                   reference, registers);
+  };
+  const auto flushed = [](float a) { return std::fpclassify(a) == FP_SUBNORMAL ? std::copysign(0.0f, a) : a; };
+  for (bool high : {false, true}) {
+    on_half("add.rn.f32x2 %x, %x, %y;", high, [](float a, float b, float) { return a + b; });
+    on_half("sub.f32x2 %x, %x, %y;", high, [](float a, float b, float) { return a - b; });
+    on_half("mul.rn.f32x2 %x, %x, %y;", high, [](float a, float b, float) { return a * b; });
+    on_half("fma.rn.f32x2 %x, %x, %y, %z;", high, [](float a, float b, float c) { return std::fma(a, b, c); });
+    on_half("add.ftz.f32x2 %x, %x, %y;", high,
+            [=](float a, float b, float) { return flushed(flushed(a) + flushed(b)); });
+    on_half("add.rz.f32x2 %x, %x, %y;", high, [](float a, float b, float) {
+      volatile float x = a, y = b;
+      std::fesetround(FE_TOWARDZERO);
+      volatile float sum = x + y;
+      std::fesetround(FE_TONEAREST);
+      return static_cast<float>(sum);
+    });
+  }
+}
+
 TYPED_TEST(Float, ClassTests) {
   using T = TypeParam;
   auto expect_class = [&](const char* name, auto reference) {

@@ -61,7 +61,7 @@ TEST_P(Nvcc, RecursionOfDivergedLanes) {
 TEST_P(Nvcc, RecursionBeyondTheStackFaults) {
   uint64_t out = machine_.allocate(64 * 4);
   auto outcome = machine_.run("recursion", {.block = {64, 1, 1}, .stack_bytes = 64}, out);
-  EXPECT_EQ(outcome.fault.cuda_error, 719);
+  EXPECT_EQ(outcome.fault.cuda_error, 714);
   EXPECT_NE(outcome.fault.text.find("stack overflow"), std::string::npos) << outcome.fault.text;
 }
 

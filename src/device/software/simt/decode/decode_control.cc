@@ -66,7 +66,9 @@ void decode_branch_table(FunctionCompiler& f, const ptx::Instruction& instructio
 }
 
 void decode_exit(FunctionCompiler& f, const ptx::Instruction& instruction) {
-  f.emit_control(instruction.opcode == "ret" ? return_from_call : exit_lanes);
+  const bool returns = instruction.opcode == "ret";
+  if (returns) f.leave_stack();
+  f.emit_control(returns ? return_from_call : exit_lanes);
 }
 
 void decode_trap(FunctionCompiler& f, const ptx::Instruction&) {

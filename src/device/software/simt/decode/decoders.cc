@@ -60,7 +60,8 @@ Decoder find_decoder(std::string_view opcode) {
       {"xor", decode_plain},         {"tex", decode_tex},
       {"tld4", decode_tld4},         {"suld", decode_surface},
       {"sust", decode_surface},      {"txq", decode_texture_query},
-      {"suq", decode_texture_query},
+      {"suq", decode_texture_query}, {"alloca", decode_alloca},
+      {"stacksave", decode_stack},   {"stackrestore", decode_stack},
   };
   auto found = decoders.find(opcode);
   return found == decoders.end() ? nullptr : found->second;

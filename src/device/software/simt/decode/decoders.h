@@ -43,6 +43,8 @@ void decode_tex(FunctionCompiler&, const ptx::Instruction&);
 void decode_tld4(FunctionCompiler&, const ptx::Instruction&);
 void decode_surface(FunctionCompiler&, const ptx::Instruction&);
 void decode_texture_query(FunctionCompiler&, const ptx::Instruction&);
+void decode_alloca(FunctionCompiler&, const ptx::Instruction&);
+void decode_stack(FunctionCompiler&, const ptx::Instruction&);
 void decode_ignored(FunctionCompiler&, const ptx::Instruction&);
 
 }  // namespace heddle::software

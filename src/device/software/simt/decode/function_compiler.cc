@@ -7,6 +7,7 @@
 #include "device/software/simt/control.h"
 #include "device/software/simt/decode/decoders.h"
 #include "device/software/simt/special.h"
+#include "device/software/simt/stack.h"
 
 namespace heddle::software {
 namespace {
@@ -45,6 +46,7 @@ Status FunctionCompiler::compile() {
   uint32_t& registers = kernel_.kernel().registers_per_thread;
   registers = std::max(registers, estimated_registers(layout_.words_per_thread));
   find_stores();
+  begin_stack();
   for (const ptx::Instruction& instruction : function_.code) {
     starts_.push_back(static_cast<uint32_t>(code_.size()));
     decode(instruction);
@@ -52,6 +54,7 @@ Status FunctionCompiler::compile() {
   }
   starts_.push_back(static_cast<uint32_t>(code_.size()));
   current_ = nullptr;
+  leave_stack();
   emit_unguarded(return_from_call).weight = 0;  // for code that runs off its end
   bind_labels();
   take_constants();
@@ -70,6 +73,21 @@ void FunctionCompiler::find_stores() {
 bool FunctionCompiler::is_stored_to(const ptx::Operand& address) const {
   return address.kind == Kind::kAddress && !address.elements.empty() && address.elements[0].kind == Kind::kRegister &&
          stores_.count({address.elements[0].index, address.literal.bits}) > 0;
+}
+
+void FunctionCompiler::begin_stack() {
+  if (!kernel_.uses_stack()) return;
+  if (!is_entry()) saved_stack_ = temporary(Width::k32);
+  Op& op = emit_extra(is_entry() ? start_stack : enter_stack);
+  op.line = function_.line;
+  if (saved_stack_) op.d = *saved_stack_;
+}
+
+void FunctionCompiler::leave_stack() {
+  if (!saved_stack_) return;
+  Op& op = current_ ? emit(restore_stack) : emit_unguarded(restore_stack);
+  op.weight = 0;
+  op.a = *saved_stack_;
 }
 
 void FunctionCompiler::decode(const ptx::Instruction& instruction) {

@@ -48,6 +48,8 @@ class FunctionCompiler {
   Op& emit_control(Handler handler);
   // Emits an Op ahead of the instruction's own: it does not count, and runs for all lanes.
   Op& emit_extra(Handler handler);
+  // What stands before a return: gives back what the function allocated on the stack.
+  void leave_stack();
   // Emits an Op without regard to the guard.
   Op& emit_unguarded(Handler handler);
 
@@ -76,6 +78,7 @@ class FunctionCompiler {
  private:
   void find_stores();
   void decode(const ptx::Instruction& instruction);
+  void begin_stack();
   void bind_labels();
   void take_constants();
   uint32_t reserve(Width width);
@@ -97,6 +100,7 @@ class FunctionCompiler {
   std::map<std::pair<Width, uint64_t>, uint32_t> constants_;
   std::optional<uint32_t> carry_;
   std::set<std::pair<uint32_t, uint64_t>> stores_;                  // register, offset
+  std::optional<uint32_t> saved_stack_;                             // where the stack was when the function was called
   std::vector<uint32_t> starts_;                                    // Op of each PTX instruction
   std::vector<std::pair<uint32_t, uint32_t>> branches_;             // Op, label
   std::vector<std::pair<uint32_t, std::vector<uint32_t>>> tables_;  // table, labels

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "device/software/simt/decode/function_compiler.h"
+#include "device/software/simt/stack.h"
 
 namespace heddle::software {
 namespace {
@@ -24,6 +25,12 @@ void visit_symbols(const std::vector<ptx::Operand>& operands, Visit visit) {
     if (operand.kind == ptx::Operand::Kind::kSymbol) visit(operand.name);
     visit_symbols(operand.elements, visit);
   }
+}
+
+bool allocates(const ptx::Function& function) {
+  return std::any_of(function.code.begin(), function.code.end(), [](const ptx::Instruction& instruction) {
+    return instruction.opcode == "alloca" || instruction.opcode == "stacksave";
+  });
 }
 
 // call (results), %rd1, (arguments), prototype: through a register.
@@ -75,6 +82,8 @@ Result<std::unique_ptr<const CompiledKernel>> KernelCompiler::run(std::string_vi
   stacks_.resize(functions_.size());
   on_path_.resize(functions_.size());
   kernel_->local_bytes = deepest_stack(0);
+  if (uses_stack_) kernel_->local_bytes = align(kernel_->local_bytes, kStackMarkBytes) + 2 * kStackMarkBytes;
+  kernel_->recursive |= uses_stack_;
   return std::move(kernel_);
 }
 
@@ -92,6 +101,7 @@ Status KernelCompiler::collect_functions(const ptx::Function& entry) {
     if (!function.error.empty())
       return fail(ErrorCode::kNotSupported, "kernel %s: function %s: %s", kernel_->name.c_str(), function.name.c_str(),
                   function.error.c_str());
+    uses_stack_ |= allocates(function);
     HEDDLE_TRY(collect_callees(function));
   }
   kernel_->functions_by_number.assign(module_.functions.size(), Op::kNone);

@@ -38,6 +38,8 @@ class KernelCompiler {
   std::optional<uint32_t> function_index(std::string_view name) const;
   const ptx::Function& function(uint32_t index) const { return *functions_[index]; }
   const LocalLayout& locals(uint32_t function) const { return locals_[function]; }
+  // Whether any function that the kernel reaches allocates local memory at run time.
+  bool uses_stack() const { return uses_stack_; }
   // A variable of the module or, for shared ones, of a function; none if it has no address.
   std::optional<VariableAddress> address_of(const ptx::Variable& variable) const;
   std::optional<VariableAddress> address_of(std::string_view symbol) const;
@@ -58,6 +60,7 @@ class KernelCompiler {
   const InstructionSet& instructions_;
   std::unique_ptr<CompiledKernel> kernel_;
   std::vector<const ptx::Function*> functions_;
+  bool uses_stack_ = false;
   std::vector<std::vector<uint32_t>> callees_;
   std::vector<LocalLayout> locals_;
   std::vector<std::optional<uint32_t>> stacks_;  // see deepest_stack

@@ -22,8 +22,9 @@ bool contains(const Bits& set, uint32_t i) {
 
 // Whether the first operand is what the instruction writes. In doubt it is not: then it counts as read.
 bool writes_first_operand(const ptx::Instruction& instruction) {
-  static constexpr std::string_view kReaders[] = {"st",  "red",      "bar",       "barrier",   "bra", "brx", "call",
-                                                  "ret", "prefetch", "prefetchu", "nanosleep", "cp",  "sust"};
+  static constexpr std::string_view kReaders[] = {"st",        "red",  "bar",  "barrier",     "bra",
+                                                  "brx",       "call", "ret",  "prefetch",    "prefetchu",
+                                                  "nanosleep", "cp",   "sust", "stackrestore"};
   return std::find(std::begin(kReaders), std::end(kReaders), instruction.opcode) == std::end(kReaders);
 }
 

@@ -66,6 +66,17 @@ struct CopySign {  // the sign of a, the magnitude of b
   }
 };
 
+// On the two floats of a 64-bit register (f32x2).
+template <class F>
+struct OnPair {
+  template <class... S>
+  static u64 apply(S... sources) {
+    const u32 low = bits_of(F::apply(float_of(static_cast<u32>(sources))...));
+    const u32 high = bits_of(F::apply(float_of(static_cast<u32>(sources >> 32))...));
+    return static_cast<u64>(high) << 32 | low;
+  }
+};
+
 template <unsigned kDirection, class F, class T>
 constexpr Row rounded_binary(const char* name) {
   return {name, rounded_handler<binary_handler<F, T, T, T>, kDirection>, kWidth<T>, kWidth<T>, kWidth<T>};
@@ -109,6 +120,13 @@ constexpr Row rounded_ternary(const char* name) {
       rounded_unary<kRoundUp, Flushed<F>, f32>(NAME ".rp.ftz.f32"),                                           \
       rounded_unary<kRoundToZero, F, f64>(NAME ".rz.f64"), rounded_unary<kRoundDown, F, f64>(NAME ".rm.f64"), \
       rounded_unary<kRoundUp, F, f64>(NAME ".rp.f64")
+#define PAIR_FORMS(ROUNDED, NEAREST, NAME, F)                                                                         \
+  NEAREST<OnPair<F>, u64>(NAME ".f32x2"), NEAREST<OnPair<Flushed<F>>, u64>(NAME ".ftz.f32x2"),                        \
+      ROUNDED<kRoundToZero, OnPair<F>, u64>(NAME ".rz.f32x2"), ROUNDED<kRoundDown, OnPair<F>, u64>(NAME ".rm.f32x2"), \
+      ROUNDED<kRoundUp, OnPair<F>, u64>(NAME ".rp.f32x2"),                                                            \
+      ROUNDED<kRoundToZero, OnPair<Flushed<F>>, u64>(NAME ".rz.ftz.f32x2"),                                           \
+      ROUNDED<kRoundDown, OnPair<Flushed<F>>, u64>(NAME ".rm.ftz.f32x2"),                                             \
+      ROUNDED<kRoundUp, OnPair<Flushed<F>>, u64>(NAME ".rp.ftz.f32x2")
 // NOLINTEND(bugprone-macro-parentheses)
 
 constexpr Row kRows[] = {
@@ -116,6 +134,10 @@ constexpr Row kRows[] = {
     SATURATED_FORMS(rounded_binary, "sub", Subtract),
     SATURATED_FORMS(rounded_binary, "mul", Multiply),
     SATURATED_FORMS(rounded_ternary, "fma", Fma),
+    PAIR_FORMS(rounded_binary, binary, "add", Add),
+    PAIR_FORMS(rounded_binary, binary, "sub", Subtract),
+    PAIR_FORMS(rounded_binary, binary, "mul", Multiply),
+    PAIR_FORMS(rounded_ternary, ternary, "fma", Fma),
     BINARY_FORMS("add", Add),
     BINARY_FORMS("sub", Subtract),
     BINARY_FORMS("mul", Multiply),
