@@ -118,6 +118,29 @@ TEST_F(ApiTest, PinnedMemoryIsCopiedWithoutStaging) {
   EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
 }
 
+TEST_F(ApiTest, LimitsReachTheWorkerAndAreWithinWhatIsPossible) {
+  size_t value = 0;
+  ASSERT_EQ(cudaDeviceGetLimit(&value, cudaLimitStackSize), cudaSuccess);
+  EXPECT_EQ(value, 1024u);
+  ASSERT_EQ(cudaDeviceSetLimit(cudaLimitStackSize, 5000), cudaSuccess);
+  ASSERT_EQ(cudaDeviceGetLimit(&value, cudaLimitStackSize), cudaSuccess);
+  EXPECT_EQ(value, 5008u);
+  EXPECT_EQ(cudaDeviceSetLimit(cudaLimitStackSize, 1 << 20), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaDeviceSetLimit(static_cast<cudaLimit>(99), 1), cudaErrorUnsupportedLimit);
+  EXPECT_EQ(cudaDeviceSetLimit(cudaLimitMallocHeapSize, kGiB), cudaErrorMemoryAllocation);
+  ASSERT_EQ(cudaDeviceSetLimit(cudaLimitMallocHeapSize, kMiB), cudaSuccess);
+  ASSERT_EQ(cudaDeviceSetLimit(cudaLimitPrintfFifoSize, 4096), cudaSuccess);
+  ASSERT_EQ(cudaDeviceGetLimit(&value, cudaLimitPrintfFifoSize), cudaSuccess);
+  EXPECT_EQ(value, 4096u);
+  void* memory;
+  ASSERT_EQ(cudaMalloc(&memory, 4), cudaSuccess);
+  ASSERT_EQ(launch_add(nullptr, 0, nullptr), cudaSuccess);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_THAT(the_heddled->log(), Contains("limit 1 is 5008"));
+  EXPECT_THAT(the_heddled->log(), Contains("limit 2 is " + std::to_string(kMiB)));
+  EXPECT_EQ(cudaFree(memory), cudaSuccess);
+}
+
 TEST_F(ApiTest, BudgetIsTheLimitAndFreeingGivesItBack) {
   void *all, *more;
   ASSERT_EQ(cudaMalloc(&all, 64 * kMiB), cudaSuccess);

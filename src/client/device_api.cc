@@ -11,14 +11,6 @@
 namespace heddle::client {
 namespace {
 
-// cudaDeviceGetLimit's defaults, as a GPU reports them. Setting them is accepted within what the device can do.
-struct Limits {
-  std::array<std::atomic<size_t>, 7> values{1024, 1 << 20, 8 << 20, 2, 2048, 64, 0};
-};
-Limits& limits() {
-  static auto* const all = new Limits;
-  return *all;
-}
 std::atomic<unsigned> device_flags{0};
 
 Answer<uint32_t> device_count() {
@@ -59,12 +51,6 @@ Done by_bus_id(int* device, const char* text) {
     return {};
   }
   return refuse(cudaErrorInvalidValue);
-}
-
-Done set_limit(cudaLimit limit, size_t value) {
-  if (limit < 0 || limit > cudaLimitPersistingL2CacheSize) return refuse(cudaErrorUnsupportedLimit);
-  limits().values[limit] = value;
-  return {};
 }
 
 }  // namespace
@@ -152,14 +138,21 @@ HEDDLE_EXPORT cudaError_t cudaDeviceReset() {
 }
 
 HEDDLE_EXPORT cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
-  return answer([&] { return set_limit(limit, value); });
+  return answer([&]() -> Done {
+    auto device = runtime().current_device();
+    if (!device) return tl::unexpected(std::move(device).error());
+    return (*device)->set_limit(limit, value);
+  });
 }
 
 HEDDLE_EXPORT cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
   return answer([&]() -> Done {
     if (!value) return refuse(cudaErrorInvalidValue);
-    if (limit < 0 || limit > cudaLimitPersistingL2CacheSize) return refuse(cudaErrorUnsupportedLimit);
-    *value = limits().values[limit];
+    auto device = runtime().current_device();
+    if (!device) return tl::unexpected(std::move(device).error());
+    auto found = (*device)->limit(limit);
+    if (!found) return tl::unexpected(std::move(found).error());
+    *value = *found;
     return {};
   });
 }

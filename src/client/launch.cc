@@ -149,6 +149,7 @@ Done launch_on(const StreamRef& stream, Function& function, const LaunchShape& s
     return tl::unexpected(std::move(record).error());
   fill(**record, function, info, shape, arguments);
   device.publish(stream.slot);
+  device.uses(function.module->info().allocates, function.module->info().prints);
   if (function.module->has_mutable_variables.load(std::memory_order_relaxed)) device.pin_worker();
   return {};
 }

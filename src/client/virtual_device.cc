@@ -48,10 +48,11 @@ Answer<uint64_t> VirtualDevice::append_plain(RecordType type, uint32_t stream, u
   return publish(stream);
 }
 
-Answer<uint64_t> VirtualDevice::append(RecordType type, uint64_t a) {
+Answer<uint64_t> VirtualDevice::append(RecordType type, uint64_t a, uint64_t b) {
   auto record = reserve<RecordHeader>(type, 0);
   if (!record) return tl::unexpected(std::move(record).error());
   (*record)->a = a;
+  (*record)->b = b;
   const uint64_t sequence = writer_.publish();
   if (type == RecordType::kTaskEnd) last_end_ = sequence;
   return sequence;

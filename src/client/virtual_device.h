@@ -121,6 +121,16 @@ class VirtualDevice : private TaskVoice {
   Answer<TextureState> texture(uint64_t handle, bool surface);
   Done close_all_textures();
 
+  // --- limits (device_limits.cc): takes the lock itself ---
+  // cudaErrorUnsupportedLimit; cudaErrorInvalidValue where it is too much, or too late for heap and printf.
+  Done set_limit(cudaLimit limit, size_t value);
+  Answer<size_t> limit(cudaLimit limit);
+  // Under the lock: a kernel of a module that declares them is launched.
+  void uses(bool malloc, bool printf) {
+    uses_malloc_ |= malloc;
+    uses_printf_ |= printf;
+  }
+
   // --- waiting: without the lock ---
   // Sleeps until `reached()`; an error when the session or the device fails first.
   template <class Reached>
@@ -177,7 +187,10 @@ class VirtualDevice : private TaskVoice {
   Answer<uint64_t> declare(const Segment& segment, bool answer) override;
   Done begin(uint64_t serial, const protocol::ComputeNeed& need) override;
   Done grow(const protocol::ComputeNeed& need) override { return session_.grow_task(need); }
-  Answer<uint64_t> append(protocol::RecordType type, uint64_t a) override;
+  Answer<uint64_t> append(protocol::RecordType type, uint64_t a) override { return append(type, a, 0); }
+  // A record that is no work of a stream.
+  Answer<uint64_t> append(protocol::RecordType type, uint64_t a, uint64_t b);
+  Done append_limit(protocol::LimitKind kind, uint64_t bytes);
   void retire(Segment* segment, uint64_t sequence) override;
 
   // Under the lock: the slot of a live object; its end.
@@ -206,6 +219,9 @@ class VirtualDevice : private TaskVoice {
   uint64_t last_work_ = 0;
   uint64_t last_end_ = 0;  // sequence of the last kTaskEnd: what came before needs no new task
   bool worker_pinned_ = false;
+  bool uses_malloc_ = false, uses_printf_ = false;
+  // By cudaLimit: stack, printf, heap, and those that have no effect here; a GPU's defaults.
+  std::array<size_t, 7> limits_{1024, protocol::kDefaultPrintBytes, 8 * kMiB, 2, 2048, 64, 0};
   std::mutex print_mutex_;
 };
 

@@ -85,6 +85,12 @@ struct FillShape {
   uint32_t value = 0, element_bytes = 1;      // 1, 2 or 4
 };
 
+// What kernels that are launched from now on may use (cudaDeviceSetLimit).
+enum class Limit : uint32_t {
+  kStackBytes,  // of local memory per thread, where the compiler cannot tell how much
+  kHeapBytes,   // of device malloc; only before the first launch of a kernel that may use it
+};
+
 class Context {
  public:
   virtual ~Context() = default;
@@ -110,6 +116,9 @@ class Context {
   virtual Status set_texture(uint64_t handle, const Texture& texture) = 0;
   // What was launched before keeps it. kNotFound: there is none.
   virtual Status remove_texture(uint64_t handle) = 0;
+
+  // kInvalidArgument: too much, or too late.
+  virtual Status set_limit(Limit limit, uint64_t bytes) = 0;
 
   virtual Status create_stream(StreamIndex, bool non_blocking, int priority) = 0;
   virtual Status destroy_stream(StreamIndex) = 0;

@@ -139,6 +139,10 @@ Result<ModuleInfo> describe_declarations(std::span<const PtxDeclarations> units)
   const auto constant_bytes = constants.bytes(1, "constants");
   if (!constant_bytes) return tl::unexpected(constant_bytes.error());
 
+  for (const PtxDeclarations& unit : units) {
+    module.allocates |= unit.allocates;
+    module.prints |= unit.prints;
+  }
   SharedMemory shared(units);
   for (const PtxDeclarations& unit : units) {
     for (const PtxFunction& function : unit.functions) {

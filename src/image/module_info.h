@@ -38,6 +38,8 @@ struct VariableInfo {
 struct ModuleInfo {
   std::vector<KernelInfo> kernels;
   std::vector<VariableInfo> variables;
+  bool allocates = false;  // declares device malloc
+  bool prints = false;     // declares device printf
 
   // Null where there is none of that name.
   const KernelInfo* kernel(const std::string& name) const {

@@ -137,7 +137,7 @@ class Parser {
     while (true) {
       const std::string_view token = cursor_.next();
       if (token.empty()) return unexpected(token, "a function's body");
-      if (token == ";") return {};
+      if (token == ";") return declared(function);
       if (token == "{") break;
       if (token == ".pragma") cursor_.skip_past(';');
       if (token == ".maxntid" || token == ".reqntid") HEDDLE_TRY(threads(function));
@@ -146,6 +146,12 @@ class Parser {
     if (!cursor_.skip_block(function.body, memory)) return unexpected({}, "the '}' of a function");
     for (size_t position : memory) HEDDLE_TRY(local_variables(function, position));
     declarations_.functions.push_back(std::move(function));
+    return {};
+  }
+
+  Status declared(const PtxFunction& function) {
+    declarations_.allocates |= function.name == "malloc";
+    declarations_.prints |= function.name == "vprintf";
     return {};
   }
 

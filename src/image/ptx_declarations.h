@@ -33,8 +33,9 @@ struct PtxFunction {
 };
 
 struct PtxDeclarations {
-  std::vector<PtxVariable> variables;  // at module level, without .extern ones
-  std::vector<PtxFunction> functions;  // those with a body
+  std::vector<PtxVariable> variables;      // at module level, without .extern ones
+  std::vector<PtxFunction> functions;      // those with a body
+  bool allocates = false, prints = false;  // malloc, vprintf are declared
 };
 
 // Reads PTX ISA 9.0 sections 5 (state spaces, types, variables) and 11 (directives); unknown directives are passed

@@ -29,7 +29,8 @@ inline constexpr uint32_t kProtocolVersion = 1;
 inline constexpr uint32_t kMaxStreams = 1024;  // stream 0 is the legacy default stream
 inline constexpr uint32_t kMaxEvents = 8192;
 inline constexpr uint32_t kMaxTextures = 4096;          // texture and surface objects
-inline constexpr uint64_t kPrintBytes = kMiB;           // CUDA's default size of the device printf buffer
+inline constexpr uint64_t kPrintBytes = 16 * kMiB;      // the most that cudaLimitPrintfFifoSize can be
+inline constexpr uint64_t kDefaultPrintBytes = kMiB;    // and CUDA's default of it
 inline constexpr uint32_t kRecordAlign = 64;            // at least a header, so that a pad always has one
 inline constexpr uint32_t kMaxRecordBytes = 36 * 1024;  // 32,764 bytes of kernel parameters at most, and the header
 
@@ -70,6 +71,8 @@ struct RingHeader {
   std::atomic<uint64_t> print_head;               // print bytes taken
   std::atomic<uint64_t> host_calls_done;          // unused by the worker: streams carry their own
   std::atomic<uint32_t> textures_used;            // slots of the texture table from here on were never used
+  // cudaDeviceSetLimit; 0: not set. Part of the journal; a record says from where on stack and heap count.
+  std::atomic<uint64_t> stack_bytes, heap_bytes, print_bytes;
 
   alignas(64) TaskTotals task_totals;  // client
 
@@ -135,7 +138,10 @@ enum class RecordType : uint32_t {
   kPrefetchModule,  // module `a` is loaded now, so that a fault in it shows here
   kTexture,         // launches that follow may name the object of texture slot `a`
   kTextureGone,     // and from here on they do not
+  kLimit,           // limit `a` (enum class LimitKind) is `b` bytes for the launches that follow
 };
+
+enum class LimitKind : uint64_t { kStackBytes = 1, kHeapBytes };
 
 // Every record starts with this and has a multiple of kRecordAlign bytes.
 struct RecordHeader {

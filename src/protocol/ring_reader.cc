@@ -27,6 +27,7 @@ size_t smallest(RecordType type) {
     case RecordType::kPrefetchModule:
     case RecordType::kTexture:
     case RecordType::kTextureGone:
+    case RecordType::kLimit:
       return sizeof(RecordHeader);
     case RecordType::kPad:
       return kRecordAlign;

@@ -56,6 +56,11 @@ std::map<uint64_t, Texture> FakeContext::textures() {
   return textures_;
 }
 
+std::map<device::Limit, uint64_t> FakeContext::limits() {
+  std::lock_guard lock(mutex_);
+  return limits_;
+}
+
 std::string FakeContext::read(uint64_t address, size_t bytes) {
   std::lock_guard lock(mutex_);
   return std::string(static_cast<const char*>(pointer(address)), bytes);
@@ -104,6 +109,12 @@ Status FakeContext::remove_texture(uint64_t handle) {
   std::lock_guard lock(mutex_);
   if (textures_.erase(handle) > 0) return {};
   return fail(ErrorCode::kNotFound, "fake device: no texture %lu", static_cast<unsigned long>(handle));
+}
+
+Status FakeContext::set_limit(device::Limit limit, uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  limits_[limit] = bytes;
+  return {};
 }
 
 Status FakeContext::create_stream(device::StreamIndex stream, bool non_blocking, int priority) {

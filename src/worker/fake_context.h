@@ -40,6 +40,7 @@ class FakeContext : public device::Context {
   std::map<device::StreamIndex, Stream> streams();
   std::set<uint64_t> mapped();
   std::map<uint64_t, Texture> textures();
+  std::map<device::Limit, uint64_t> limits();
   // Device memory. Under the device's lock: the ring that orders the two threads is mapped twice in a test's process,
   // so that ThreadSanitizer cannot see the order.
   std::string read(uint64_t address, size_t bytes);
@@ -51,6 +52,7 @@ class FakeContext : public device::Context {
   Result<device::Variable> variable(device::Module&, std::string_view name) override;
   Status set_texture(uint64_t handle, const Texture& texture) override;
   Status remove_texture(uint64_t handle) override;
+  Status set_limit(device::Limit limit, uint64_t bytes) override;
   Status create_stream(device::StreamIndex, bool non_blocking, int priority) override;
   Status destroy_stream(device::StreamIndex) override;
   Status launch(device::StreamIndex, device::Kernel&, const device::LaunchConfig&, device::Tag) override;
@@ -87,6 +89,7 @@ class FakeContext : public device::Context {
   std::map<device::StreamIndex, Stream> streams_;
   std::map<uint64_t, Bytes> mapped_;
   std::map<uint64_t, Texture> textures_;
+  std::map<device::Limit, uint64_t> limits_;
   std::set<device::Tag> unfinished_;
   std::vector<device::Tag> handed_over_;
   std::deque<device::Completion> completions_;

@@ -36,8 +36,7 @@ void Issuer::stop() {
 }
 
 void Issuer::run() {
-  const auto restored = textures_.restore(parts_.progress.completed());
-  if (!restored) parts_.fault.raise(restored.error());
+  restore();
   protocol::Bell& bell = parts_.ring.header().to_worker;
   while (!stopping_.load(std::memory_order_acquire) && !ended_) {
     const uint32_t seen = protocol::read_bell(bell);
@@ -46,6 +45,17 @@ void Issuer::run() {
     parts_.context.flush();
     protocol::watch_bell(bell, seen, kLongestSleep);
   }
+}
+
+// What the journal has beside modules and streams.
+void Issuer::restore() {
+  const protocol::RingHeader& header = parts_.ring.header();
+  auto restored = textures_.restore(parts_.progress.completed());
+  const uint64_t stack = header.stack_bytes.load(std::memory_order_acquire);
+  const uint64_t heap = header.heap_bytes.load(std::memory_order_acquire);
+  if (restored && stack) restored = set_limit(device::Limit::kStackBytes, stack);
+  if (restored && heap) restored = set_limit(device::Limit::kHeapBytes, heap);
+  if (!restored) parts_.fault.raise(restored.error());
 }
 
 // ---- Between records ----
@@ -191,6 +201,8 @@ Checked<Issuer::Step> Issuer::issue() {
     case RecordType::kTexture:
     case RecordType::kTextureGone:
       return texture();
+    case RecordType::kLimit:
+      return limit();
     default:
       return malformed("record type %u does not exist", static_cast<unsigned>(header.type));
   }
@@ -321,6 +333,23 @@ Checked<Issuer::Step> Issuer::texture() {
   const auto changed = created ? textures_.created(header.a) : textures_.gone(header.a);
   if (!changed) return tl::unexpected(changed.error());
   return here();
+}
+
+Checked<Issuer::Step> Issuer::limit() {
+  const protocol::RecordHeader& header = record_.header;
+  const auto kind = static_cast<protocol::LimitKind>(header.a);
+  if (kind != protocol::LimitKind::kStackBytes && kind != protocol::LimitKind::kHeapBytes)
+    return malformed("limit %lu does not exist", static_cast<unsigned long>(header.a));
+  const bool stack = kind == protocol::LimitKind::kStackBytes;
+  const auto set = set_limit(stack ? device::Limit::kStackBytes : device::Limit::kHeapBytes, header.b);
+  if (!set) return tl::unexpected(set.error());
+  return here();
+}
+
+Checked<void> Issuer::set_limit(device::Limit limit, uint64_t bytes) {
+  const Status set = parts_.context.set_limit(limit, bytes);
+  if (set) return {};
+  return tl::unexpected(refusal_of("limit", set.error()));
 }
 
 Checked<Issuer::Step> Issuer::defer(Deferred::Kind kind) {

@@ -67,6 +67,9 @@ class Issuer {
   Checked<Step> symbol();
   Checked<Step> prefetch();
   Checked<Step> texture();
+  Checked<Step> limit();
+  Checked<void> set_limit(device::Limit limit, uint64_t bytes);
+  void restore();
   Checked<Step> defer(Deferred::Kind kind);
   Checked<Step> end_task();
   Checked<Step> in_turn();

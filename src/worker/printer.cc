@@ -18,7 +18,9 @@ void Printer::print(std::string_view text) {
   protocol::RingHeader& header = ring_->header();
   const auto area = ring_->print_area();
   const uint64_t unread = tail_ - header.print_head.load(std::memory_order_acquire);
-  if (unread > area.size() || text.size() > area.size() - unread) {
+  const uint64_t asked = header.print_bytes.load(std::memory_order_relaxed);
+  const uint64_t room = std::min<uint64_t>(asked ? asked : protocol::kDefaultPrintBytes, area.size());
+  if (unread > room || text.size() > room - unread) {
     lost_ += text.size();
     header.print_lost.store(lost_, std::memory_order_release);
     return;

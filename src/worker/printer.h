@@ -7,7 +7,8 @@
 
 namespace heddle::worker {
 
-// Carries device printf into the ring's print area. Never waits: what finds no room is dropped whole and counted.
+// Carries device printf into the ring's print area, as much of it as the program's limit says. Never waits: what finds
+// no room is dropped whole and counted.
 // Thread-safe; used by the device's own threads.
 class Printer {
  public:

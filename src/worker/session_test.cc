@@ -320,11 +320,11 @@ TEST_F(SessionTest, DevicePrintfReachesThePrintArea) {
 }
 
 TEST_F(SessionTest, PrintfWithoutRoomIsDroppedAndCounted) {
-  const std::string most(protocol::kPrintBytes - 1, 'x');
+  const std::string most(protocol::kDefaultPrintBytes - 1, 'x');
   printer.print(most);
   printer.print("two");
   printer.print("1");
-  EXPECT_EQ(header().print_tail.load(), protocol::kPrintBytes);
+  EXPECT_EQ(header().print_tail.load(), protocol::kDefaultPrintBytes);
   EXPECT_EQ(header().print_lost.load(), 3u);
   header().print_head = protocol::kPrintBytes - 1;
   printer.print("again");  // around the end
@@ -372,6 +372,31 @@ TEST_F(SessionTest, AModuleThatCannotBeLoadedIsAFaultWithItsText) {
   ASSERT_TRUE(completes(simple(RecordType::kPrefetchModule, 0, 1)));
   EXPECT_EQ(header().fault.load(), kCudaNotSupported);
   EXPECT_THAT(header().fault_text, HasSubstr("wgmma"));
+}
+
+TEST_F(SessionTest, LimitsHoldForTheNextWorkerToo) {
+  const auto stack = static_cast<uint64_t>(protocol::LimitKind::kStackBytes);
+  header().stack_bytes = 4096;
+  ASSERT_TRUE(completes(simple(RecordType::kLimit, 0, stack, 4096)));
+  EXPECT_EQ(context->limits()[device::Limit::kStackBytes], 4096u);
+  start_worker();
+  ASSERT_TRUE(completes(marker()));
+  EXPECT_EQ(context->limits()[device::Limit::kStackBytes], 4096u);
+  EXPECT_EQ(context->limits().count(device::Limit::kHeapBytes), 0u);
+}
+
+TEST_F(SessionTest, ALimitThatDoesNotExistIsMalformed) {
+  ASSERT_TRUE(completes(simple(RecordType::kLimit, 0, 9, 4096)));
+  EXPECT_EQ(header().fault.load(), kCudaUnknown);
+}
+
+TEST_F(SessionTest, ThePrintLimitIsTheProgramsOwn) {
+  header().print_bytes = 8;
+  printer.print("12345");
+  printer.print("6789");
+  printer.print("678");
+  EXPECT_EQ(header().print_tail.load(), 8u);
+  EXPECT_EQ(header().print_lost.load(), 4u);
 }
 
 // What the program writes to a slot of the texture table.

@@ -97,6 +97,14 @@ TEST_F(Run, ACooperativeGridSynchronises) {
   EXPECT_EQ(finished.out, "PASS\n") << finished.err;
 }
 
+TEST_F(Run, LimitsLetKernelsDoMoreAndEndSomewhere) {
+  HEDDLE_NEEDS_WORKLOADS();
+  const Finished finished = node.run({HEDDLE_E2E_PROGRAMS "/limits"});
+  EXPECT_EQ(finished.out, "limits: PASS\n") << finished.err;
+  const Finished overflow = node.run({HEDDLE_E2E_PROGRAMS "/limits", "overflow"});
+  EXPECT_EQ(overflow.out, "limits: overflow is cudaErrorHardwareStackError\n") << overflow.err;
+}
+
 TEST_F(Run, TexturesAndSurfacesAreRight) {
   HEDDLE_NEEDS_WORKLOADS();
   const Finished finished = node.run({HEDDLE_E2E_PROGRAMS "/textures"});

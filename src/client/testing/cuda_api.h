@@ -37,6 +37,8 @@ cudaError_t cudaMemGetInfo(size_t*, size_t*);
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes*, const void*);
 cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaDeviceReset();
+cudaError_t cudaDeviceSetLimit(cudaLimit, size_t);
+cudaError_t cudaDeviceGetLimit(size_t*, cudaLimit);
 cudaError_t cudaSetDevice(int);
 cudaError_t cudaGetDeviceCount(int*);
 cudaError_t cudaDeviceGetByPCIBusId(int*, const char*);

@@ -305,6 +305,8 @@ void FakeHeddled::execute(Device& device, const Record& record) {
       note(words("texture", slot.handle) + words(" at", slot.texture.address));
       return;
     }
+    case RecordType::kLimit:
+      return note(words("limit", record.header.a) + words(" is", record.header.b));
     case RecordType::kTextureGone:
       return note(words("texture gone", device.ring->textures()[record.header.a].handle));
     case RecordType::kEventRecord: {

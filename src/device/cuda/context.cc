@@ -115,6 +115,12 @@ Status CudaContext::remove_texture(uint64_t handle) {
               static_cast<unsigned long long>(handle));
 }
 
+Status CudaContext::set_limit(device::Limit limit, uint64_t bytes) {
+  engine_->make_current();
+  const CUlimit which = limit == device::Limit::kStackBytes ? CU_LIMIT_STACK_SIZE : CU_LIMIT_MALLOC_HEAP_SIZE;
+  return driver_.check(driver_.cuCtxSetLimit(which, bytes), "cuCtxSetLimit");
+}
+
 Status CudaContext::create_stream(device::StreamIndex index, bool non_blocking, int priority) {
   engine_->make_current();
   return engine_->create_stream(index, non_blocking, priority);

@@ -27,6 +27,8 @@ class CudaContext : public device::Context {
   Status set_texture(uint64_t handle, const Texture& texture) override;
   Status remove_texture(uint64_t handle) override;
 
+  Status set_limit(device::Limit limit, uint64_t bytes) override;
+
   Status create_stream(device::StreamIndex index, bool non_blocking, int priority) override;
   Status destroy_stream(device::StreamIndex index) override;
 

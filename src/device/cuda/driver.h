@@ -29,6 +29,7 @@ namespace heddle::cuda {
   X(cuDevicePrimaryCtxRelease)                   \
   X(cuCtxSetCurrent)                             \
   X(cuCtxSynchronize)                            \
+  X(cuCtxSetLimit)                               \
   X(cuMemGetInfo)                                \
   X(cuMemCreate)                                 \
   X(cuMemRelease)                                \

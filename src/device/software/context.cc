@@ -98,6 +98,15 @@ Status SoftwareContext::remove_texture(uint64_t handle) {
               static_cast<unsigned long long>(handle));
 }
 
+Status SoftwareContext::set_limit(device::Limit limit, uint64_t bytes) {
+  if (limit == device::Limit::kHeapBytes) return memory_.set_heap_bytes(bytes);
+  if (bytes > kMostStackBytes)
+    return fail(ErrorCode::kInvalidArgument, "a stack of %llu bytes for each thread, at most %u are possible",
+                static_cast<unsigned long long>(bytes), kMostStackBytes);
+  stack_bytes_ = static_cast<uint32_t>(bytes);
+  return {};
+}
+
 Status SoftwareContext::create_stream(device::StreamIndex index, bool non_blocking, int priority) {
   return engine_->create_stream(index, non_blocking, priority);
 }
@@ -124,8 +133,9 @@ Status SoftwareContext::launch(device::StreamIndex stream, device::Kernel& kerne
     return fail(ErrorCode::kLimitExceeded, "cooperative launch of '%s': %llu blocks, the device holds %llu at once",
                 known.code->name.c_str(), static_cast<unsigned long long>(config.grid.count()),
                 static_cast<unsigned long long>(capacity));
+  if (known.allocates) HEDDLE_TRY(memory_.make_heap());
   textures_in_use_ = true;
-  Grid::Setting setting{&memory_, options_.print, options_.model.sms, next_grid_++, 0, textures_};
+  Grid::Setting setting{&memory_, options_.print, options_.model.sms, next_grid_++, 0, stack_bytes_, textures_};
   if (config.cooperative) {
     auto workspace = memory_.grid_workspace(setting.id);
     if (!workspace) return tl::unexpected(workspace.error());

@@ -24,6 +24,8 @@ class SoftwareContext : public device::Context {
   Status set_texture(uint64_t handle, const Texture& texture) override;
   Status remove_texture(uint64_t handle) override;
 
+  Status set_limit(device::Limit limit, uint64_t bytes) override;
+
   Status create_stream(device::StreamIndex index, bool non_blocking, int priority) override;
   Status destroy_stream(device::StreamIndex index) override;
 
@@ -54,6 +56,7 @@ class SoftwareContext : public device::Context {
   std::vector<std::unique_ptr<Program>> programs_;
   std::shared_ptr<TextureTable> textures_ = std::make_shared<TextureTable>();
   bool textures_in_use_ = false;  // by launches: a change makes a new table
+  uint32_t stack_bytes_ = kDefaultStackBytes;
   uint64_t next_grid_ = 1;
   std::unique_ptr<Engine> engine_;  // last: its threads use what stands above
 };

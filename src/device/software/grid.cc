@@ -27,6 +27,7 @@ Grid::Grid(const ProgramKernel& kernel, const device::LaunchConfig& config, cons
   shape_.grid_id = setting.id;
   shape_.workspace = setting.workspace;
   shape_.heap = setting.memory->heap();
+  shape_.stack_bytes = setting.stack_bytes;
   shape_.textures = textures_.get();
 }
 

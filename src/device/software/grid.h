@@ -13,6 +13,9 @@
 
 namespace heddle::software {
 
+// Of each thread's local memory beyond what the compiler knows: CUDA's default, and what local memory can be.
+inline constexpr uint32_t kDefaultStackBytes = 1024, kMostStackBytes = 512 * 1024;
+
 // A launch that is running: which of its blocks have been dealt out, and the interpreters that its blocks use one after
 // the other. The counts belong to the owner's lock; interpreter() and recycle() are thread safe.
 class Grid {
@@ -23,6 +26,7 @@ class Grid {
     uint32_t sm_count = 1;
     uint64_t id = 0;
     uint64_t workspace = 0;  // of a cooperative launch
+    uint32_t stack_bytes = kDefaultStackBytes;
     std::shared_ptr<const TextureTable> textures;
   };
   Grid(const ProgramKernel& kernel, const device::LaunchConfig& config, const SmShare& block_share,

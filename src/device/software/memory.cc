@@ -111,11 +111,22 @@ Result<uint64_t> DeviceMemory::add_variables(uint64_t bytes) {
   return address;
 }
 
+Status DeviceMemory::set_heap_bytes(uint64_t bytes) {
+  if (heap_ && bytes != heap_bytes_)
+    return fail(ErrorCode::kInvalidArgument, "a heap of %llu bytes: kernels that may use the one of %llu were launched",
+                static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(heap_bytes_));
+  if (bytes > kVariableWindow / 2)
+    return fail(ErrorCode::kInvalidArgument, "a heap of %llu bytes: at most %llu are possible",
+                static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(kVariableWindow / 2));
+  heap_bytes_ = round_up(bytes, DeviceHeap::kAlignment);
+  return {};
+}
+
 Status DeviceMemory::make_heap() {
   if (heap_) return {};
-  auto base = add_variables(kHeapBytes);
+  auto base = add_variables(heap_bytes_);
   if (!base) return tl::unexpected(base.error());
-  heap_ = std::make_unique<DeviceHeap>(*base, kHeapBytes);
+  heap_ = std::make_unique<DeviceHeap>(*base, heap_bytes_);
   return {};
 }
 

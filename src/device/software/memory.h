@@ -27,9 +27,10 @@ class DeviceMemory {
   // Zeroed memory for the variables of a module, aligned to 2 MiB, until this object ends. kOutOfMemory.
   Result<uint64_t> add_variables(uint64_t bytes);
 
-  // The heap of device malloc, made when a module that uses it is loaded: kHeapBytes, what CUDA gives too unless told
-  // otherwise. Null before.
-  static constexpr uint64_t kHeapBytes = 8 * kMiB;
+  // The heap of device malloc, made before the first launch of a kernel that may use it; null before. Its size can be
+  // set until then.
+  static constexpr uint64_t kHeapBytes = 8 * kMiB;  // CUDA's default
+  Status set_heap_bytes(uint64_t bytes);
   Status make_heap();
   DeviceHeap* heap() const { return heap_.get(); }
 
@@ -53,6 +54,7 @@ class DeviceMemory {
   uint64_t variables_base_ = 0;  // the aligned part of it
   uint64_t variables_used_ = 0;
   MemoryMap map_;
+  uint64_t heap_bytes_ = kHeapBytes;
   std::unique_ptr<DeviceHeap> heap_;
   uint64_t workspaces_ = 0;  // made with the first
 };

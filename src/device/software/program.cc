@@ -51,7 +51,6 @@ Result<std::unique_ptr<Program>> Program::load(std::span<const std::byte> fatbin
   if (auto described = image::describe(*images, capability)) program->described_ = std::move(*described);
   HEDDLE_TRY(program->place_variables(memory));
   program->write_initial_values();
-  if (program->ptx_.find_function("malloc")) HEDDLE_TRY(memory.make_heap());
   return program;
 }
 
@@ -98,6 +97,7 @@ Result<ProgramKernel*> Program::kernel(std::string_view name) {
   slot = std::make_unique<ProgramKernel>();
   slot->code = std::move(*code);
   slot->registers = registers_of(*slot->code);
+  slot->allocates = ptx_.find_function("malloc") != nullptr;
   return slot.get();
 }
 

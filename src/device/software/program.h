@@ -19,6 +19,7 @@ struct ProgramKernel : device::Kernel {
   // 32-bit registers per thread: as machine code in the same fat binary says, else the estimate that comes with `code`,
   // rounded up to 8 as the hardware deals them out.
   uint32_t registers = 0;
+  bool allocates = false;  // its module uses device malloc
 };
 
 // A module: the PTX of one fat binary, or of several that were compiled separately; its variables in device memory, its

@@ -72,13 +72,25 @@ TEST_F(ProgramTest, AFunctionThatNoUnitDefinesIsNamedWhenItsKernelIsAskedFor) {
   EXPECT_NE(kernel.error().text.find("twice"), std::string::npos) << kernel.error().text;
 }
 
-TEST_F(ProgramTest, OnlyAModuleThatAllocatesBringsAHeap) {
-  ASSERT_TRUE(load(fatbin_of(kCallee)));
+TEST_F(ProgramTest, KernelsKnowWhetherTheirModuleAllocates) {
+  const char* kernel = ".entry k() { ret; }\n";
+  auto plain = load(fatbin_of(kernel));
+  ASSERT_TRUE(plain);
+  EXPECT_FALSE((*(*plain)->kernel("k"))->allocates);
+  auto allocating = load(fatbin_of(std::string(".extern .func (.param .b64 r) malloc(.param .b64 bytes);\n") + kernel));
+  ASSERT_TRUE(allocating);
+  EXPECT_TRUE((*(*allocating)->kernel("k"))->allocates);
+}
+
+TEST_F(ProgramTest, TheHeapHasTheSizeThatWasSetBeforeItWasMade) {
   EXPECT_EQ(memory_->heap(), nullptr);
-  ASSERT_TRUE(load(fatbin_of(".extern .func (.param .b64 r) malloc(.param .b64 bytes);\n")));
-  ASSERT_NE(memory_->heap(), nullptr);
-  uint64_t piece = memory_->heap()->allocate(DeviceMemory::kHeapBytes);
-  EXPECT_TRUE(memory_->map().contains(piece, DeviceMemory::kHeapBytes));
+  ASSERT_TRUE(memory_->set_heap_bytes(kMiB));
+  ASSERT_TRUE(memory_->make_heap());
+  uint64_t piece = memory_->heap()->allocate(kMiB);
+  EXPECT_TRUE(memory_->map().contains(piece, kMiB));
+  EXPECT_EQ(memory_->heap()->allocate(16), 0u);
+  EXPECT_FALSE(memory_->set_heap_bytes(2 * kMiB));
+  EXPECT_TRUE(memory_->set_heap_bytes(kMiB));
 }
 
 }  // namespace

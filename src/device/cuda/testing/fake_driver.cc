@@ -343,6 +343,12 @@ API cuDevicePrimaryCtxRelease(CUdevice) {
 API cuCtxSetCurrent(CUcontext) {
   return CUDA_SUCCESS;
 }
+API cuCtxSetLimit(CUlimit limit, size_t bytes) {
+  if (limit != CU_LIMIT_STACK_SIZE && limit != CU_LIMIT_MALLOC_HEAP_SIZE) return CUDA_ERROR_UNSUPPORTED_LIMIT;
+  const auto which = limit == CU_LIMIT_STACK_SIZE ? device::Limit::kStackBytes : device::Limit::kHeapBytes;
+  std::lock_guard lock(fake().mutex);
+  return fake().context ? code(fake().context->set_limit(which, bytes)) : CUDA_ERROR_INVALID_CONTEXT;
+}
 API cuCtxSynchronize() {
   return state();
 }

@@ -1,0 +1,51 @@
+// VirtualDevice: cudaDeviceSetLimit.
+
+#include <algorithm>
+
+#include "client/virtual_device.h"
+
+namespace heddle::client {
+namespace {
+
+constexpr size_t kMostStackBytes = 512 * kKiB;  // what local memory can be
+constexpr size_t kStackStep = 16;
+
+}  // namespace
+
+Done VirtualDevice::set_limit(cudaLimit limit, size_t value) {
+  if (limit < 0 || limit >= static_cast<int>(limits_.size())) return refuse(cudaErrorUnsupportedLimit);
+  const Lock lock(mutex);
+  HEDDLE_ANSWER(failure());
+  if (limit == cudaLimitPrintfFifoSize) {
+    if (uses_printf_ && value != limits_[limit]) return refuse(cudaErrorInvalidValue);
+    value = std::clamp<size_t>(value, 1, protocol::kPrintBytes);
+    header().print_bytes.store(value, std::memory_order_release);
+  } else if (limit == cudaLimitStackSize) {
+    if (value > kMostStackBytes) return refuse(cudaErrorInvalidValue);
+    value = round_up(std::max<size_t>(value, kStackStep), kStackStep);
+    header().stack_bytes.store(value, std::memory_order_release);
+    HEDDLE_ANSWER(append_limit(protocol::LimitKind::kStackBytes, value));
+  } else if (limit == cudaLimitMallocHeapSize) {
+    if (uses_malloc_ && value != limits_[limit]) return refuse(cudaErrorInvalidValue);
+    if (value > session_.welcome().budget_bytes) return refuse(cudaErrorMemoryAllocation);
+    value = round_up(std::max<size_t>(value, kKiB), kKiB);
+    header().heap_bytes.store(value, std::memory_order_release);
+    HEDDLE_ANSWER(append_limit(protocol::LimitKind::kHeapBytes, value));
+  }
+  limits_[limit] = value;
+  return {};
+}
+
+Answer<size_t> VirtualDevice::limit(cudaLimit limit) {
+  if (limit < 0 || limit >= static_cast<int>(limits_.size())) return refuse(cudaErrorUnsupportedLimit);
+  const Lock lock(mutex);
+  return limits_[limit];
+}
+
+Done VirtualDevice::append_limit(protocol::LimitKind kind, uint64_t bytes) {
+  HEDDLE_ANSWER(prepare(Begin::kNo));
+  auto sequence = append(protocol::RecordType::kLimit, static_cast<uint64_t>(kind), bytes);
+  return sequence ? Done{} : Done(tl::unexpected(std::move(sequence).error()));
+}
+
+}  // namespace heddle::client
