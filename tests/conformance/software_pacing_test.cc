@@ -10,6 +10,7 @@ using std::chrono::milliseconds;
 
 constexpr uint32_t kThreads = 256;  // a block is 8 of an SM's 64 warps
 constexpr uint32_t kWave = 16;      // blocks that the two SMs hold at once
+constexpr uint32_t kMostBlocks = 64;
 constexpr Duration kRounding = std::chrono::nanoseconds(50);
 
 DeviceModel slow_model() {
@@ -46,10 +47,12 @@ class PacingTest : public ConformanceTest {
  protected:
   void SetUp() override {
     ConformanceTest::SetUp();
-    memory_ = map(64 * kThreads * sizeof(unsigned));
+    memory_ = map(2 * kMostBlocks * kThreads * sizeof(unsigned));
   }
+  // Streams 0 and 1 work in memory of their own.
   device::Tag work(device::StreamIndex stream, uint32_t blocks, int rounds) {
-    return launch(stream, "work", {blocks}, {kThreads}, Parameters(memory_, rounds));
+    const uint64_t mine = memory_ + stream * kMostBlocks * kThreads * sizeof(unsigned);
+    return launch(stream, "work", {blocks}, {kThreads}, Parameters(mine, rounds));
   }
   uint64_t memory_ = 0;
 };
