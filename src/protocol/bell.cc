@@ -8,8 +8,6 @@
 #include <climits>
 #include <ctime>
 
-#include "core/clock.h"
-
 namespace heddle::protocol {
 namespace {
 
@@ -18,10 +16,8 @@ long futex(std::atomic<uint32_t>& word, int operation, uint32_t value, const tim
   return ::syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), operation, value, timeout, nullptr, 0);
 }
 
-// Of a waiter before it sleeps: less than what waking it costs (20 to 50 us from process to process on virtual
-// machines), so that looking in vain never doubles the price.
-constexpr Duration kLook = std::chrono::microseconds(20);
-constexpr int kLooksBetweenTimes = 16;
+// Of a waiter before it sleeps: less than what waking it costs, so that looking in vain never doubles the price.
+constexpr int kLooks = 256;
 
 void relax() {
 #if defined(__x86_64__)
@@ -52,14 +48,10 @@ bool wait_bell(Bell& bell, uint32_t seen, Duration timeout) {
 }
 
 bool watch_bell(Bell& bell, uint32_t seen, Duration timeout) {
-  const MonotonicClock clock;
-  const TimePoint end = clock.now() + kLook;
-  do {
-    for (int look = 0; look < kLooksBetweenTimes; ++look) {
-      if (read_bell(bell) != seen) return true;
-      relax();
-    }
-  } while (clock.now() < end);
+  for (int look = 0; look < kLooks; ++look) {
+    if (read_bell(bell) != seen) return true;
+    relax();
+  }
   return wait_bell(bell, seen, timeout);
 }
 

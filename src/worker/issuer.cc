@@ -43,7 +43,7 @@ void Issuer::run() {
     attend();
     if (ended_ || (next() && take())) continue;
     parts_.context.flush();
-    protocol::watch_bell(bell, seen, kLongestSleep);
+    protocol::wait_bell(bell, seen, kLongestSleep);
   }
 }
 
