@@ -171,9 +171,9 @@ TEST_P(AnyPacingTest, CopiesAndKernelsOverlap) {
 }
 
 TEST_P(AnyPacingTest, TheSameLaunchOnAnIdleDeviceTakesTheSameTime) {
-  auto first = wait_for(work(0, 3 * kWave / 2, 2000));
+  auto first = wait_for(work(0, kWave, 2000));
   for (int i = 0; i < 3; ++i) {
-    auto again = wait_for(work(0, 3 * kWave / 2, 2000));
+    auto again = wait_for(work(0, kWave, 2000));
     expect_length(length(again), length(first) - overrun(first), overrun(again));
   }
 }
