@@ -4,7 +4,7 @@
 set -eu
 
 build="g++ cmake ninja-build pkg-config ccache libexpected-dev libfmt-dev libspdlog-dev libcli11-dev libtomlplusplus-dev
-  nlohmann-json3-dev libzstd-dev liblz4-dev libseccomp-dev libgtest-dev libgmock-dev libbenchmark-dev"
+  nlohmann-json3-dev libzstd-dev liblz4-dev libseccomp-dev libopenblas0-pthread libgtest-dev libgmock-dev libbenchmark-dev"
 check="llvm-19-dev clang-19 llvm-19-tools libomp-19-dev clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev codespell"
 
 case "${1:-}" in

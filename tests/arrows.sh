@@ -7,13 +7,14 @@ allowed() {
   case $1 in
     core) echo core ;;
     image) echo core image ;;
+    library) echo core library ;;
     policy) echo core policy ;;
     protocol) echo core protocol ;;
-    device) echo core image device ;;
-    worker) echo core image protocol device worker ;;
-    keeper) echo core protocol device keeper ;;
+    device) echo core image library device ;;
+    worker) echo core image library protocol device worker ;;
+    keeper) echo core library protocol device keeper ;;
     daemon) echo core protocol policy daemon ;;
-    client) echo core image protocol client ;;
+    client) echo core image library protocol client ;;
     compiler) echo pass driver llvm ;;  # its own folders, and LLVM
     cli) echo core protocol cli ;;
     *) echo "no arrows are drawn for room $1" >&2; exit 2 ;;
@@ -31,7 +32,7 @@ for room in */; do
   fi
 done
 # spdlog never enters a tenant's process: only rooms that run in processes of heddle's own include the log.
-if grep -rnE '#include "(core/log\.h)"|#include <(spdlog|fmt)/' client image protocol policy device; then
+if grep -rnE '#include "(core/log\.h)"|#include <(spdlog|fmt)/' client image library protocol policy device; then
   echo 'these rooms are linked into tenants or must stay pure: no log, no fmt' >&2
   status=1
 fi

@@ -124,15 +124,24 @@ size_t footprint(const DwtOptions& o) {
   return pixels * (kComponents + (kComponents + 1) * sizeof(int));
 }
 
-// Coarse blocks of colour with a little noise; a new image for each frame.
-std::vector<unsigned char> make_image(size_t width, size_t height, const Random& random) {
-  std::vector<unsigned char> image(width * height * kComponents);
-  for (size_t i = 0; i < image.size(); ++i) {
-    const size_t x = i / kComponents % width, y = i / kComponents / width;
-    const size_t shade = (x / 32 * 37 + y / 32 * 59 + i % kComponents * 85) % 224;
-    image[i] = static_cast<unsigned char>(shade + random.below(32, i));
+// Coarse blocks of colour with a little noise; a new image for each frame. Eight bytes share a random number and rows
+// share their colours, so that making an image does not take longer than all that is done with it.
+void make_image(std::vector<unsigned char>& image, size_t width, size_t height, const Random& random) {
+  constexpr size_t kBlock = 32;
+  constexpr uint64_t kNoise = 0x1f1f1f1f1f1f1f1f;  // 0 to 31 for each byte
+  for (size_t at = 0; at < image.size(); at += sizeof kNoise) {
+    const uint64_t noise = random.bits(at / sizeof noise) & kNoise;
+    std::memcpy(&image[at], &noise, std::min(sizeof noise, image.size() - at));
   }
-  return image;
+  std::vector<unsigned char> shades(width * kComponents);
+  for (size_t y = 0; y < height; ++y) {
+    for (size_t i = 0; i < shades.size() && y % kBlock == 0; ++i) {
+      const size_t x = i / kComponents, component = i % kComponents;
+      shades[i] = static_cast<unsigned char>((x / kBlock * 37 + y / kBlock * 59 + component * 85) % 224);
+    }
+    unsigned char* row = &image[y * shades.size()];
+    for (size_t i = 0; i < shades.size(); ++i) row[i] += shades[i];
+  }
 }
 
 // The same transform on the CPU, line by line; columns are taken a strip at a time so that they share cache lines.
@@ -193,8 +202,9 @@ class Dwt {
     CUDA_CHECK(cudaMalloc(&scratch_, pixels_ * sizeof(Value)));
     // Integers must agree exactly; values of the 9/7 transform are of the size of a grey level.
     Verdict verdict(std::is_same_v<Value, int> ? 0 : 1e-5, 128);
+    std::vector<unsigned char> image(pixels_ * kComponents);
     for (long long k = 0; k < o_.iterations; ++k) {
-      const std::vector<unsigned char> image = make_image(width_, height_, Random(o_.seed).fork(k));
+      make_image(image, width_, height_, Random(o_.seed).fork(k));
       CUDA_CHECK(cudaMemcpy(bytes_, image.data(), image.size(), cudaMemcpyHostToDevice));
       for (int c = 0; c < kComponents; ++c) transform(c);
       CUDA_CHECK(cudaDeviceSynchronize());

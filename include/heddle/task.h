@@ -37,14 +37,22 @@ struct heddle_launch {
   void* stream;
 };
 
+/* Flag of a task that may run apart from the rest of its device's work: nobody but its operations, each of which stands
+ * between heddle_task_enter and heddle_task_leave, has a pointer to its buffers; its copies wait, its launches go into
+ * the legacy default stream, and `pointers` is there. */
+#define HEDDLE_TASK_APART 1u
+
 struct heddle_task {
   uint32_t size; /* of this struct */
-  uint32_t reserved;
+  uint32_t flags;
   const char* name; /* for people: function, file and line; lives as long as the program */
   uint64_t buffer_count;
   const struct heddle_buffer* buffers;
   uint64_t launch_count;
   const struct heddle_launch* launches;
+  /* With HEDDLE_TASK_APART, a word for each launch. Bit i: parameter i holds no addresses but of the task's buffers.
+   * The highest bit that is set stands for the number of parameters. */
+  const uint64_t* pointers;
 };
 
 /* Announces a task of the calling thread's current device. Never waits for a device. Returns the number to end it
@@ -54,6 +62,10 @@ uint64_t heddle_task_begin(const struct heddle_task* task);
 /* The task's last operation was called. What was promised and not taken is given back. 0, or a task that has ended
  * already: nothing happens. */
 void heddle_task_end(uint64_t task);
+
+/* Around each operation of a task that may run apart, by the thread that calls it. */
+void heddle_task_enter(uint64_t task);
+void heddle_task_leave(void);
 
 /* Nothing that is called from here on uses the buffer: it goes back when the work that was called so far is done, and
  * the program's own cudaFree of it then only waits, as it always does. Has no effect where a kernel of the program may
@@ -66,6 +78,8 @@ struct heddle_task_functions {
   uint64_t (*begin)(const struct heddle_task* task);
   void (*end)(uint64_t task);
   void (*free_early)(void* buffer);
+  void (*enter)(uint64_t task);
+  void (*leave)(void);
 };
 
 /* Exported by heddle's libcudart.so. */

@@ -23,5 +23,7 @@ int compile(char** arguments);
 
 // Exit statuses of heddle itself; those of a program that it ran are passed through.
 inline constexpr int kSuccess = 0, kFailure = 1, kCannotRun = 127, kNotExecutable = 126, kWaitTimeout = 124;
+// heddle run --check: the program ended with 0, and the checks found something.
+inline constexpr int kCheckFound = 66;
 
 }  // namespace heddle::cli

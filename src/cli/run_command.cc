@@ -19,6 +19,7 @@ namespace {
 struct Options {
   std::vector<std::string> command;
   std::string memory, wait_timeout, name;
+  bool check = false;
 };
 
 constexpr Duration kTick = std::chrono::seconds(1);  // how often a running job's waiting is looked at
@@ -103,6 +104,19 @@ int wait_for(pid_t child, DaemonLink& anchor, DaemonLink& queries, Job job, Dura
   }
 }
 
+// What the checks found, and with it how the job ends: a program that ended well did not do well then.
+int end_checked(DaemonLink& link, Job job, int status) {
+  auto state = link.request({{"command", "job"}, {"job", job.id}});
+  if (!state) {
+    report(state.error());
+    return status;
+  }
+  const auto findings = static_cast<uint64_t>(number_of(*state, "findings"));
+  std::fprintf(stderr, "heddle: check: %lu %s\n", static_cast<unsigned long>(findings),
+               findings == 1 ? "finding" : "findings");
+  return findings != 0 && status == kSuccess ? kCheckFound : status;
+}
+
 int run(const Options& options) {
   Bytes memory;
   Duration limit{};
@@ -126,13 +140,15 @@ int run(const Options& options) {
   TenantOptions tenant;
   tenant.command = options.command;
   tenant.job = *job;
+  tenant.check = options.check;
   auto child = start_tenant(tenant);
   if (!child) {
     report(child.error());
     return child.error().code == ErrorCode::kNotFound ? kCannotRun : kNotExecutable;
   }
   arrange_signals(*child);
-  return wait_for(*child, *anchor, *queries, *job, limit);
+  const int status = wait_for(*child, *anchor, *queries, *job, limit);
+  return options.check ? end_checked(*queries, *job, status) : status;
 }
 
 }  // namespace
@@ -144,6 +160,11 @@ void add_run_command(CLI::App& app, Action& chosen) {
   command->add_option("--wait-timeout", options->wait_timeout,
                       "End the program (status 124) when it has waited for a device for so long, like 30s");
   command->add_option("--name", options->name, "What 'heddle ps' calls the job (default: the program)");
+  command
+      ->add_flag("--check", options->check,
+                 "Check kernels for races on shared memory and reads of what nobody wrote (software devices; slow): "
+                 "findings on stderr, and status 66 where the program would have ended with 0")
+      ->envname("HEDDLE_CHECK");
   command->add_option("command", options->command, "The program and its arguments, after --")->required();
   command->positionals_at_end();
   command->footer(

@@ -29,11 +29,12 @@ std::string prepend(const char* name, const std::string& front) {
   return value;
 }
 
-std::vector<std::string> tenant_environment(const Job& job, const std::string& libraries) {
+std::vector<std::string> tenant_environment(const Job& job, const std::string& libraries, bool check) {
   std::vector<std::string> replaced{
       "HEDDLE_SOCKET=" + protocol::control_socket_path(),
       stringf("HEDDLE_JOB=%lu:%lu", static_cast<unsigned long>(job.id), static_cast<unsigned long>(job.secret)),
       prepend("LD_LIBRARY_PATH", libraries), prepend("LD_PRELOAD", libraries + "/libheddle-redirect.so")};
+  if (check) replaced.emplace_back("HEDDLE_CHECK=1");
   std::vector<std::string> environment;
   for (char** entry = environ; *entry; ++entry) {
     const std::string variable = *entry;
@@ -99,7 +100,7 @@ Result<pid_t> start_tenant(const TenantOptions& options) {
   auto libraries = library_directory();
   if (!libraries) return tl::unexpected(std::move(libraries).error());
   std::vector<std::string> command = options.command;
-  std::vector<std::string> environment = tenant_environment(options.job, *libraries);
+  std::vector<std::string> environment = tenant_environment(options.job, *libraries, options.check);
   const auto argv = pointers_to(command), envp = pointers_to(environment);
 
   Fd output;

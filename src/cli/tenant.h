@@ -26,6 +26,7 @@ struct TenantOptions {
   std::string output_file;  // stdout and stderr go there; empty: inherited
   std::string directory;    // working directory; empty: inherited
   bool own_process_group = false;
+  bool check = false;  // kernels' accesses are checked (HEDDLE_CHECK)
 };
 
 // Starts a program with heddle's CUDA runtime in place of NVIDIA's: LD_LIBRARY_PATH for programs that link it shared,

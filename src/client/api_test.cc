@@ -194,6 +194,7 @@ TEST_F(ApiTest, KernelsTellWhatTheyNeed) {
   ASSERT_EQ(cudaFuncGetAttributes(&attributes, &program().add), cudaSuccess);
   EXPECT_EQ(attributes.maxThreadsPerBlock, 512);
   EXPECT_EQ(attributes.sharedSizeBytes, 1024u);
+  EXPECT_EQ(attributes.ptxVersion, 80) << "what the program was compiled for";
   size_t size = 0;
   ASSERT_EQ(cudaGetSymbolSize(&size, &program().table), cudaSuccess);
   EXPECT_EQ(size, 64u);

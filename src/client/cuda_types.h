@@ -113,6 +113,7 @@ enum cudaLaunchAttributeID : int {
   cudaLaunchAttributeIgnore = 0,
   cudaLaunchAttributeCooperative = 2,
   cudaLaunchAttributeClusterDimension = 4,
+  cudaLaunchAttributeProgrammaticStreamSerialization = 6,
   cudaLaunchAttributePriority = 8,
   cudaLaunchAttributePreferredSharedMemoryCarveout = 14,
 };

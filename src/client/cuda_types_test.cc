@@ -53,6 +53,7 @@ SAME_VALUE(cudaFuncAttributeMaxDynamicSharedMemorySize);
 SAME_VALUE(cudaFuncAttributePreferredSharedMemoryCarveout);
 SAME_VALUE(cudaLaunchAttributeCooperative);
 SAME_VALUE(cudaLaunchAttributeClusterDimension);
+SAME_VALUE(cudaLaunchAttributeProgrammaticStreamSerialization);
 SAME_VALUE(cudaLaunchAttributePriority);
 SAME_VALUE(cudaLaunchAttributePreferredSharedMemoryCarveout);
 SAME_VALUE(cudaLimitPersistingL2CacheSize);

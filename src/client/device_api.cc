@@ -117,7 +117,7 @@ HEDDLE_EXPORT cudaError_t cudaDeviceSynchronize() {
     auto device = runtime().current_device();
     if (!device) return tl::unexpected(std::move(device).error());
     HEDDLE_ANSWER(captures().refuse_on(**device));
-    HEDDLE_ANSWER((*device)->synchronize());
+    HEDDLE_ANSWER((*device)->synchronize_with_lanes());
     memory_pools().synchronized(**device);
     return {};
   });
@@ -128,10 +128,15 @@ HEDDLE_EXPORT cudaError_t cudaDeviceReset() {
   return answer([]() -> Done {
     auto device = runtime().current_device();
     if (!device) return tl::unexpected(std::move(device).error());
-    HEDDLE_ANSWER((*device)->synchronize());
+    HEDDLE_ANSWER((*device)->synchronize_with_lanes());
     HEDDLE_ANSWER((*device)->close_all_textures());
     arrays().forget(*device);
     HEDDLE_ANSWER((*device)->release_all());
+    Done lanes;
+    (*device)->for_each_lane([&](VirtualDevice& lane) {
+      if (lanes) lanes = lane.release_all();
+    });
+    HEDDLE_ANSWER(lanes);
     memory_pools().forget(**device);
     return {};
   });
@@ -141,7 +146,12 @@ HEDDLE_EXPORT cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
   return answer([&]() -> Done {
     auto device = runtime().current_device();
     if (!device) return tl::unexpected(std::move(device).error());
-    return (*device)->set_limit(limit, value);
+    HEDDLE_ANSWER((*device)->set_limit(limit, value));
+    Done lanes;
+    (*device)->for_each_lane([&](VirtualDevice& lane) {
+      if (lanes) lanes = lane.set_limit(limit, value);
+    });
+    return lanes;
   });
 }
 

@@ -42,6 +42,11 @@ Answer<size_t> VirtualDevice::limit(cudaLimit limit) {
   return limits_[limit];
 }
 
+bool VirtualDevice::has_default_limits() {
+  const Lock lock(mutex);
+  return limits_ == kDefaultLimits;
+}
+
 Done VirtualDevice::append_limit(protocol::LimitKind kind, uint64_t bytes) {
   HEDDLE_ANSWER(prepare(Begin::kNo));
   auto sequence = append(protocol::RecordType::kLimit, static_cast<uint64_t>(kind), bytes);

@@ -15,20 +15,22 @@ Answer<uint64_t> VirtualDevice::allocate(uint64_t bytes) {
 
 Answer<uint64_t> VirtualDevice::place(uint64_t bytes) {
   const uint64_t budget = session_.welcome().budget_bytes;
-  const uint64_t live = arena_.segment_bytes();
+  const uint64_t live = arena_.segment_bytes() + bytes_beside();
   if (bytes > budget || live + arena_.would_add(bytes, committed()) > budget)
     return refuse(cudaErrorMemoryAllocation,
                   stringf("cudaMalloc of %s: the program holds %s of its %s on device %u (heddle run --mem)",
                           to_string(Bytes{bytes}).c_str(), to_string(Bytes{live}).c_str(),
-                          to_string(Bytes{budget}).c_str(), index_));
+                          to_string(Bytes{budget}).c_str(), home().index_));
   const auto place = arena_.allocate(bytes, committed());
   if (!place) return refuse(cudaErrorMemoryAllocation, "cudaMalloc: no addresses are left in the session's window");
+  count_bytes();
   if (!place->new_segment) return place->address;
   place->segment->born = writer_.last_sequence();
   const Done created = task_.created(place->segment, session_.welcome().binds_at_malloc != 0);
   if (created) return place->address;
   arena_.release(place->address, 0);
   arena_.retire(place->segment, 0);
+  count_bytes();
   return tl::unexpected(created.error());
 }
 
@@ -68,6 +70,11 @@ void VirtualDevice::promise(uint64_t task, uint64_t bytes) {
   if (bytes == 0 || session_.welcome().binds_at_malloc != 0) return;
   const Lock lock(mutex);
   if (const auto address = place(bytes)) promises_.add(task, bytes, *address);
+}
+
+void VirtualDevice::take_back_promises(uint64_t task) {
+  const Lock lock(mutex);
+  for (const uint64_t address : promises_.take_back(task)) (void)give_back(address);
 }
 
 std::optional<TaskAccount> VirtualDevice::close_promises(uint64_t task) {
@@ -126,6 +133,18 @@ std::optional<Buffer> VirtualDevice::buffer_at(uint64_t address) {
 uint64_t VirtualDevice::live_bytes() {
   const Lock lock(mutex);
   return arena_.segment_bytes();
+}
+
+uint64_t VirtualDevice::lanes_bytes() const {
+  uint64_t bytes = 0;
+  for_each_lane([&](const VirtualDevice& lane) { bytes += lane.held_bytes_.load(std::memory_order_relaxed); });
+  return bytes;
+}
+
+uint64_t VirtualDevice::bytes_beside() const {
+  if (!home_) return lanes_bytes();
+  return home_->held_bytes_.load(std::memory_order_relaxed) + home_->lanes_bytes() -
+         held_bytes_.load(std::memory_order_relaxed);
 }
 
 }  // namespace heddle::client

@@ -1,5 +1,7 @@
 #include "client/enqueue.h"
 
+#include <algorithm>
+
 namespace heddle::client {
 
 using protocol::CopyEnd;
@@ -53,6 +55,49 @@ Done enqueue_wait(const StreamRef& stream, uint64_t sequence, uint32_t event) {
   HEDDLE_ANSWER(stream.device->prepare(VirtualDevice::Begin::kNo));
   auto appended = stream.device->append_plain(RecordType::kEventWait, stream.slot, event, sequence);
   return appended ? Done{} : Done(tl::unexpected(std::move(appended).error()));
+}
+
+Done enqueue_wait_until(const StreamRef& stream, VirtualDevice::Begin begin, std::function<bool()> ready) {
+  VirtualDevice& device = *stream.device;
+  const VirtualDevice::Lock lock(device.mutex);
+  HEDDLE_ANSWER(device.prepare(begin));
+  auto sequence = device.append_plain(RecordType::kHostCall, stream.slot);
+  if (!sequence) return tl::unexpected(std::move(sequence).error());
+  device.host_calls.add(device, stream.slot, {*sequence, [](cudaError_t) {}, std::move(ready)});
+  return {};
+}
+
+Done follow_home(VirtualDevice& lane) {
+  VirtualDevice& home = lane.home();
+  const auto marks = home.outside_work();
+  if (!lane.must_follow(marks)) return {};
+  HEDDLE_ANSWER(home.start_pending());
+  return enqueue_wait_until({&lane, 0}, VirtualDevice::Begin::kNo,
+                            [&home, marks] { return home.reached(marks) || !home.failure(); });
+}
+
+Done join_lanes(const StreamRef& stream) {
+  VirtualDevice& home = *stream.device;
+  if (thread_place().inside == &home) return {};
+  std::vector<std::pair<const VirtualDevice*, std::vector<Mark>>> behind;
+  uint64_t sum = 0;
+  home.for_each_lane([&](VirtualDevice& lane) {
+    const VirtualDevice::Lock lock(lane.mutex);
+    const std::vector<Mark> last{{0, lane.last_work()}};
+    sum += lane.last_work();
+    if (!lane.reached(last)) behind.emplace_back(&lane, last);
+  });
+  if (behind.empty()) return {};
+  {
+    const VirtualDevice::Lock lock(home.mutex);
+    StreamState& state = home.streams.at(stream.slot);
+    if (state.non_blocking || state.joined == sum) return {};
+    state.joined = sum;
+  }
+  return enqueue_wait_until(stream, VirtualDevice::Begin::kNo, [&home, behind] {
+    return !home.failure() ||
+           std::all_of(behind.begin(), behind.end(), [](const auto& lane) { return lane.first->reached(lane.second); });
+  });
 }
 
 Answer<uint64_t> enqueue_marker(const StreamRef& stream) {

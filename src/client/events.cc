@@ -5,22 +5,13 @@
 namespace heddle::client {
 namespace {
 
-// Another device's ring cannot be waited for by a worker: the stream calls back here, and goes on when the event is
-// reached there.
 Done wait_across(const StreamRef& stream, const EventRef& event) {
   HEDDLE_ANSWER(event.device->start_pending());
-  VirtualDevice& device = *stream.device;
-  const VirtualDevice::Lock lock(device.mutex);
-  HEDDLE_ANSWER(device.prepare(VirtualDevice::Begin::kYes));
-  auto sequence = device.append_plain(protocol::RecordType::kHostCall, stream.slot);
-  if (!sequence) return tl::unexpected(std::move(sequence).error());
   VirtualDevice* const there = event.device;
   const uint32_t slot = event.slot;
   const uint64_t until = event.state.last;
-  device.host_calls.add(
-      device, stream.slot,
-      {*sequence, [](cudaError_t) {}, [=] { return there->event_reached(slot, until) || !there->failure(); }});
-  return {};
+  return enqueue_wait_until(stream, VirtualDevice::Begin::kYes,
+                            [=] { return there->event_reached(slot, until) || !there->failure(); });
 }
 
 }  // namespace

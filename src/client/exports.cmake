@@ -1,11 +1,14 @@
-# heddle_exports(MAJOR): out of exports.txt, the version script and the unsupported functions of libcudart.so.MAJOR.
-# Sets HEDDLE_EXPORTS_MAP and HEDDLE_EXPORTS_SOURCE in the caller.
-function(heddle_exports major)
-  set(spec ${CMAKE_CURRENT_SOURCE_DIR}/exports.txt)
+# What libraries export: lists of names become version scripts, and functions that say that they are not supported.
+# Each function here sets HEDDLE_EXPORTS_MAP and HEDDLE_EXPORTS_SOURCE in its caller.
+
+# heddle_write_exports(SPEC SONAME SUFFIX MAJOR HEADER FUNCTION): out of the list SPEC, without the lines for another
+# major version than MAJOR. HEADER declares what FUNCTION, the text of an unsupported function NAME, calls.
+function(heddle_write_exports spec soname suffix major header function)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${spec})
+  get_filename_component(file ${spec} NAME)
   file(STRINGS ${spec} lines REGEX "^[^#]")
   set(names "")
-  set(source "// Made from exports.txt.\n#include \"client/answer.h\"\n\nnamespace heddle::client {\n\n")
+  set(source "// Made from ${file}.\n#include \"${header}\"\n\nnamespace heddle::client {\n\n")
   foreach(line IN LISTS lines)
     string(REPLACE " " ";" words "${line}")
     list(GET words 0 name)
@@ -19,14 +22,29 @@ function(heddle_exports major)
     endif()
     string(APPEND names "    ${name};\n")
     if(kind STREQUAL "unsupported")
-      string(APPEND source "HEDDLE_EXPORT cudaError_t ${name}() {\n  return unsupported(\"${name}\");\n}\n")
+      string(REPLACE "NAME" "${name}" text "${function}")
+      string(APPEND source "${text}")
     endif()
   endforeach()
   string(APPEND source "\n}  // namespace heddle::client\n")
-  set(map ${CMAKE_CURRENT_BINARY_DIR}/libcudart.${major}.map)
-  set(generated ${CMAKE_CURRENT_BINARY_DIR}/unsupported_${major}.cc)
-  file(CONFIGURE OUTPUT ${map} CONTENT "libcudart.so.${major} {\n  global:\n${names}  local: *;\n};\n" @ONLY)
+  set(map ${CMAKE_CURRENT_BINARY_DIR}/${soname}.map)
+  set(generated ${CMAKE_CURRENT_BINARY_DIR}/unsupported_${suffix}.cc)
+  file(CONFIGURE OUTPUT ${map} CONTENT "${soname} {\n  global:\n${names}  local: *;\n};\n" @ONLY)
   file(CONFIGURE OUTPUT ${generated} CONTENT "${source}" @ONLY)
   set(HEDDLE_EXPORTS_MAP ${map} PARENT_SCOPE)
   set(HEDDLE_EXPORTS_SOURCE ${generated} PARENT_SCOPE)
 endfunction()
+
+# heddle_exports(MAJOR): of libcudart.so.MAJOR, out of exports.txt.
+macro(heddle_exports major)
+  heddle_write_exports(${CMAKE_CURRENT_SOURCE_DIR}/exports.txt libcudart.so.${major} ${major} ${major} "client/answer.h"
+    "HEDDLE_EXPORT cudaError_t NAME() {\n  return unsupported(\"NAME\");\n}\n")
+endmacro()
+
+# heddle_library_exports(NAME SONAME STATUS): of SONAME, out of libraries/NAME_exports.txt; unsupported functions answer
+# STATUS.
+macro(heddle_library_exports name soname status)
+  heddle_write_exports(${CMAKE_CURRENT_SOURCE_DIR}/libraries/${name}_exports.txt ${soname} ${name} ""
+    "client/libraries/runtime_link.h"
+    "HEDDLE_LIBRARY_EXPORT int NAME() {\n  say_unsupported(\"NAME\");\n  return ${status};\n}\n")
+endmacro()

@@ -51,7 +51,9 @@ Done attributes(const Target& target, cudaFuncAttributes* to) {
   to->localSizeBytes = target.info->local_bytes;
   to->maxThreadsPerBlock = max_threads(target);
   to->numRegs = static_cast<int>(target.info->registers);
-  to->ptxVersion = to->binaryVersion = static_cast<int>(10 * model.capability_major + model.capability_minor);
+  // CUB chooses among its kernels by the first: those of an architecture that the program was not built for are absent.
+  to->ptxVersion = static_cast<int>(target.function->module->info().arch);
+  to->binaryVersion = static_cast<int>(10 * model.capability_major + model.capability_minor);
   to->maxDynamicSharedSizeBytes =
       static_cast<int>(asked ? asked : model.shared_bytes_per_block - target.info->static_shared);
   to->preferredShmemCarveout = target.function->carveout.load();

@@ -100,6 +100,7 @@ Answer<Function*> prepared_function(const void* key) {
 Done apply_attribute(const cudaLaunchAttribute& attribute, LaunchShape& shape) {
   switch (attribute.id) {
     case cudaLaunchAttributeIgnore:
+    case cudaLaunchAttributeProgrammaticStreamSerialization:  // leave to begin early, of which no use is made
     case cudaLaunchAttributePriority:
     case cudaLaunchAttributePreferredSharedMemoryCarveout:
       return {};
@@ -150,7 +151,8 @@ Done launch_on(const StreamRef& stream, Function& function, const LaunchShape& s
   fill(**record, function, info, shape, arguments);
   device.publish(stream.slot);
   device.uses(function.module->info().allocates, function.module->info().prints);
-  if (function.module->has_mutable_variables.load(std::memory_order_relaxed)) device.pin_worker();
+  // A task on a lane has nothing to do with variables.
+  if (function.module->has_mutable_variables.load(std::memory_order_relaxed) && !device.is_lane()) device.pin_worker();
   return {};
 }
 

@@ -42,13 +42,24 @@ Done LazyTask::all_freed() {
   HEDDLE_ANSWER(voice_.append(RecordType::kTaskEnd, serial_));
   begun_ = false;
   ending_ = true;
+  forget_need();
+  return {};
+}
+
+void LazyTask::forget_need() {
   warps_ = 0;
   need_ = {need_.virtual_device};
-  return {};
 }
 
 Done LazyTask::begin() {
   if (begun_) return {};
+  auto offered = offer();
+  if (!offered) return tl::unexpected(std::move(offered).error());
+  HEDDLE_ANSWER(voice_.begin(offered->serial, offered->need));
+  return accepted();
+}
+
+Answer<protocol::BeginTask> LazyTask::offer() {
   HEDDLE_ANSWER(previous_over());
   for (auto* list : {&waiting_, &ghosts_}) {
     for (Segment* segment : *list) {
@@ -58,7 +69,19 @@ Done LazyTask::begin() {
       segment->number = *number;
     }
   }
-  HEDDLE_ANSWER(voice_.begin(serial_ + 1, need_));
+  return protocol::BeginTask{serial_ + 1, need_};
+}
+
+void LazyTask::declined() {
+  for (auto* list : {&waiting_, &ghosts_}) {
+    for (Segment* segment : *list) {
+      if (segment->number != 0) voice_.withdrawn(*segment);
+      segment->number = 0;
+    }
+  }
+}
+
+Done LazyTask::accepted() {
   ++serial_;
   begun_ = true;
   waiting_.clear();

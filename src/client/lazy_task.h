@@ -30,6 +30,8 @@ class TaskVoice {
   virtual Done grow(const protocol::ComputeNeed& need) = 0;
   // Appends a record of the stream-less kinds (kNeed, kFree, kTaskEnd) and returns its sequence.
   virtual Answer<uint64_t> append(protocol::RecordType type, uint64_t a) = 0;
+  // heddled has forgotten the segment: it was declared for a task that did not come about.
+  virtual void withdrawn(const Segment& segment) = 0;
   // The segment's last record is `sequence`; nobody here will use it again.
   virtual void retire(Segment* segment, uint64_t sequence) = 0;
 };
@@ -53,6 +55,12 @@ class LazyTask {
   Done before_record() { return begun_ && !waiting_.empty() ? declare_waiting() : Done{}; }
   // Announces the task with what is known by now.
   Done begin();
+  // The same in two steps, for a task that heddled may decline: what there is is declared; then either is called.
+  Answer<protocol::BeginTask> offer();
+  Done accepted();
+  void declined();
+  // What launches of a task that did not come about needed.
+  void forget_need();
   // A launch of this shape follows; heddled hears of it when it needs more of the device than any before.
   Done launch(uint64_t blocks, uint32_t threads, uint32_t registers, uint32_t shared_bytes);
 

@@ -36,6 +36,9 @@ class Listener : public TaskVoice {
     said.push_back(stringf("%s %lu", name, static_cast<unsigned long>(a)));
     return ++last_sequence;
   }
+  void withdrawn(const Segment& segment) override {
+    said.push_back(stringf("withdraw %lx", static_cast<unsigned long>(segment.address)));
+  }
   void retire(Segment* segment, uint64_t) override {
     said.push_back(stringf("retire %lx", static_cast<unsigned long>(segment->address)));
   }

@@ -91,7 +91,8 @@ HEDDLE_EXPORT cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes
     if (!device) return tl::unexpected(std::move(device).error());
     auto info = (*device)->session().memory_info((*device)->index());
     if (!info) return tl::unexpected(std::move(info).error());
-    const uint64_t live = info->others_bytes + (*device)->live_bytes();
+    // heddled counts the lanes among the others where there is a budget for all of them.
+    const uint64_t live = std::max(info->others_bytes, (*device)->lanes_bytes()) + (*device)->live_bytes();
     if (total_bytes) *total_bytes = info->budget_bytes;
     if (free_bytes) *free_bytes = info->budget_bytes - std::min(live, info->budget_bytes);
     return {};
@@ -108,7 +109,7 @@ HEDDLE_EXPORT cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attrib
     *attributes = {cudaMemoryTypeUnregistered, -2, nullptr, bytes};  // -2: no device, as CUDA says it
     if (VirtualDevice* device = runtime().device_of(address)) {
       if (device->buffer_at(address))
-        *attributes = {cudaMemoryTypeDevice, static_cast<int>(device->index()), bytes, nullptr};
+        *attributes = {cudaMemoryTypeDevice, static_cast<int>(device->home().index()), bytes, nullptr};
     } else if (runtime().in_window(address)) {
       if (const auto buffer = runtime().host_memory().find(address)) {
         const bool managed = buffer->flags & HostMemory::kManaged;

@@ -1,23 +1,23 @@
 #include "client/print.h"
 
 #include <algorithm>
-#include <cstdio>
 
 namespace heddle::client {
 
-void print_to_stdout(protocol::RingHeader& header, std::span<const char> area) {
-  uint64_t head = header.print_head.load(std::memory_order_relaxed);
-  const uint64_t tail = header.print_tail.load(std::memory_order_acquire);
-  if (tail - head <= area.size()) {
-    while (head != tail) {
-      const uint64_t offset = head % area.size();
-      const uint64_t bytes = std::min(tail - head, area.size() - offset);
-      std::fwrite(area.data() + offset, 1, bytes, stdout);
-      head += bytes;
+void drain(std::span<const char> area, const std::atomic<uint64_t>& tail, std::atomic<uint64_t>& head, std::FILE* to) {
+  uint64_t taken = head.load(std::memory_order_relaxed);
+  const uint64_t written = tail.load(std::memory_order_acquire);
+  if (written == taken) return;
+  if (written - taken <= area.size()) {
+    while (taken != written) {
+      const uint64_t offset = taken % area.size();
+      const uint64_t bytes = std::min(written - taken, area.size() - offset);
+      std::fwrite(area.data() + offset, 1, bytes, to);
+      taken += bytes;
     }
-    std::fflush(stdout);
+    std::fflush(to);
   }
-  header.print_head.store(tail, std::memory_order_release);
+  head.store(written, std::memory_order_release);
 }
 
 }  // namespace heddle::client

@@ -37,6 +37,14 @@ void Promises::allocated_without(uint64_t bytes) {
   count(totals_.beside, bytes);
 }
 
+std::vector<uint64_t> Promises::take_back(uint64_t task) {
+  const auto closed = close(task);
+  if (!closed) return {};
+  count(totals_.tasks, ~uint64_t{0});  // one less
+  count(totals_.declared, ~closed->account.declared + 1);
+  return closed->left;
+}
+
 std::optional<Promises::Closed> Promises::close(uint64_t task) {
   const auto found = open_.find(task);
   if (found == open_.end()) return std::nullopt;

@@ -33,6 +33,9 @@ class Promises {
   // An allocation that no promise was there for.
   void allocated_without(uint64_t bytes);
 
+  // Undoes open() and what was added, none of which was taken; returns the buffers' addresses.
+  std::vector<uint64_t> take_back(uint64_t task);
+
   struct Closed {
     TaskAccount account;
     std::vector<uint64_t> left;  // addresses that nobody took

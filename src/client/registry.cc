@@ -1,8 +1,9 @@
 #include "client/registry.h"
 
+#include <algorithm>
+
 #include "client/session.h"
 #include "image/describe.h"
-#include "image/effects.h"
 #include "image/fatbin.h"
 
 namespace heddle::client {
@@ -43,21 +44,33 @@ Done ProgramModule::read_and_declare(Session& session) {
   return {};
 }
 
-AddressUse ProgramModule::addresses(uint32_t arch) {
-  const std::lock_guard lock(mutex_);
-  if (addresses_) return *addresses_;
-  addresses_.emplace();  // until it is known better
+void ProgramModule::read_effects(uint32_t arch) {
+  if (std::exchange(examined_, true)) return;
   const auto fatbins = image::fatbins_of_wrapper(wrapper_);
   const auto images = fatbins ? image::read_fatbins(*fatbins) : tl::unexpected(fatbins.error());
-  if (!images) return *addresses_;
-  const auto kernels = image::effects(*images, arch);
-  if (!kernels) return *addresses_;
-  *addresses_ = {false, false};
-  for (const image::KernelEffects& kernel : *kernels) {
-    addresses_->kept |= kernel.keeps_addresses();
-    addresses_->followed |= kernel.follows_memory || kernel.writes_anything;
+  if (!images) return;
+  if (auto kernels = image::effects(*images, arch)) effects_ = std::move(*kernels);
+}
+
+AddressUse ProgramModule::addresses(uint32_t arch) {
+  const std::lock_guard lock(mutex_);
+  read_effects(arch);
+  if (!effects_) return {};
+  AddressUse use{false, false};
+  for (const image::KernelEffects& kernel : *effects_) {
+    use.kept |= kernel.keeps_addresses();
+    use.followed |= kernel.follows_memory || kernel.writes_anything;
   }
-  return *addresses_;
+  return use;
+}
+
+const image::KernelEffects* ProgramModule::effects(const std::string& kernel, uint32_t arch) {
+  const std::lock_guard lock(mutex_);
+  read_effects(arch);
+  if (!effects_) return nullptr;
+  const auto found = std::find_if(effects_->begin(), effects_->end(),
+                                  [&](const image::KernelEffects& known) { return known.name == kernel; });
+  return found == effects_->end() ? nullptr : &*found;
 }
 
 Done Function::prepare(Session& session) {

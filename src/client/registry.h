@@ -8,6 +8,7 @@
 
 #include "client/answer.h"
 #include "client/flat_map.h"
+#include "image/effects.h"
 #include "image/module_info.h"
 
 // What the program registered before main: its modules, kernels and variables, known by their host addresses.
@@ -34,6 +35,8 @@ class ProgramModule {
 
   // Of all its kernels, from their PTX; read the first time.
   AddressUse addresses(uint32_t arch);
+  // Of one; null where nothing is known.
+  const image::KernelEffects* effects(const std::string& kernel, uint32_t arch);
 
   // The object that holds it was unloaded.
   void unregister() { alive_ = false; }
@@ -46,12 +49,14 @@ class ProgramModule {
 
  private:
   Done read_and_declare(Session& session);
+  void read_effects(uint32_t arch);
 
   const void* wrapper_;
   std::atomic<bool> alive_{true};
   std::mutex mutex_;
   std::atomic<bool> loaded_{false};
-  std::optional<AddressUse> addresses_;
+  bool examined_ = false;
+  std::optional<std::vector<image::KernelEffects>> effects_;  // nothing: nothing is known
   Done result_;
   uint32_t id_ = 0;
   image::ModuleInfo info_;

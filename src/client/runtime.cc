@@ -11,10 +11,26 @@ Runtime& runtime() {
   return *the_runtime;
 }
 
-int& current_device_index() {
-  thread_local int index = 0;
-  return index;
+ThreadPlace& thread_place() {
+  thread_local ThreadPlace place;
+  return place;
 }
+
+namespace {
+
+// So many that each device's and lane's part of the window is still a quarter more than it may hold: a freed range's
+// addresses are used again only when there are no others.
+uint32_t lanes_in(const protocol::Window& window, const protocol::Welcome& welcome) {
+  const char* wanted = std::getenv("HEDDLE_LANES");
+  uint32_t lanes = std::min(welcome.lane_count, protocol::kMaxDevices - welcome.device_count);
+  if (wanted && *wanted) lanes = std::min(lanes, static_cast<uint32_t>(std::strtoul(wanted, nullptr, 10)));
+  while (lanes > 0 &&
+         window.device_bytes / (welcome.device_count + lanes) < welcome.budget_bytes / 4 * 5 + kSegmentBytes)
+    --lanes;
+  return lanes;
+}
+
+}  // namespace
 
 Answer<Session*> Runtime::session() {
   if (in_fork_child_.load(std::memory_order_relaxed)) [[unlikely]]
@@ -28,14 +44,16 @@ Answer<Session*> Runtime::session() {
   return session_.load(std::memory_order_relaxed);
 }
 
-// Devices share the window's device part equally, in whole segments.
+// Devices and lanes share the window's device part equally, in whole segments.
 Done Runtime::connect() {
   auto settings = SessionSettings::from_environment();
   if (!settings) return tl::unexpected(std::move(settings).error());
   auto session = Session::open(std::move(*settings));
   if (!session) return tl::unexpected(std::move(session).error());
   const protocol::Window& window = (*session)->window();
-  bytes_per_device_ = window.device_bytes / (*session)->welcome().device_count / kSegmentBytes * kSegmentBytes;
+  const protocol::Welcome& welcome = (*session)->welcome();
+  lanes_ = lanes_in(window, welcome);
+  bytes_per_device_ = window.device_bytes / (welcome.device_count + lanes_) / kSegmentBytes * kSegmentBytes;
   host_memory_ = std::make_unique<HostMemory>(**session);
   ::pthread_atfork(nullptr, nullptr, [] { runtime().forked(); });
   // What kernels printed by then, and nothing that would wait.
@@ -56,17 +74,29 @@ Answer<VirtualDevice*> Runtime::device(int index) {
 }
 
 Answer<VirtualDevice*> Runtime::current_device() {
-  return device(current_device_index());
+  const ThreadPlace& place = thread_place();
+  if (place.inside) [[unlikely]]
+    return place.inside;
+  return device(place.device);
 }
 
-Answer<VirtualDevice*> Runtime::open(uint32_t index) {
+VirtualDevice* Runtime::open_lane(VirtualDevice& home) {
+  if (lanes_open_ == lanes_) return nullptr;
+  auto lane = open(home.session().welcome().device_count + lanes_open_, &home);
+  if (!lane) return nullptr;
+  ++lanes_open_;
+  home.add_lane(*lane);
+  return *lane;
+}
+
+Answer<VirtualDevice*> Runtime::open(uint32_t index, VirtualDevice* home) {
   const std::lock_guard lock(mutex_);
   if (VirtualDevice* device = opened(index)) return device;
   Session& session = *session_.load(std::memory_order_relaxed);
   auto memory = session.open_device(index);
   if (!memory) return tl::unexpected(std::move(memory).error());
-  auto device = std::make_unique<VirtualDevice>(session, index, std::move(*memory),
-                                                session.window().base + index * bytes_per_device_, bytes_per_device_);
+  auto device = std::make_unique<VirtualDevice>(
+      session, index, std::move(*memory), session.window().base + index * bytes_per_device_, bytes_per_device_, home);
   devices_[index].store(device.get(), std::memory_order_release);
   return device.release();
 }
@@ -80,7 +110,7 @@ VirtualDevice* Runtime::device_of(uint64_t address) const {
   const Session* session = session_.load(std::memory_order_acquire);
   if (!session || address - session->window().base >= session->window().device_bytes) return nullptr;
   const uint64_t index = (address - session->window().base) / bytes_per_device_;
-  return index < session->welcome().device_count ? opened(static_cast<uint32_t>(index)) : nullptr;
+  return index < session->welcome().device_count + lanes_ ? opened(static_cast<uint32_t>(index)) : nullptr;
 }
 
 Done Runtime::announce_host_segment(uint64_t number) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include "client/apart.h"
 #include "client/host_memory.h"
 #include "client/registry.h"
 #include "client/virtual_device.h"
@@ -22,12 +23,16 @@ namespace heddle::client {
 class Runtime {
  public:
   Registry registry;
+  ApartTasks apart_tasks;
 
   // The session; connects at the first call. cudaErrorInitializationError in a child of fork().
   Answer<Session*> session();
   // Virtual device `index`; opens its ring at the first call. cudaErrorInvalidDevice for one that does not exist.
   Answer<VirtualDevice*> device(int index);
+  // cudaSetDevice's choice; in an operation of a task apart, its lane.
   Answer<VirtualDevice*> current_device();
+  // Another lane of an open device; null where there is none. By one thread at a time.
+  VirtualDevice* open_lane(VirtualDevice& home);
   // The device if it was opened already, else null.
   VirtualDevice* opened(uint32_t index) const { return devices_[index].load(std::memory_order_acquire); }
   HostMemory& host_memory() { return *host_memory_; }
@@ -45,12 +50,14 @@ class Runtime {
 
  private:
   Done connect();
-  Answer<VirtualDevice*> open(uint32_t index);
+  Answer<VirtualDevice*> open(uint32_t index, VirtualDevice* home = nullptr);
 
   std::atomic<Session*> session_{nullptr};
   std::array<std::atomic<VirtualDevice*>, protocol::kMaxDevices> devices_{};
   std::atomic<bool> in_fork_child_{false};
   uint64_t bytes_per_device_ = 0;
+  uint32_t lanes_ = 0;       // that there may be, numbered behind the devices
+  uint32_t lanes_open_ = 0;  // under ApartTasks' lock
   std::unique_ptr<HostMemory> host_memory_;
   std::mutex mutex_;  // for opening
   Done open_result_;  // of the session: tried once
@@ -59,7 +66,14 @@ class Runtime {
 
 Runtime& runtime();
 
-// cudaSetDevice's choice, by thread.
-int& current_device_index();
+// Where a thread's calls go.
+struct ThreadPlace {
+  int device = 0;                   // cudaSetDevice's choice
+  VirtualDevice* inside = nullptr;  // in an operation of a task apart: the task's lane or device
+};
+ThreadPlace& thread_place();
+inline int& current_device_index() {
+  return thread_place().device;
+}
 
 }  // namespace heddle::client

@@ -50,6 +50,7 @@ Result<Fd> memfd_of(std::span<const std::span<const std::byte>> parts, uint64_t 
 Answer<std::unique_ptr<Session>> Session::open(SessionSettings settings) {
   std::unique_ptr<Session> session(new Session(std::move(settings)));
   HEDDLE_ANSWER(session->introduce());
+  HEDDLE_ANSWER(session->refuse_checks());
   HEDDLE_ANSWER(session->reserve_window());
   return session;
 }
@@ -73,6 +74,15 @@ Done Session::introduce() {
     if (!died || MonotonicClock().now() >= deadline)
       return refuse(cudaErrorInitializationError, "heddled: " + welcome.error().text);
   }
+}
+
+Done Session::refuse_checks() const {
+  if (!settings_.check || welcome_.devices[0].kind == DeviceKind::kSoftware) return {};
+  return refuse(
+      cudaErrorNotSupported,
+      stringf("HEDDLE_CHECK, heddle run --check: kernels are checked on software devices only, and this is %s; "
+              "compute-sanitizer checks programs on NVIDIA's GPUs, without heddle",
+              welcome_.devices[0].name));
 }
 
 Result<Welcome> Session::greet(Socket& socket, uint64_t resume_session, uint64_t resume_secret) {
@@ -231,6 +241,17 @@ Done Session::begin_task(uint64_t serial, const ComputeNeed& need) {
   HEDDLE_ANSWER(tell(task));
   journal_.tasks[need.virtual_device] = task;
   return {};
+}
+
+Answer<bool> Session::begin_apart(const BeginTask& first, const BeginTask& second) {
+  const std::lock_guard lock(mutex_);
+  auto answer = ask<ApartAnswer>(BeginApart{first, second}, settings_.lost_after);
+  if (!answer) return tl::unexpected(std::move(answer).error());
+  if (answer->granted == 0) return false;
+  for (const BeginTask& task : {first, second}) {
+    if (task.serial != 0) journal_.tasks[task.need.virtual_device] = task;
+  }
+  return true;
 }
 
 Done Session::grow_task(const ComputeNeed& need) {

@@ -21,8 +21,9 @@ struct SessionSettings {
   std::string socket_path;
   uint64_t job = 0, job_secret = 0;
   Duration lost_after{};  // how long heddled may be away
+  bool check = false;     // kernels' accesses are checked
 
-  // HEDDLE_SOCKET, HEDDLE_JOB (id:secret), HEDDLE_LOST_AFTER (30s).
+  // HEDDLE_SOCKET, HEDDLE_JOB (id:secret), HEDDLE_LOST_AFTER (30s), HEDDLE_CHECK (1).
   static Answer<SessionSettings> from_environment();
 };
 
@@ -33,6 +34,7 @@ class Session {
 
   const protocol::Welcome& welcome() const { return welcome_; }
   const protocol::Window& window() const { return window_; }
+  bool checks_kernels() const { return settings_.check; }
 
   // The ring of one virtual device.
   Answer<protocol::RingMemory> open_device(uint32_t virtual_device);
@@ -43,6 +45,8 @@ class Session {
   // The segment's kFree is in the ring: a restarted heddled need not hear of it again.
   void forget_segment(uint64_t number);
   Done begin_task(uint64_t serial, const protocol::ComputeNeed& need);
+  // Both tasks, at once and on two devices, or neither (protocol::BeginApart).
+  Answer<bool> begin_apart(const protocol::BeginTask& first, const protocol::BeginTask& second);
   Done grow_task(const protocol::ComputeNeed& need);
   void end_task(uint32_t virtual_device);
   // Pinned host memory, mapped at `address`; asked for through a virtual device that is open.
@@ -59,6 +63,7 @@ class Session {
 
   Result<protocol::Welcome> greet(protocol::Socket& socket, uint64_t resume_session, uint64_t resume_secret);
   Done introduce();
+  Done refuse_checks() const;
   Done reserve_window();
   Done reconnect();
   Status declare_again(protocol::Socket& socket);

@@ -18,6 +18,12 @@ Answer<SessionSettings> SessionSettings::from_environment() {
   auto parsed = parse_duration(lost_after && *lost_after ? lost_after : "30s");
   if (!parsed) return refuse(cudaErrorInitializationError, "HEDDLE_LOST_AFTER: " + parsed.error().text);
   settings.lost_after = *parsed;
+  if (const char* check = std::getenv("HEDDLE_CHECK"); check && *check) {
+    settings.check = std::string_view(check) == "1";
+    if (!settings.check && std::string_view(check) != "0")
+      return refuse(cudaErrorInitializationError,
+                    stringf("HEDDLE_CHECK is '%.40s': 1 checks kernels, 0 or nothing does not", check));
+  }
   return settings;
 }
 

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include "client/enqueue.h"
 #include "client/graph/capture.h"
 
 namespace heddle::client {
@@ -60,14 +61,16 @@ PerThreadDefault::~PerThreadDefault() {
   t_per_thread_default = before_;
 }
 
-Answer<StreamRef> resolve_stream(cudaStream_t stream) {
+namespace {
+
+Answer<StreamRef> find_stream(cudaStream_t stream) {
   const auto value = reinterpret_cast<uintptr_t>(stream);
   const auto mine = reinterpret_cast<uintptr_t>(cudaStreamPerThread);
   if (value <= mine) {
     auto device = runtime().current_device();
     if (!device) return tl::unexpected(std::move(device).error());
     if (value == mine || (value == 0 && t_per_thread_default)) return my_stream(*device);
-    HEDDLE_ANSWER(captures().check_legacy(*device));
+    HEDDLE_ANSWER(captures().check_legacy(&(*device)->home()));
     return StreamRef{*device, 0};
   }
   const auto handle = Handle::parse(kStreamTag, value);
@@ -77,6 +80,15 @@ Answer<StreamRef> resolve_stream(cudaStream_t stream) {
   const VirtualDevice::Lock lock((*device)->mutex);
   if (!(*device)->streams.valid(*handle)) return refuse(cudaErrorInvalidResourceHandle);
   return StreamRef{*device, handle->slot};
+}
+
+}  // namespace
+
+Answer<StreamRef> resolve_stream(cudaStream_t stream) {
+  auto found = find_stream(stream);
+  if (found && found->device->has_lanes()) [[unlikely]]
+    HEDDLE_ANSWER(join_lanes(*found));
+  return found;
 }
 
 }  // namespace heddle::client

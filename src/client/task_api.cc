@@ -3,6 +3,8 @@
 
 #include <heddle/task.h>
 
+#include <bit>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 
@@ -65,25 +67,76 @@ void need_launch(VirtualDevice& device, const heddle_launch& said) {
                              static_cast<uint32_t>(info.static_shared + said.shared_bytes));
 }
 
+// What tells a launch's kernel from one that could meet others' work: its code touches nothing but what the compiler
+// has seen parameters for. Device malloc and printf are the device's.
+bool keeps_to_its_buffers(const heddle_launch& said, uint64_t pointers, uint32_t arch) {
+  auto function = prepared_function(said.kernel);
+  if (!function || pointers == 0) return false;
+  ProgramModule& module = *(*function)->module;
+  const image::KernelEffects* effects = module.effects((*function)->name, arch);
+  const size_t parameters = (*function)->info.load(std::memory_order_acquire)->parameters.size();
+  return effects && effects->unknown.empty() && !effects->follows_memory && !effects->writes_anything &&
+         !effects->touches_variables && (effects->accessed & ~pointers) == 0 &&
+         static_cast<size_t>(std::bit_width(pointers)) == parameters + 1 && !module.info().allocates &&
+         !module.info().prints;
+}
+
+// Graphs and limits are the device's; neither is carried over to a lane.
+bool may_run_apart(const heddle_task& task, VirtualDevice& device) {
+  if (task.size < sizeof(heddle_task) || !(task.flags & HEDDLE_TASK_APART) || !task.pointers) return false;
+  if (device.session().welcome().lane_count == 0 || Graph::any_made() || !device.has_default_limits()) return false;
+  const uint32_t arch = 10 * device.model().capability_major + device.model().capability_minor;
+  for (uint64_t i = 0; i < task.launch_count; ++i) {
+    if (!keeps_to_its_buffers(task.launches[i], task.pointers[i], arch)) return false;
+  }
+  return true;
+}
+
+void announce(const heddle_task& task, uint64_t number, VirtualDevice& device) {
+  device.open_promises(number);
+  for (uint64_t i = 0; i < task.buffer_count; ++i) {
+    const heddle_buffer& buffer = task.buffers[i];
+    for (uint64_t k = 0; k < std::min(buffer.count, kMostBuffers); ++k) device.promise(number, buffer.bytes);
+  }
+  for (uint64_t i = 0; i < task.launch_count; ++i) need_launch(device, task.launches[i]);
+}
+
+// On a lane, if there is one and heddled gives it a device at once; else false, and nothing has happened.
+bool announce_apart(const heddle_task& task, uint64_t number, VirtualDevice& device) {
+  if (!may_run_apart(task, device)) return false;
+  VirtualDevice* const lane = runtime().apart_tasks.open(number, device);
+  if (!lane) return false;
+  announce(task, number, *lane);
+  const auto begun = device.begin_apart(*lane);
+  if (begun && *begun) return true;
+  lane->take_back_promises(number);
+  runtime().apart_tasks.stay_home(number, device);
+  return false;
+}
+
 uint64_t begin(const heddle_task* task) {
   uint64_t number = 0;
   quietly([&] {
-    if (!task || task->size < sizeof(heddle_task)) return;
+    if (!task || task->size < offsetof(heddle_task, pointers)) return;
     auto device = runtime().current_device();
     if (!device || !(*device)->failure()) return;
     number = next_number();
-    (*device)->open_promises(number);
-    for (uint64_t i = 0; i < task->buffer_count; ++i) {
-      const heddle_buffer& buffer = task->buffers[i];
-      for (uint64_t k = 0; k < std::min(buffer.count, kMostBuffers); ++k) (*device)->promise(number, buffer.bytes);
-    }
-    for (uint64_t i = 0; i < task->launch_count; ++i) need_launch(**device, task->launches[i]);
+    if (!announce_apart(*task, number, **device)) announce(*task, number, **device);
   });
   return number;
 }
 
+void enter(uint64_t task) {
+  quietly([&] { runtime().apart_tasks.enter(task); });
+}
+
+void leave() {
+  quietly([&] { ApartTasks::leave(); });
+}
+
 void end(uint64_t task) {
   quietly([&] {
+    runtime().apart_tasks.close(task);
     for (uint32_t i = 0; i < protocol::kMaxDevices; ++i) {
       VirtualDevice* device = runtime().opened(i);
       const auto account = device ? device->close_promises(task) : std::nullopt;
@@ -105,7 +158,8 @@ void free_early(void* buffer) {
   });
 }
 
-constexpr heddle_task_functions kFunctions{HEDDLE_TASK_ABI, sizeof(heddle_task_functions), begin, end, free_early};
+constexpr heddle_task_functions kFunctions{
+    HEDDLE_TASK_ABI, sizeof(heddle_task_functions), begin, end, free_early, enter, leave};
 
 }  // namespace
 

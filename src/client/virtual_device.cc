@@ -19,15 +19,17 @@ constexpr uint32_t kBlocksAhead = 16;
 }  // namespace
 
 VirtualDevice::VirtualDevice(Session& session, uint32_t index, protocol::RingMemory memory, uint64_t base,
-                             uint64_t bytes)
+                             uint64_t bytes, VirtualDevice* home)
     : session_(session),
       index_(index),
+      home_(home),
       memory_(std::move(memory)),
       writer_(memory_),
       bulk_(memory_.bulk().size()),
       arena_(base, bytes),
       task_(*this, index),
       promises_(memory_.header().task_totals) {
+  if (session.checks_kernels()) header().checks.store(1, std::memory_order_release);
   // Slot 0 is the legacy default stream: always there, no handle of its own.
   streams.open({}, [](uint32_t, const StreamState&) { return true; });
   stream_slot(0).flags.store(protocol::kStreamLive, std::memory_order_release);
@@ -77,6 +79,7 @@ Done VirtualDevice::begin(uint64_t serial, const protocol::ComputeNeed& need) {
 void VirtualDevice::retire(Segment* segment, uint64_t sequence) {
   if (segment->number != 0) session_.forget_segment(segment->number);
   arena_.retire(segment, sequence);
+  count_bytes();
 }
 
 Done VirtualDevice::read_failure() const {
@@ -144,10 +147,13 @@ Done VirtualDevice::synchronize() {
 }
 
 void VirtualDevice::drain_prints() {
-  if (header().print_tail.load(std::memory_order_acquire) == header().print_head.load(std::memory_order_relaxed))
+  protocol::RingHeader& head = header();
+  if (head.print_tail.load(std::memory_order_acquire) == head.print_head.load(std::memory_order_relaxed) &&
+      head.report_tail.load(std::memory_order_acquire) == head.report_head.load(std::memory_order_relaxed))
     return;
   const std::lock_guard lock(print_mutex_);
-  print_to_stdout(header(), memory_.print_area());
+  drain(memory_.print_area(), head.print_tail, head.print_head, stdout);
+  drain(memory_.report_area(), head.report_tail, head.report_head, stderr);
 }
 
 Answer<uint32_t> VirtualDevice::open_stream(bool non_blocking, int priority) {

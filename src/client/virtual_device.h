@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <vector>
 
 #include "client/answer.h"
 #include "client/arena.h"
@@ -16,17 +17,26 @@
 #include "core/clock.h"
 #include "protocol/ring_writer.h"
 
-// One device as the program sees it: its ring to a worker, its memory, streams and events.
+// One device as the program sees it: its ring to a worker, its memory, streams and events. Or a lane of one (apart.h).
 //
 // Thread safety: `mutex` guards everything but the waiting. A thread that waits for something to complete does not
 // hold it; one that waits for room in the ring does, since nobody else could append either, and only the worker (which
-// never waits for the program's threads, but for the host-call thread, which takes no lock) makes room.
+// never waits for the program's threads, but for the host-call thread, which takes no lock) makes room. A device's lock
+// is taken before its lanes'.
 namespace heddle::client {
 
 struct StreamState {
   uint64_t last = 0;  // sequence of its last record
   bool non_blocking = false;
   int priority = 0;
+  uint64_t joined = 0;  // how far it waits for the lanes already: the sum of their last records' sequences
+};
+
+// The end of what a stream was given.
+struct Mark {
+  uint32_t stream = 0;
+  uint64_t sequence = 0;
+  bool operator==(const Mark&) const = default;
 };
 
 struct EventState {
@@ -47,15 +57,44 @@ class VirtualDevice : private TaskVoice {
   using Lock = std::unique_lock<std::mutex>;
   enum class Begin { kNo, kYes };
 
-  // `memory` is the ring; [base, base + bytes) is this device's part of the window.
-  VirtualDevice(Session& session, uint32_t index, protocol::RingMemory memory, uint64_t base, uint64_t bytes);
+  // `memory` is the ring; [base, base + bytes) is this device's part of the window. A lane has a `home`.
+  VirtualDevice(Session& session, uint32_t index, protocol::RingMemory memory, uint64_t base, uint64_t bytes,
+                VirtualDevice* home = nullptr);
 
   Session& session() const { return session_; }
   uint32_t index() const { return index_; }
-  const DeviceModel& model() const { return session_.welcome().devices[index_]; }
+  const DeviceModel& model() const { return session_.welcome().devices[home().index_]; }
   protocol::RingHeader& header() const { return memory_.header(); }
 
   std::mutex mutex;
+
+  // --- lanes (lanes.cc) ---
+  bool is_lane() const { return home_ != nullptr; }
+  // The device that the program means.
+  VirtualDevice& home() { return home_ ? *home_ : *this; }
+  const VirtualDevice& home() const { return home_ ? *home_ : *this; }
+  bool has_lanes() const { return lanes_.load(std::memory_order_acquire) != nullptr; }
+  template <class Body>
+  void for_each_lane(Body&& body) const {
+    for (VirtualDevice* lane = lanes_.load(std::memory_order_acquire); lane; lane = lane->next_lane_) body(*lane);
+  }
+  // Of the home, once for each lane; the caller sees to it that only one thread does.
+  void add_lane(VirtualDevice* lane);
+  // Begins the lane's task beside the home's, which begins with it where it has not; false: heddled has no room for
+  // both at once, and nothing has happened.
+  Answer<bool> begin_apart(VirtualDevice& lane);
+  // Nothing is left of the task before.
+  bool is_empty();
+  // Around an operation of a task apart at home.
+  void begin_inside();
+  void end_inside();
+  // What of the home's blocking streams is not done yet, but for the operations of tasks apart.
+  std::vector<Mark> outside_work();
+  // Whether a lane must wait for that; not where it does already.
+  bool must_follow(const std::vector<Mark>& marks);
+  bool reached(const std::vector<Mark>& marks) const;
+  // Waits for the lanes, too.
+  Done synchronize_with_lanes();
 
   // --- memory (device_memory.cc) ---
   Answer<uint64_t> allocate(uint64_t bytes);
@@ -68,6 +107,8 @@ class VirtualDevice : private TaskVoice {
   // policy binds at cudaMalloc nothing is.
   void open_promises(uint64_t task);
   void promise(uint64_t task, uint64_t bytes);
+  // Undoes both, as if they had not been.
+  void take_back_promises(uint64_t task);
   // Gives back what was not taken. nullopt: no such task here.
   std::optional<TaskAccount> close_promises(uint64_t task);
   // release_behind(), after which the program's own free of it finds nothing to do.
@@ -77,6 +118,7 @@ class VirtualDevice : private TaskVoice {
   bool task_begun();
   std::optional<Buffer> buffer_at(uint64_t address);
   uint64_t live_bytes();
+  uint64_t lanes_bytes() const;
 
   // --- records: under the lock ---
   // The worker waits for the segment before it goes on; takes the lock itself. A worker that comes later has it.
@@ -94,6 +136,8 @@ class VirtualDevice : private TaskVoice {
   uint64_t publish(uint32_t stream) {
     const uint64_t sequence = writer_.publish();
     streams.at(stream).last = last_work_ = sequence;
+    if (insiders_ != 0) [[unlikely]]
+      published_meanwhile(stream, sequence);
     return sequence;
   }
   // A record that is a header with `a` and `b` only.
@@ -125,6 +169,7 @@ class VirtualDevice : private TaskVoice {
   // cudaErrorUnsupportedLimit; cudaErrorInvalidValue where it is too much, or too late for heap and printf.
   Done set_limit(cudaLimit limit, size_t value);
   Answer<size_t> limit(cudaLimit limit);
+  bool has_default_limits();
   // Under the lock: a kernel of a module that declares them is launched.
   void uses(bool malloc, bool printf) {
     uses_malloc_ |= malloc;
@@ -163,11 +208,9 @@ class VirtualDevice : private TaskVoice {
 
   // What went wrong on the device, sticky: reads two words where nothing did.
   Done failure() const {
-    if (header().fault.load(std::memory_order_acquire) == 0 &&
-        header().binding.load(std::memory_order_acquire) != static_cast<uint32_t>(protocol::Binding::kFailed))
-        [[likely]]
+    if (is_healthy() && !home_ && !has_lanes()) [[likely]]
       return {};
-    return read_failure();
+    return shared_failure();
   }
   void drain_prints();
 
@@ -191,7 +234,21 @@ class VirtualDevice : private TaskVoice {
   // A record that is no work of a stream.
   Answer<uint64_t> append(protocol::RecordType type, uint64_t a, uint64_t b);
   Done append_limit(protocol::LimitKind kind, uint64_t bytes);
+  void withdrawn(const Segment& segment) override { session_.forget_segment(segment.number); }
   void retire(Segment* segment, uint64_t sequence) override;
+
+  bool is_healthy() const {
+    return header().fault.load(std::memory_order_acquire) == 0 &&
+           header().binding.load(std::memory_order_acquire) != static_cast<uint32_t>(protocol::Binding::kFailed);
+  }
+  // Of the device and all its lanes, whichever of them this is.
+  Done shared_failure() const;
+  // What counts against the device's budget beside this ring's memory.
+  uint64_t bytes_beside() const;
+  // A record was published while a thread is in an operation of a task apart.
+  void published_meanwhile(uint32_t stream, uint64_t sequence);
+  void look_outside();
+  void count_bytes() { held_bytes_.store(arena_.segment_bytes(), std::memory_order_relaxed); }
 
   // Under the lock: the slot of a live object; its end.
   Answer<uint32_t> texture_slot(uint64_t handle, bool surface);
@@ -208,6 +265,13 @@ class VirtualDevice : private TaskVoice {
 
   Session& session_;
   const uint32_t index_;
+  VirtualDevice* const home_;                    // of a lane
+  VirtualDevice* next_lane_ = nullptr;           // of a lane; fixed before it is in the home's list
+  std::atomic<VirtualDevice*> lanes_{nullptr};   // of a home, the newest first; never taken out
+  std::atomic<uint64_t> held_bytes_{0};          // the arena's, for the others to see
+  uint64_t inside_last_ = 0, outside_last_ = 0;  // of the legacy default stream: by tasks apart, by all others
+  uint32_t insiders_ = 0;                        // threads in an operation of a task apart
+  std::vector<Mark> followed_;                   // of a lane: what it waits for already
   protocol::RingMemory memory_;
   protocol::RingWriter writer_;
   BulkArea bulk_;
@@ -221,7 +285,8 @@ class VirtualDevice : private TaskVoice {
   bool worker_pinned_ = false;
   bool uses_malloc_ = false, uses_printf_ = false;
   // By cudaLimit: stack, printf, heap, and those that have no effect here; a GPU's defaults.
-  std::array<size_t, 7> limits_{1024, protocol::kDefaultPrintBytes, 8 * kMiB, 2, 2048, 64, 0};
+  static constexpr std::array<size_t, 7> kDefaultLimits{1024, protocol::kDefaultPrintBytes, 8 * kMiB, 2, 2048, 64, 0};
+  std::array<size_t, 7> limits_ = kDefaultLimits;
   std::mutex print_mutex_;
 };
 

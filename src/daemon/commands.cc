@@ -267,9 +267,11 @@ Result<Json> Commands::job(const Json& request, Asker& asker) {
   if (!job) return tl::unexpected(job.error());
   Json json{{"job", (*job)->id.value}, {"name", (*job)->name}, {"cancelled", (*job)->cancelled}, {"waiting_ns", 0}};
   Json sessions = Json::array();
+  uint64_t findings = (*job)->findings;
   for (const SessionId id : (*job)->sessions) {
     const Session* session = shared_.registry.find_session(id);
     if (!session) continue;
+    findings += findings_of(*session);
     sessions.push_back(describe(*session));
     for (const Json& task : sessions.back()["tasks"]) {
       if (task["state"] == "running" || task["waited_ns"] <= json["waiting_ns"]) continue;
@@ -278,6 +280,7 @@ Result<Json> Commands::job(const Json& request, Asker& asker) {
     }
   }
   json["sessions"] = sessions;
+  json["findings"] = findings;
   return json;
 }
 

@@ -78,7 +78,7 @@ Daemon::Daemon(Options options, std::unique_ptr<EventLoop> loop, const Clock& cl
       ids_(vault_),
       shared_{options_.config, options_.places, clock, *loop_, vault_, ids_, registry_, trace_, log_},
       mps_({Mps::find_control(), directory_of(options_.places.control), options_.worker_output}),
-      keepers_(options_.keeper_program, options_.worker_output),
+      keepers_(*loop_, options_.keeper_program, options_.worker_output),
       segments_(shared_, keepers_),
       workers_storage_(
           shared_,

@@ -44,6 +44,81 @@ TEST_F(TaskTest, BegunBehindTheEndOfItsForerunnerTakesTheSegmentsDeclaredMeanwhi
   EXPECT_EQ(devices["devices"][0]["used"], 2 * kMiB);
 }
 
+TEST_F(TaskTest, WithoutALaunchYetCountsAsFillingItsDevice) {
+  start(kTwoDevices, "policy = \"mgb-warps\"\n");
+  TestClient copies = opened(), launches = opened();
+  ASSERT_TRUE(copies.declare(1, copies.at(0), Bytes{2 * kMiB}));
+  ASSERT_TRUE(copies.begin(1, 0));
+  ASSERT_TRUE(copies.wait_binding(Binding::kBound));
+  ASSERT_TRUE(launches.declare(1, launches.at(0), Bytes{2 * kMiB}));
+  ASSERT_TRUE(launches.begin(1));
+  ASSERT_TRUE(launches.wait_binding(Binding::kBound));
+  const Json devices = *house_->ask({{"command", "devices"}});
+  EXPECT_EQ(devices["devices"][0]["warps"], devices["devices"][0]["max_warps"]);
+  EXPECT_EQ(devices["devices"][1]["tasks"], 1);
+}
+
+// A client whose second task would be on a lane: the virtual device behind those that programs see.
+class ApartTest : public HouseholdTest {
+ protected:
+  static constexpr uint32_t kLane = 2;
+
+  TestClient declared(Bytes first, Bytes second) {
+    TestClient client = opened();
+    EXPECT_EQ(client.welcome().device_count, 2u);
+    EXPECT_EQ(client.welcome().lane_count, 1u);
+    EXPECT_TRUE(client.open_device(kLane));
+    EXPECT_TRUE(client.declare(1, client.at(0), first));
+    const protocol::DeclareSegment segment{2, client.at(100), second.value, protocol::SegmentKind::kDevice, kLane};
+    EXPECT_TRUE(client.socket().send(segment));
+    return client;
+  }
+  static bool granted(TestClient& client, uint64_t first, uint64_t second) {
+    EXPECT_TRUE(client.socket().send(protocol::BeginApart{{first, {0, 256, 56}}, {second, {kLane, 256, 56}}}));
+    const auto answer = client.socket().expect<protocol::ApartAnswer>(TestClient::kPatience);
+    EXPECT_TRUE(answer) << answer.error().text;
+    return answer && answer->granted == 1;
+  }
+};
+
+TEST_F(ApartTest, TwoTasksOfOneSessionGoToTwoDevicesAtOnce) {
+  start();
+  TestClient client = declared(Bytes{40 * kMiB}, Bytes{20 * kMiB});
+  ASSERT_TRUE(granted(client, 1, 1));
+  ASSERT_TRUE(client.wait_binding(Binding::kBound)) << "the lane's ring";
+  const Json tasks = (*house_->ask({{"command", "ps"}}))["sessions"][0]["tasks"];
+  ASSERT_EQ(tasks.size(), 2u);
+  EXPECT_NE(tasks[0]["device"], tasks[1]["device"]);
+}
+
+TEST_F(ApartTest, BesideATaskThatRunsAlready) {
+  start();
+  TestClient client = declared(Bytes{40 * kMiB}, Bytes{20 * kMiB});
+  ASSERT_TRUE(client.begin(1));
+  EXPECT_TRUE(granted(client, 0, 1));
+}
+
+TEST_F(ApartTest, WhatIsDeclinedIsForgotten) {
+  start();
+  const TestClient other = running(Bytes{60 * kMiB});
+  TestClient client = declared(Bytes{40 * kMiB}, Bytes{20 * kMiB});
+  EXPECT_FALSE(granted(client, 1, 1)) << "one device has no room";
+  EXPECT_TRUE((*house_->ask({{"command", "ps"}}))["sessions"][1]["tasks"].empty());
+  // As if nothing had been said: the same addresses, in one task.
+  ASSERT_TRUE(client.declare(3, client.at(0), Bytes{40 * kMiB}));
+  ASSERT_TRUE(client.declare(4, client.at(100), Bytes{20 * kMiB}));
+  ASSERT_TRUE(client.begin(1));
+  house_->wait_for("ps", [](const Json& answer) {
+    const Json& tasks = answer["sessions"][1]["tasks"];
+    return tasks.size() == 1 && tasks[0]["state"] == "running" && tasks[0]["memory"] == 60 * kMiB;
+  });
+}
+
+TEST_F(ApartTest, ThereIsNoLaneWhereThereIsOneDevice) {
+  start(kOneDevice);
+  EXPECT_EQ(opened().welcome().lane_count, 0u);
+}
+
 TEST_F(TaskTest, WaitsUntilAnotherEnds) {
   start(kOneDevice);
   TestClient first = running(Bytes{40 * kMiB});

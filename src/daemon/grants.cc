@@ -97,7 +97,7 @@ void Tasks::extended(const Decision& decision) {
   if (!device->worker || !device->worker->connection) return;
   if (const Status backed = segments_.back(*session, segment); !backed)
     return fail_session(*session, kCudaMemoryAllocation, backed.error().text);
-  send_segment(*device, segment, false);
+  if (segment.memory) send_segment(*device, segment, false);
 }
 
 void Tasks::refused(const Decision& decision) {
@@ -196,7 +196,20 @@ void Tasks::send_everything(Session& session, VirtualDevice& device) {
   for (const Segment* segment : SegmentStore::of_device(session, device.index)) {
     if (segment->memory) send_segment(device, *segment, false);
   }
-  device.worker->connection->send(protocol::Proceed{});
+  proceed(device);
+}
+
+// Not before all that was granted has its memory, and the worker has been told of it.
+void Tasks::proceed(const VirtualDevice& device) {
+  if (device.requests == 0) device.worker->connection->send(protocol::Proceed{});
+}
+
+// From a keeper. A worker that is not back yet after a restart gets everything when it is.
+void Tasks::memory_came(Session& session, Segment& segment) {
+  VirtualDevice& device = session.devices[segment.virtual_device];
+  if (!device.worker || !device.worker->connection || session.failed || session.ending) return;
+  send_segment(device, segment, false);
+  proceed(device);
 }
 
 void Tasks::send_segment(VirtualDevice& device, const Segment& segment, bool release) {

@@ -1,9 +1,12 @@
 #include "daemon/keepers.h"
 
+#include <sys/epoll.h>
 #include <sys/wait.h>
 
 #include <csignal>
 #include <cstdlib>
+
+#include "core/log.h"
 
 namespace heddle::daemon {
 namespace {
@@ -11,10 +14,23 @@ namespace {
 // Its first answer comes when its context is built.
 constexpr Duration kPatience = std::chrono::seconds(20);
 
+Result<Fd> memory_in(protocol::Packet packet, Bytes wanted) {
+  if (packet.type != protocol::MessageType::kMemoryMade)
+    return fail(ErrorCode::kProtocol, "the GPU's keeper sent message %u", static_cast<unsigned>(packet.type));
+  const auto made = packet.as<protocol::MemoryMade>();
+  if (made.error != 0)
+    return fail(static_cast<ErrorCode>(made.error), "the GPU's keeper has no memory: %s",
+                protocol::get_text(made.text).c_str());
+  if (packet.descriptors.size() != 1 || made.bytes != wanted.value)
+    return fail(ErrorCode::kProtocol, "the GPU's keeper answered something else");
+  return std::move(packet.descriptors.front());
+}
+
 }  // namespace
 
 Keepers::~Keepers() {
-  while (!keepers_.empty()) end(keepers_.begin()->first);
+  for (auto& [device, keeper] : keepers_) end(std::move(keeper.child));
+  for (Leaving& leaving : leaving_) ::waitpid(leaving.child.pid, nullptr, 0);
 }
 
 pid_t Keepers::process(DeviceId device) const {
@@ -29,12 +45,14 @@ Status Keepers::start(DeviceId device, const std::string& uuid) {
 }
 
 Result<Keepers::Keeper*> Keepers::running(DeviceId device, const std::string& uuid) {
-  const auto found = keepers_.find(device);
-  if (found != keepers_.end() && !has_ended(found->second.child.pidfd)) return &found->second;
-  if (found != keepers_.end()) end(device);
+  if (const auto found = keepers_.find(device); found != keepers_.end()) return &found->second;
   if (program_.empty()) return fail(ErrorCode::kNotFound, "heddle-keeper is not installed: GPUs cannot be served");
   auto ends = protocol::socket_pair();
   if (!ends) return tl::unexpected(std::move(ends).error());
+  Keeper keeper;
+  keeper.connection = std::make_unique<Connection>(loop_, std::move(ends->first));
+  HEDDLE_TRY(keeper.connection->start({[this, device](protocol::Packet packet) { answered(device, std::move(packet)); },
+                                       [this, device](const Error& why) { lost(device, why); }}));
   SpawnOptions options;
   options.program = program_;
   options.arguments = {"--socket", "3"};
@@ -44,44 +62,72 @@ Result<Keepers::Keeper*> Keepers::running(DeviceId device, const std::string& uu
   options.environment = gpu_environment(uuid);
   auto child = spawn(options);
   if (!child) return tl::unexpected(std::move(child).error());
-  Keeper& keeper = keepers_[device];
   keeper.child = std::move(*child);
-  keeper.socket = std::move(ends->first);
-  return &keeper;
+  return &(keepers_[device] = std::move(keeper));
 }
 
-// A keeper that died while it was asked is asked once more, as its successor.
-Result<Fd> Keepers::allocate(DeviceId device, const std::string& uuid, Bytes size) {
-  for (int attempt = 0;; ++attempt) {
-    const auto keeper = running(device, uuid);
-    if (!keeper) return tl::unexpected(keeper.error());
-    auto memory = ask(**keeper, size);
-    if (memory || memory.error().code == ErrorCode::kOutOfMemory || attempt > 0) return memory;
-    end(device);
-  }
+void Keepers::allocate(DeviceId device, const std::string& uuid, Bytes size, Answer answer) {
+  ask(device, {uuid, size, std::move(answer)});
 }
 
-Result<Fd> Keepers::ask(Keeper& keeper, Bytes size) {
-  HEDDLE_TRY(keeper.socket.send(protocol::MakeMemory{size.value}));
-  std::vector<Fd> descriptors;
-  const auto answer = keeper.socket.expect<protocol::MemoryMade>(kPatience, &descriptors);
-  if (!answer) return tl::unexpected(answer.error());
-  if (answer->error != 0)
-    return fail(static_cast<ErrorCode>(answer->error), "the GPU's keeper has no memory: %s",
-                protocol::get_text(answer->text).c_str());
-  if (descriptors.size() != 1 || answer->bytes != size.value)
-    return fail(ErrorCode::kProtocol, "the GPU's keeper answered something else");
-  return std::move(descriptors.front());
+void Keepers::ask(DeviceId device, Request request) {
+  const auto keeper = running(device, request.uuid);
+  if (!keeper) return refuse(std::move(request), keeper.error());
+  (*keeper)->connection->send(protocol::MakeMemory{request.size.value});
+  (*keeper)->requests.push_back(std::move(request));
+  if (!(*keeper)->patience) await_answer(device, **keeper);
 }
 
-void Keepers::end(DeviceId device) {
+void Keepers::answered(DeviceId device, protocol::Packet packet) {
   Keeper& keeper = keepers_.at(device);
-  keeper.socket.close();
-  if (keeper.child.pidfd) {
-    kill_process(keeper.child.pidfd, SIGKILL);
-    ::waitpid(keeper.child.pid, nullptr, 0);
+  if (keeper.requests.empty()) return lost(device, {ErrorCode::kProtocol, "it answers what it was not asked"});
+  auto memory = memory_in(std::move(packet), keeper.requests.front().size);
+  if (!memory && memory.error().code == ErrorCode::kProtocol) return lost(device, memory.error());
+  const Answer answer = std::move(keeper.requests.front().answer);
+  keeper.requests.pop_front();
+  await_answer(device, keeper);
+  answer(std::move(memory));
+}
+
+void Keepers::await_answer(DeviceId device, Keeper& keeper) {
+  keeper.patience.reset();
+  if (keeper.requests.empty()) return;
+  keeper.patience = loop_.after(kPatience, [this, device] {
+    lost(device, {ErrorCode::kSystem, stringf("it did not answer for %s", to_string(kPatience).c_str())});
+  });
+}
+
+// Its requests go to its successor, which is started by the first of them.
+void Keepers::lost(DeviceId device, const Error& why) {
+  const auto found = keepers_.find(device);
+  if (found == keepers_.end()) return;
+  logger("heddled")->warn("the keeper of device {} (process {}) is lost: {}; {} requests wait", device.value,
+                          found->second.child.pid, why.text, found->second.requests.size());
+  std::deque<Request> requests = std::move(found->second.requests);
+  end(std::move(found->second.child));
+  keepers_.erase(found);
+  for (Request& request : requests) {
+    if (std::exchange(request.repeated, true)) {
+      refuse(std::move(request), {why.code, "the GPU's keeper was lost twice: " + why.text});
+    } else {
+      ask(device, std::move(request));
+    }
   }
-  keepers_.erase(device);
+}
+
+void Keepers::refuse(Request request, Error error) {
+  loop_.defer([answer = std::move(request.answer), error = std::move(error)] { answer(tl::unexpected(error)); });
+}
+
+// Reaped when it has gone.
+void Keepers::end(Child child) {
+  if (!child.pidfd) return;
+  kill_process(child.pidfd, SIGKILL);
+  Leaving& leaving = leaving_.emplace_back(Leaving{std::move(child), {}});
+  auto watch = loop_.watch(leaving.child.pidfd.get(), EPOLLIN, [this, pid = leaving.child.pid](uint32_t) {
+    leaving_.remove_if([pid](const Leaving& each) { return each.child.pid == pid && !reap(each.child.pidfd).empty(); });
+  });
+  if (watch) leaving.watch = std::move(*watch);
 }
 
 std::vector<std::string> gpu_environment(const std::string& uuid) {

@@ -1,13 +1,17 @@
 #pragma once
 
+#include <deque>
+#include <functional>
+#include <list>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/ids.h"
 #include "daemon/config.h"
+#include "daemon/connection.h"
 #include "daemon/spawn.h"
-#include "protocol/socket.h"
 
 namespace heddle::daemon {
 
@@ -17,34 +21,61 @@ std::vector<std::string> gpu_environment(const std::string& uuid);
 // The keepers of the pool's GPUs: starts them, asks them for memory, and starts another where one has died. Nothing is
 // lost with a keeper: the descriptors that it gave keep the memory.
 //
-// An answer takes well under a millisecond (HARDWARE.md: 38 us to create a GiB, 0.3 ms to clear it), so heddled waits
-// for it; a keeper that does not answer within kPatience is ended.
+// A running keeper answers within a millisecond (HARDWARE.md: 38 us to create a GiB, 0.3 ms to clear it), a new one
+// when its context is built. Nobody waits for it: answers come from the loop. A keeper that does not answer within
+// kPatience is ended; what one was asked that died is asked of its successor, once.
 class Keepers {
  public:
+  // Zeroed device memory, or why there is none: kOutOfMemory where the GPU has no more.
+  using Answer = std::function<void(Result<Fd>)>;
+
   // `program`: heddle-keeper's path; empty where it is not installed. `output`: where its standard error goes.
-  Keepers(std::string program, int output) : program_(std::move(program)), output_(output) {}
+  Keepers(EventLoop& loop, std::string program, int output)
+      : loop_(loop), program_(std::move(program)), output_(output) {}
   ~Keepers();
+  Keepers(const Keepers&) = delete;
+  Keepers& operator=(const Keepers&) = delete;
 
   // Starts the keeper of a GPU ahead of its first use.
   Status start(DeviceId device, const std::string& uuid);
-  // Zeroed device memory. kOutOfMemory where the GPU has no more.
-  Result<Fd> allocate(DeviceId device, const std::string& uuid, Bytes size);
+  // `answer` is called later, from the loop, in the order of the requests to one GPU; never once this is gone.
+  void allocate(DeviceId device, const std::string& uuid, Bytes size, Answer answer);
 
   // The process that keeps the GPU now; 0 where there is none. For tests and for `heddle devices`.
   pid_t process(DeviceId device) const;
 
  private:
+  struct Request {
+    std::string uuid;
+    Bytes size;
+    Answer answer;
+    bool repeated = false;
+  };
   struct Keeper {
     Child child;
-    protocol::Socket socket;
+    std::unique_ptr<Connection> connection;
+    std::deque<Request> requests;  // without an answer yet
+    EventLoop::Timer patience;     // for the answer to the first
   };
-  Result<Keeper*> running(DeviceId device, const std::string& uuid);
-  Result<Fd> ask(Keeper& keeper, Bytes size);
-  void end(DeviceId device);
+  // Killed, and not gone yet: a process that has GPU memory takes its time.
+  struct Leaving {
+    Child child;
+    EventLoop::Watch watch;
+  };
 
+  Result<Keeper*> running(DeviceId device, const std::string& uuid);
+  void ask(DeviceId device, Request request);
+  void answered(DeviceId device, protocol::Packet packet);
+  void lost(DeviceId device, const Error& why);
+  void await_answer(DeviceId device, Keeper& keeper);
+  void refuse(Request request, Error error);
+  void end(Child child);
+
+  EventLoop& loop_;
   std::string program_;
   int output_;
   std::map<DeviceId, Keeper> keepers_;
+  std::list<Leaving> leaving_;
 };
 
 }  // namespace heddle::daemon

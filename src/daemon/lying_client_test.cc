@@ -72,6 +72,16 @@ const Lie kLies[] = {
      },
      "not open"},
     {"NeedOnNoDevice", [](TestClient& c) { (void)c.socket().send(ComputeNeed{77}); }, "not open"},
+    {"TasksApartOnOneDevice",
+     [](TestClient& c) {
+       (void)c.socket().send(BeginApart{{1, {0}}, {1, {0}}});
+     },
+     "apart"},
+    {"TaskApartOnAClosedDevice",
+     [](TestClient& c) {
+       (void)c.socket().send(BeginApart{{1, {0}}, {1, {1}}});
+     },
+     "not open"},
     {"MemoryOfNoDevice", [](TestClient& c) { (void)c.socket().send(MemoryInfo{77}); }, "not open"},
     {"AnotherWindow",
      [](TestClient& c) {

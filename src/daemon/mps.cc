@@ -113,7 +113,10 @@ Status Mps::start(DeviceId device, const std::string& uuid) {
   gpu.directory = options_.directory + stringf("/mps-%lu", static_cast<unsigned long>(device.value));
   if (::mkdir(gpu.directory.c_str(), 0755) != 0 && errno != EEXIST)
     return fail_errno(-1, "cannot make '%s'", gpu.directory.c_str());
-  if (!adopt(gpu)) HEDDLE_TRY(launch(gpu));
+  if (!adopt(gpu)) {
+    HEDDLE_TRY(launch(gpu));
+    HEDDLE_TRY(await(gpu));
+  }
   gpus_[device] = std::move(gpu);
   return {};
 }
@@ -142,7 +145,10 @@ Status Mps::launch(Gpu& gpu) const {
   if (!child) return tl::unexpected(std::move(child).error());
   gpu.pid = child->pid;
   gpu.process = std::move(child->pidfd);
-  HEDDLE_TRY(write_pid(pid_file(gpu.directory), gpu.pid));
+  return write_pid(pid_file(gpu.directory), gpu.pid);
+}
+
+Status Mps::await(const Gpu& gpu) {
   for (int look = 0; look < kLooks && !has_ended(gpu.process); ++look) {
     if (::access((gpu.directory + "/control").c_str(), F_OK) == 0) return {};
     nap();
@@ -165,6 +171,7 @@ Result<Child> Mps::terminate(DeviceId device, pid_t client) const {
   return spawn(options);
 }
 
+// Programs are served meanwhile: a worker that comes before its pipe is there fails to start, and is started again.
 std::vector<DeviceId> Mps::revive() {
   std::vector<DeviceId> revived;
   for (auto& [device, gpu] : gpus_) {

@@ -36,7 +36,7 @@ class Mps {
   // Starts a process that takes a client off the GPU in the middle of its work, without harm to the others
   // (HARDWARE.md: 10 to 12 ms). Whoever kills a client without that fails every client of the GPU.
   Result<Child> terminate(DeviceId device, pid_t client) const;
-  // Control daemons that have died since the last call; they are started again.
+  // Control daemons that have died since the last call; they are started again, and not waited for.
   std::vector<DeviceId> revive();
   // Ends all of them, and takes their directories away.
   void end();
@@ -49,6 +49,7 @@ class Mps {
   };
   bool adopt(Gpu& gpu) const;
   Status launch(Gpu& gpu) const;
+  static Status await(const Gpu& gpu);
   static std::vector<std::string> variables(const Gpu& gpu);
 
   Options options_;

@@ -46,7 +46,7 @@ struct JobNote {
 struct SessionNote {
   uint64_t job, secret, budget_bytes, highest_segment;
   uint32_t uid, pid;
-  uint32_t device_count, reserved;
+  uint32_t device_count, seen_devices;
   protocol::Window window;  // base 0: not chosen yet
   char program[64];
   char model[32];

@@ -34,6 +34,7 @@ struct Segment {
   State state = State::kNamed;
   bool answer = false;  // the client waits for a SegmentAnswer
   Fd memory;
+  uint64_t request = 0;  // under way to its GPU's keeper; 0: none
 };
 
 struct Module {
@@ -69,6 +70,7 @@ struct VirtualDevice {
   uint64_t last_serial = 0;       // of the task that ended last
   std::optional<DeviceId> bound;  // under a policy that binds
   Bytes live;                     // of the segments that are asked for or held
+  uint64_t requests = 0;          // of its segments, under way to a keeper
   std::unique_ptr<Task> task;
   std::deque<protocol::BeginTask> next;  // tasks that were begun while their forerunner is still ending
   Worker* worker = nullptr;
@@ -94,9 +96,18 @@ struct Session {
   std::map<uint64_t, uint64_t> by_address;  // address -> number
   std::vector<Module> modules;              // by id - 1
   Bytes module_bytes, host_bytes;
-  std::vector<VirtualDevice> devices;
+  std::vector<VirtualDevice> devices;  // those that the program sees, then lanes (protocol::Welcome)
+  uint32_t seen_devices = 0;
   std::optional<protocol::DeclareSegment> deferred;  // waits for the segment that it overlaps to be given back
 };
+
+// What the checks of kernels found in the session so far.
+inline uint64_t findings_of(const Session& session) {
+  uint64_t findings = 0;
+  for (const VirtualDevice& device : session.devices)
+    if (device.ring) findings += device.ring->header().findings.load(std::memory_order_acquire);
+  return findings;
+}
 
 struct Job {
   JobId id;
@@ -105,6 +116,7 @@ struct Job {
   std::string name;
   Bytes budget;  // 0: no limit of its own
   bool cancelled = false;
+  uint64_t findings = 0;  // of sessions that are over
   std::set<SessionId> sessions;
   Connection* opener = nullptr;  // borrowed
 };

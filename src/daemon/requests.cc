@@ -34,6 +34,7 @@ bool wants_answer(const protocol::Packet& packet) {
   switch (packet.type) {
     case MessageType::kOpenDevice:
     case MessageType::kMemoryInfo:
+    case MessageType::kBeginApart:
       return true;
     case MessageType::kDeclareSegment: {
       const auto declared = packet.as<DeclareSegment>();
@@ -71,6 +72,8 @@ Status Requests::handle(Session& session, protocol::Packet packet) {
     }
     case MessageType::kMemoryInfo:
       return memory_info(session, packet.as<protocol::MemoryInfo>());
+    case MessageType::kBeginApart:
+      return begin_apart(session, packet.as<protocol::BeginApart>());
     default:
       return fail(ErrorCode::kProtocol, "message %u is none that a program sends", static_cast<unsigned>(packet.type));
   }
@@ -237,6 +240,18 @@ void Requests::retry_deferred(SessionId id) {
 Status Requests::begin_task(Session& session, const protocol::BeginTask& begun) {
   HEDDLE_TRY(check_device(session, begun.need.virtual_device));
   return tasks_.begin(session, begun);
+}
+
+Status Requests::begin_apart(Session& session, const protocol::BeginApart& begun) {
+  for (const protocol::BeginTask* task : {&begun.first, &begun.second})
+    HEDDLE_TRY(check_device(session, task->need.virtual_device));
+  if (begun.first.need.virtual_device == begun.second.need.virtual_device || begun.second.serial == 0)
+    return fail(ErrorCode::kProtocol, "a task apart from another is on virtual device %u with it",
+                begun.second.need.virtual_device);
+  const auto granted = tasks_.begin_apart(session, begun);
+  if (!granted) return tl::unexpected(granted.error());
+  session.connection->send(protocol::ApartAnswer{*granted ? 1u : 0u});
+  return {};
 }
 
 Status Requests::memory_info(Session& session, const protocol::MemoryInfo& asked) {

@@ -24,6 +24,7 @@ class Requests {
   Status release_host(Session& session, const protocol::DeclareSegment& declared);
   void retry_deferred(SessionId id);
   Status begin_task(Session& session, const protocol::BeginTask& begun);
+  Status begin_apart(Session& session, const protocol::BeginApart& begun);
   Status memory_info(Session& session, const protocol::MemoryInfo& asked);
 
   Shared& shared_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "daemon/compute_need.h"
 #include "daemon/spawn.h"
 
 namespace heddle::daemon {
@@ -114,6 +115,7 @@ class Restorer {
     session.model = protocol::get_text(note.model);
     if (note.window.base != 0) session.window = note.window;
     session.process = std::move(item.descriptor);
+    session.seen_devices = std::min(note.seen_devices, note.device_count);
     session.devices.resize(note.device_count);
     for (size_t i = 0; i < session.devices.size(); ++i) session.devices[i].index = static_cast<uint32_t>(i);
     job->sessions.insert(session.id);
@@ -167,8 +169,7 @@ class Restorer {
     task->id = TaskId{item.key};
     task->serial = note.serial;
     task->declared = note.need;
-    task->need = {note.need.blocks, note.need.threads_per_block, note.need.registers_per_thread,
-                  Bytes{note.need.shared_bytes_per_block}};
+    task->need = need_of(note.need);
     task->arrived = TimePoint(Duration(static_cast<int64_t>(note.arrived_ns)));
     task->state = note.granted ? Task::State::kGranted : Task::State::kWaiting;
     task->device = DeviceId{note.device};

@@ -22,27 +22,60 @@ Segment& SegmentStore::add(Session& session, const protocol::DeclareSegment& dec
   return placed;
 }
 
-// Of the GPU that the segment's task was granted; of this machine for software devices, and for pinned memory.
-Result<Fd> SegmentStore::memory_for(const Session& session, const Segment& segment) {
-  if (segment.kind == protocol::SegmentKind::kDevice && segment.virtual_device < session.devices.size()) {
-    const VirtualDevice& device = session.devices[segment.virtual_device];
-    const DeviceState* on = device.task ? &shared_.registry.devices[device.task->device.value] : nullptr;
-    if (on && on->config.model.kind == DeviceKind::kCuda)
-      return keepers_.allocate(device.task->device, on->config.uuid, segment.bytes);
-  }
-  return create_memfd("heddle-segment", segment.bytes);
+// The GPU that the segment's task was granted. None where the memory is this machine's: of software devices, and
+// pinned.
+const DeviceState* SegmentStore::gpu_of(const Session& session, const Segment& segment) const {
+  if (segment.kind != protocol::SegmentKind::kDevice || segment.virtual_device >= session.devices.size())
+    return nullptr;
+  const VirtualDevice& device = session.devices[segment.virtual_device];
+  if (!device.task) return nullptr;
+  const DeviceState& on = shared_.registry.devices[device.task->device.value];
+  return on.config.model.kind == DeviceKind::kCuda ? &on : nullptr;
 }
 
 Status SegmentStore::back(Session& session, Segment& segment) {
-  if (segment.memory) return {};
-  auto memory = memory_for(session, segment);
+  if (segment.memory || segment.request != 0) return {};
+  if (const DeviceState* gpu = gpu_of(session, segment)) {
+    ask_keeper(session, segment, gpu->config.uuid);
+    return {};
+  }
+  auto memory = create_memfd("heddle-segment", segment.bytes);
   if (!memory) return tl::unexpected(std::move(memory).error());
   segment.memory = std::move(*memory);
   deposit(session, segment);
   return {};
 }
 
+void SegmentStore::ask_keeper(Session& session, Segment& segment, const std::string& uuid) {
+  VirtualDevice& device = session.devices[segment.virtual_device];
+  segment.request = ++last_request_;
+  ++device.requests;
+  keepers_.allocate(device.task->device, uuid, segment.bytes,
+                    [this, id = session.id, number = segment.number, request = segment.request](Result<Fd> memory) {
+                      answered(id, number, request, std::move(memory));
+                    });
+}
+
+// Memory for a segment that has gone meanwhile, or belongs to another task by now, goes back with its descriptor.
+void SegmentStore::answered(SessionId id, uint64_t number, uint64_t request, Result<Fd> memory) {
+  Session* session = shared_.registry.find_session(id);
+  if (!session) return;
+  const auto found = session->segments.find(number);
+  if (found == session->segments.end() || found->second.request != request) return;
+  Segment& segment = found->second;
+  forget_request(*session, segment);
+  if (!memory) return told_.none(*session, memory.error());
+  segment.memory = std::move(*memory);
+  deposit(*session, segment);
+  told_.memory(*session, segment);
+}
+
+void SegmentStore::forget_request(Session& session, Segment& segment) {
+  if (std::exchange(segment.request, 0) != 0) --session.devices[segment.virtual_device].requests;
+}
+
 void SegmentStore::unback(Session& session, Segment& segment) {
+  forget_request(session, segment);
   if (!segment.memory) return;
   const Fd memory = std::move(segment.memory);
   deposit(session, segment);  // before the descriptor closes: the vault link borrows it
@@ -52,6 +85,7 @@ void SegmentStore::remove(Session& session, uint64_t number) {
   const auto found = session.segments.find(number);
   if (found == session.segments.end()) return;
   Segment& segment = found->second;
+  forget_request(session, segment);
   if (segment.kind == protocol::SegmentKind::kHost) {
     session.host_bytes -= segment.bytes;
     shared_.registry.host_bytes -= segment.bytes;
@@ -85,6 +119,7 @@ void SegmentStore::deposit_session(const Session& session) {
   note.uid = session.uid;
   note.pid = static_cast<uint32_t>(session.pid);
   note.device_count = static_cast<uint32_t>(session.devices.size());
+  note.seen_devices = session.seen_devices;
   if (session.window) note.window = *session.window;
   protocol::set_text(note.program, session.program);
   protocol::set_text(note.model, session.model);

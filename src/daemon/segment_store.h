@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "daemon/keepers.h"
 #include "daemon/shared.h"
 
@@ -12,8 +14,14 @@ class SegmentStore {
 
   // A declared segment, checked already (segment_rules.h).
   Segment& add(Session& session, const protocol::DeclareSegment& declared);
-  // Gives it memory, where it has none.
+  // Gives it memory, where it has none: a GPU's comes later, from its keeper, and `told` hears of it.
   Status back(Session& session, Segment& segment);
+  // Of memory that came, or of why it does not.
+  struct Told {
+    std::function<void(Session&, Segment&)> memory = [](Session&, Segment&) {};
+    std::function<void(Session&, const Error&)> none = [](Session&, const Error&) {};
+  };
+  void connect(Told told) { told_ = std::move(told); }
   // Takes its memory away; the segment stays, as it was when it was declared.
   void unback(Session& session, Segment& segment);
   void remove(Session& session, uint64_t number);
@@ -26,10 +34,15 @@ class SegmentStore {
   static std::vector<Segment*> on_host(Session& session);
 
  private:
-  Result<Fd> memory_for(const Session& session, const Segment& segment);
+  const DeviceState* gpu_of(const Session& session, const Segment& segment) const;
+  void ask_keeper(Session& session, Segment& segment, const std::string& uuid);
+  void answered(SessionId session, uint64_t number, uint64_t request, Result<Fd> memory);
+  static void forget_request(Session& session, Segment& segment);
 
   Shared& shared_;
   Keepers& keepers_;
+  Told told_;
+  uint64_t last_request_ = 0;
 };
 
 }  // namespace heddle::daemon

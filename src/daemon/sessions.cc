@@ -55,7 +55,9 @@ Result<Session*> Sessions::hello(const Hello& hello, Connection& connection, con
   if ((*job)->budget.value != 0) session.budget = std::min(session.budget, (*job)->budget);
   const auto same_model = [&](const DeviceState& device) { return device.config.model.model == session.model; };
   const auto count = std::count_if(shared_.registry.devices.begin(), shared_.registry.devices.end(), same_model);
-  session.devices.resize(std::min<size_t>(static_cast<size_t>(count), protocol::kMaxDevices));
+  session.seen_devices = static_cast<uint32_t>(std::min<size_t>(static_cast<size_t>(count), protocol::kMaxDevices));
+  const uint32_t lanes = std::min(session.seen_devices - 1, protocol::kMaxLanes);
+  session.devices.resize(std::min(session.seen_devices + lanes, protocol::kMaxDevices));
   for (size_t i = 0; i < session.devices.size(); ++i) session.devices[i].index = static_cast<uint32_t>(i);
 
   const SessionId id = session.id;
@@ -131,9 +133,11 @@ protocol::Welcome Sessions::welcome(const Session& session) const {
   welcome.window_count = static_cast<uint32_t>(windows.size());
   std::copy(windows.begin(), windows.end(), welcome.windows);
   for (const DeviceState& device : shared_.registry.devices) {
-    if (welcome.device_count == session.devices.size()) break;
+    if (welcome.device_count == session.seen_devices) break;
     if (device.config.model.model == session.model) welcome.devices[welcome.device_count++] = device.config.model;
   }
+  if (!tasks_.scheduler().binds())
+    welcome.lane_count = static_cast<uint32_t>(session.devices.size()) - session.seen_devices;
   return welcome;
 }
 
@@ -159,7 +163,10 @@ void Sessions::released(SessionId id) {
   }
   shared_.vault.withdraw(NoteKind::kSession, id.value);
   const JobId job = session->job;
-  if (Job* owner = shared_.registry.find_job(job)) owner->sessions.erase(id);
+  if (Job* owner = shared_.registry.find_job(job)) {
+    owner->findings += findings_of(*session);
+    owner->sessions.erase(id);
+  }
   shared_.log->info("session {} is over", id.value);
   shared_.registry.sessions.erase(id);
   drop_if_empty(job);

@@ -1,5 +1,6 @@
 #include "daemon/tasks.h"
 
+#include "daemon/compute_need.h"
 #include "daemon/cuda_codes.h"
 #include "daemon/ring_words.h"
 
@@ -9,10 +10,6 @@ namespace {
 // A job without a budget of its own is bounded by what its sessions may hold each.
 constexpr Bytes kNoBudget{1ull << 62};
 
-policy::ComputeNeed need_of(const protocol::ComputeNeed& need) {
-  return {need.blocks, need.threads_per_block, need.registers_per_thread, Bytes{need.shared_bytes_per_block}};
-}
-
 }  // namespace
 
 Tasks::Tasks(Shared& shared, Workers& workers, SegmentStore& segments, Scheduler scheduler, SessionReleased released)
@@ -20,7 +17,11 @@ Tasks::Tasks(Shared& shared, Workers& workers, SegmentStore& segments, Scheduler
       workers_(workers),
       segments_(segments),
       scheduler_(std::move(scheduler)),
-      released_(std::move(released)) {}
+      released_(std::move(released)) {
+  segments_.connect(
+      {[this](Session& session, Segment& segment) { memory_came(session, segment); },
+       [this](Session& session, const Error& why) { fail_session(session, kCudaMemoryAllocation, why.text); }});
+}
 
 void Tasks::session_opened(const Session& session) {
   const Job* job = shared_.registry.find_job(session.job);
@@ -94,6 +95,45 @@ Status Tasks::begin(Session& session, const protocol::BeginTask& begun) {
   if (device.task->state == Task::State::kGranted) want_worker(session, device);
   settle();
   return {};
+}
+
+// What the task would ask for; nothing where its virtual device still has another.
+std::optional<policy::TaskRequest> Tasks::request_apart(Session& session, const protocol::BeginTask& begun) {
+  const VirtualDevice& device = session.devices[begun.need.virtual_device];
+  if (device.task || !device.next.empty() || begun.serial <= device.last_serial) return std::nullopt;
+  policy::TaskRequest request;
+  request.id = TaskId{shared_.ids.next()};
+  request.session = session.id;
+  request.job = session.job;
+  request.virtual_device = device.index;
+  for (const Segment* segment : SegmentStore::of_device(session, device.index)) request.memory += segment->bytes;
+  request.compute = need_of(begun.need);
+  return request;
+}
+
+Result<bool> Tasks::begin_apart(Session& session, const protocol::BeginApart& begun) {
+  VirtualDevice& first = session.devices[begun.first.need.virtual_device];
+  VirtualDevice& second = session.devices[begun.second.need.virtual_device];
+  // Said again, to the successor of the heddled that granted it.
+  if (session.resumed && second.task && second.task->serial == begun.second.serial) return true;
+  const bool both = begun.first.serial != 0 && !first.task;
+  const bool first_runs = first.task && first.task->serial != 0 && first.task->state != Task::State::kWaiting;
+  std::vector<policy::TaskRequest> requests;
+  bool possible = both || first_runs;
+  for (const protocol::BeginTask* task : {&begun.first, &begun.second}) {
+    if (!possible || (task == &begun.first && !both)) continue;
+    auto request = request_apart(session, *task);
+    possible = request.has_value();
+    if (possible) requests.push_back(std::move(*request));
+  }
+  if (!possible || !scheduler_->could_start_apart(requests)) {
+    if (!second.task) drop_segments(session, second);
+    if (both) drop_segments(session, first);
+    return false;
+  }
+  if (both) HEDDLE_TRY(begin(session, begun.first));
+  HEDDLE_TRY(begin(session, begun.second));
+  return true;
 }
 
 // The task that was begun next, with everything that its virtual device has declared.

@@ -37,6 +37,8 @@ class Tasks : public WorkerEvents {
   void map_host(Session& session, const Segment& segment, bool release);
   void send_module(Session& session, const Module& module);
   Status begin(Session& session, const protocol::BeginTask& begun);
+  // Both tasks, at once and on two devices: true. Else neither, and what was declared for them is forgotten.
+  Result<bool> begin_apart(Session& session, const protocol::BeginApart& begun);
   void compute_grew(Session& session, const protocol::ComputeNeed& need);
 
   // The session's device work is over, for its program to see; it stays until its process ends.
@@ -65,6 +67,7 @@ class Tasks : public WorkerEvents {
   void start(Session& session, VirtualDevice& device, std::unique_ptr<Task> task, Bytes memory);
   void start_next(Session& session, VirtualDevice& device);
   void ask_for_held_back(Session& session, VirtualDevice& device);
+  std::optional<policy::TaskRequest> request_apart(Session& session, const protocol::BeginTask& begun);
   void forget(Session& session, VirtualDevice& device);
   void release(Session& session, VirtualDevice& device);
   void drop_segments(Session& session, VirtualDevice& device);
@@ -89,6 +92,8 @@ class Tasks : public WorkerEvents {
   void send_binding(const Session& session, VirtualDevice& device);
   void complete_return(WorkerId id);
   void send_everything(Session& session, VirtualDevice& device);
+  static void proceed(const VirtualDevice& device);
+  void memory_came(Session& session, Segment& segment);
   void send_segment(VirtualDevice& device, const Segment& segment, bool release);
   void share_fault(const Worker& origin, const std::string& why);
   std::pair<Session*, VirtualDevice*> owner_of(TaskId task);

@@ -263,9 +263,11 @@ void Workers::taken_off(WorkerId id) {
 void Workers::ended(WorkerId id) {
   Worker* worker = find(id);
   if (!worker) return;
-  // What it said last may still be unread; without a connection there is nothing.
-  if (worker->connection && !worker->killed) {
+  // What it said last may still be unread; without a connection there is nothing. Of one that was killed, because its
+  // program has ended, the account of what it did still counts.
+  if (worker->connection) {
     while (auto packet = worker->connection->take()) {
+      if (worker->killed && packet->type != MessageType::kUsage) continue;
       received(id, std::move(*packet));
       if (!(worker = find(id))) return;
     }

@@ -27,6 +27,7 @@
 #include "core/fd.h"
 #include "core/texture.h"
 #include "core/units.h"
+#include "library/call.h"
 
 namespace heddle::device {
 
@@ -45,6 +46,9 @@ struct Completion {
   TimePoint started{}, ended{};  // on the device: first block to last, first byte to last
   uint64_t overrun_ns = 0;       // by how much the host was later than the model says (software devices)
 };
+
+// What checks of kernels found: one line, without its end. Called on the context's own threads.
+using FindingSink = std::function<void(std::string_view)>;
 
 // A module that is loaded on the device. Owned by its context.
 class Module {
@@ -117,8 +121,18 @@ class Context {
   // What was launched before keeps it. kNotFound: there is none.
   virtual Status remove_texture(uint64_t handle) = 0;
 
+  // From now on kernels are checked for races on shared memory and reads of what nobody wrote. To be called before
+  // anything is mapped or loaded. kNotSupported where the device cannot.
+  virtual Status check_kernels(const FindingSink& /*sink*/) {
+    return fail(ErrorCode::kNotSupported, "kernels are checked on software devices only");
+  }
+
   // kInvalidArgument: too much, or too late.
   virtual Status set_limit(Limit limit, uint64_t bytes) = 0;
+
+  // Makes a library ready that the context's programs call, and returns its version as the library tells it. kNotFound
+  // where it is not installed: the text says what is missing.
+  virtual Result<uint32_t> open_library(library::Library) = 0;
 
   virtual Status create_stream(StreamIndex, bool non_blocking, int priority) = 0;
   virtual Status destroy_stream(StreamIndex) = 0;
@@ -126,6 +140,9 @@ class Context {
   virtual Status launch(StreamIndex, Kernel&, const LaunchConfig&, Tag) = 0;
   virtual Status copy(StreamIndex, CopyDirection, const CopyShape&, Tag) = 0;
   virtual Status fill(StreamIndex, const FillShape&, Tag) = 0;
+  // The words are copied before this returns; library::demand() has found nothing wrong with them. Memory that cannot
+  // be reached is a fault, as a kernel's would be; so is what the library refuses.
+  virtual Status call(StreamIndex, const library::Call&, Tag) = 0;
   // Completes when everything before it on the stream is done.
   virtual Status mark(StreamIndex, Tag) = 0;
   // Later work of the stream starts only after `awaited` (a tag handed over earlier, on any stream) has completed.

@@ -67,6 +67,18 @@ void merge(ModuleInfo& module, ModuleInfo&& assembled) {
   }
 }
 
+Result<ModuleInfo> describe_chosen(const std::vector<std::string_view>& texts, const Image* cubin) {
+  if (texts.empty()) return describe_cubin(cubin->bytes);
+  auto module = describe_ptx_units(texts);
+  if (!cubin) return module;
+  auto assembled = describe_cubin(cubin->bytes);
+  // One of the two is enough: PTX may be newer than what is known here while its machine code reads well.
+  if (!assembled) return module;
+  if (!module) return assembled;
+  merge(*module, std::move(*assembled));
+  return module;
+}
+
 }  // namespace
 
 Result<ModuleInfo> describe(std::span<const Image> images, uint32_t arch) {
@@ -77,14 +89,8 @@ Result<ModuleInfo> describe(std::span<const Image> images, uint32_t arch) {
       return fail(ErrorCode::kNotFound, "the program carries neither PTX nor linked machine code (%zu images)",
                   images.size());
     }
-    if (texts.empty()) return describe_cubin(cubin->bytes);
-    auto module = describe_ptx_units(texts);
-    if (!cubin) return module;
-    auto assembled = describe_cubin(cubin->bytes);
-    // One of the two is enough: PTX may be newer than what is known here while its machine code reads well.
-    if (!assembled) return module;
-    if (!module) return assembled;
-    merge(*module, std::move(*assembled));
+    auto module = describe_chosen(texts, cubin);
+    if (module) module->arch = texts.empty() ? cubin->arch : nearest_ptx_arch(images, arch);
     return module;
   });
 }

@@ -117,6 +117,20 @@ TEST(Describe, MachineCodeServesWhereThePtxIsBeyondUs) {
   EXPECT_TRUE(module->kernel("_Z5alonePii"));
 }
 
+TEST(Describe, TellsWhichArchitectureItIsFor) {
+  std::vector<Image> images(2);
+  images[0].arch = 75;
+  images[1].arch = 80;
+  images[0].bytes = images[1].bytes = corpus("compute_80.ptx");
+  EXPECT_EQ(describe(images, 90)->arch, 80u);
+  EXPECT_EQ(describe(images, 75)->arch, 75u);
+  images[1].kind = ImageKind::kCubin;
+  images[1].bytes = corpus("sm_80.cubin");
+  EXPECT_EQ(describe(images, 90)->arch, 75u) << "machine code is not what a software device runs";
+  images.erase(images.begin());
+  EXPECT_EQ(describe(images, 90)->arch, 80u);
+}
+
 TEST(Describe, PtxAndMachineCodeOfOneKernelBecomeOneEntry) {
   std::vector<Image> images(2);
   images[0].arch = images[1].arch = 80;

@@ -131,9 +131,10 @@ class Analysis {
     } while (changed_ && effects_.unknown.empty());
     effects_.written &= wide_parameters();
     effects_.kept &= wide_parameters();
+    effects_.accessed &= wide_parameters();
     if (!effects_.unknown.empty()) {
-      effects_.written = effects_.kept = ~uint64_t{0};
-      effects_.writes_anything = effects_.follows_memory = true;
+      effects_.written = effects_.kept = effects_.accessed = ~uint64_t{0};
+      effects_.writes_anything = effects_.follows_memory = effects_.touches_variables = true;
     }
     return std::move(effects_);
   }
@@ -204,6 +205,7 @@ class Analysis {
     if (own || at.is(Origin::kOwn)) result.add(own_memory_);
     if (i.has(".param")) return at_parameter(address);
     if (own) return result;
+    effects_.touches_variables |= i.has(".const");
     if (!i.has(".const")) touch(at, at.is(Origin::kOwn) && at.parameters == 0);
     if (!at.is(Origin::kOwn) || at.parameters != 0) result.from |= is_wide(i.type()) ? Origin::kLoaded : Origin::kIndex;
     return result;
@@ -236,6 +238,8 @@ class Analysis {
   static bool is_rooted(const Origin& at) { return at.parameters != 0 || at.is(Origin::kVariable | Origin::kOwn); }
 
   void touch(const Origin& at, bool own) {
+    effects_.accessed |= at.parameters;
+    effects_.touches_variables |= at.is(Origin::kVariable);
     if (at.is(Origin::kLoaded) || (!own && !is_rooted(at))) effects_.follows_memory = true;
   }
 

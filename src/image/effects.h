@@ -20,11 +20,13 @@ namespace heddle::image {
 
 struct KernelEffects {
   std::string name;
-  uint64_t written = 0;          // bit i: writes through parameter i; bit 63: through it or a later one
-  uint64_t kept = 0;             // bit i: stores the address that parameter i is or holds
-  bool writes_anything = false;  // through an address that is none of a parameter's and no variable's
-  bool follows_memory = false;   // reads or writes through an address that it read from memory
-  std::string unknown;           // what was not understood, which makes it all of the above; empty: nothing
+  uint64_t written = 0;            // bit i: writes through parameter i; bit 63: through it or a later one
+  uint64_t kept = 0;               // bit i: stores the address that parameter i is or holds
+  uint64_t accessed = 0;           // bit i: reads or writes through an address that parameter i had a part in
+  bool touches_variables = false;  // reads or writes a variable of the module
+  bool writes_anything = false;    // through an address that is none of a parameter's and no variable's
+  bool follows_memory = false;     // reads or writes through an address that it read from memory
+  std::string unknown;             // what was not understood, which makes it all of the above; empty: nothing
 
   bool may_write(size_t parameter) const { return writes_anything || (written >> bit_of(parameter) & 1) != 0; }
   bool may_keep(size_t parameter) const { return (kept >> bit_of(parameter) & 1) != 0; }

@@ -225,5 +225,26 @@ TEST(Effects, ParametersBehindTheSixtyThirdShareABit) {
   EXPECT_EQ(KernelEffects::bit_of(500), 63u);
 }
 
+TEST(Effects, TellsWhatItAccessesFromWhatItOnlyComputesWith) {
+  const KernelEffects k = kernel(R"(
+	cvta.to.global.u64 %rd4, %rd1;
+	cvta.to.global.u64 %rd5, %rd2;
+	ld.global.f32 %f1, [%rd5];
+	st.global.f32 [%rd4], %f1;
+	add.s64 %rd6, %rd3, 1;
+	setp.eq.s64 %p1, %rd6, 0;)");
+  EXPECT_EQ(k.accessed, 0b011u);
+  EXPECT_EQ(k.written, 0b001u);
+  EXPECT_FALSE(k.touches_variables);
+}
+
+TEST(Effects, VariablesAreTouchedByReadsAndWritesOfAnySpaceButTheKernelsOwn) {
+  const std::string variables = ".global .align 4 .u32 counter;\n.const .align 4 .b8 table[64];\n";
+  EXPECT_TRUE(kernel("\tatom.global.add.u32 %r1, [counter], 1;", variables).touches_variables);
+  EXPECT_TRUE(kernel("\tld.const.u32 %r1, [table+4];", variables).touches_variables);
+  EXPECT_TRUE(kernel("\tmov.u64 %rd4, counter;\n\tld.global.u32 %r1, [%rd4];", variables).touches_variables);
+  EXPECT_FALSE(kernel("\t.shared .align 4 .b8 tile[64];\n\tld.shared.u32 %r1, [tile];", variables).touches_variables);
+}
+
 }  // namespace
 }  // namespace heddle::image

@@ -38,6 +38,7 @@ struct VariableInfo {
 struct ModuleInfo {
   std::vector<KernelInfo> kernels;
   std::vector<VariableInfo> variables;
+  uint32_t arch = 0;  // that its PTX was compiled for (75 for compute_75), or its machine code where there is no PTX
   bool allocates = false;  // declares device malloc
   bool prints = false;     // declares device printf
 

@@ -347,5 +347,43 @@ TEST(Adoption, BindingIsPutBack) {
   EXPECT_EQ(it.last[0].device, DeviceId{1});
 }
 
+TEST(StartApart, TasksGoTogetherToDevicesOfTheirOwnOrNotAtAll) {
+  Case c("mgb-warps", p100s(2));
+  c.open(1);
+  const auto task = [](uint64_t id, Bytes memory, uint32_t virtual_device) {
+    return TaskRequest{{id}, {1}, {1}, virtual_device, "", memory, grid(56)};
+  };
+  EXPECT_TRUE(c.scheduler.could_start_apart({task(1, gib(6), 0), task(2, gib(6), 1)}));
+  EXPECT_FALSE(c.scheduler.could_start_apart({task(1, gib(6), 0), task(2, gib(20), 1)})) << "no device is so large";
+  EXPECT_FALSE(c.scheduler.could_start_apart({task(1, gib(1), 0), task(2, gib(1), 1), task(3, gib(1), 2)}))
+      << "two devices";
+  EXPECT_EQ(c.free(0), gib(16)) << "nothing was taken";
+  EXPECT_THAT(c.decide(), IsEmpty());
+
+  c.arrive(1, 1, gib(6));
+  EXPECT_THAT(c.decide(), ElementsAre("grant 1"));
+  EXPECT_TRUE(c.scheduler.could_start_apart({task(2, gib(4), 1)})) << "on the other device";
+  c.open_and_arrive(7, gib(14));
+  EXPECT_THAT(c.decide(), ElementsAre("grant 7"));
+  EXPECT_FALSE(c.scheduler.could_start_apart({task(2, gib(4), 1)})) << "it would fit beside the first";
+}
+
+TEST(StartApart, NotWhileOthersWaitNorOverTheBudgetNorUnderAPolicyThatBinds) {
+  const TaskRequest first{{1}, {1}, {1}, 0, "", gib(1), grid(1)}, second{{2}, {1}, {1}, 1, "", gib(1), grid(1)};
+  Case waiting("mgb-warps", p100s(2));
+  waiting.open(1);
+  for (uint64_t session = 2; session < 5; ++session) waiting.open_and_arrive(session, gib(12));
+  waiting.decide();
+  EXPECT_FALSE(waiting.scheduler.could_start_apart({first, second}));
+
+  Case tight("mgb-warps", p100s(2));
+  tight.open(1, Bytes{3 * kGiB / 2});
+  EXPECT_FALSE(tight.scheduler.could_start_apart({first, second}));
+
+  Case bound("sa", p100s(2));
+  bound.open(1);
+  EXPECT_FALSE(bound.scheduler.could_start_apart({first, second}));
+}
+
 }  // namespace
 }  // namespace heddle::policy

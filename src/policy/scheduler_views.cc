@@ -51,6 +51,29 @@ std::vector<WaitView> Scheduler::waiting() const {
   return views;
 }
 
+bool Scheduler::could_start_apart(const std::vector<TaskRequest>& requests) const {
+  Board trial(board_);
+  Bytes memory;
+  for (const TaskRequest& asked : requests) {
+    const auto session = sessions_.find(asked.session);
+    if (binds() || session == sessions_.end()) return false;
+    const auto model = admit(session->second, asked.model, asked.memory);
+    if (!model || !lines_[*model].waits.empty()) return false;
+    const auto workers = trial.ledger().workers(asked.session, asked.virtual_device);
+    Request request{asked.id, asked.session, session->second.job, asked.virtual_device,
+                    *model,   asked.memory,  asked.compute,       workers,
+                    {}};
+    const Answer answer = trial.placement().place(request, trial.pool());
+    const auto* placed = std::get_if<Placed>(&answer);
+    if (!placed || !trial.pool().fits(request, placed->device) || trial.holds_on(asked.session, placed->device))
+      return false;
+    trial.begin(request, placed->device);
+    memory += asked.memory;
+  }
+  return requests.empty() ||
+         budgets_.live(requests.front().session) + memory <= budgets_.budget(requests.front().session);
+}
+
 std::optional<BudgetView> Scheduler::budget(SessionId session) const {
   if (!sessions_.contains(session)) return {};
   return BudgetView{budgets_.budget(session), budgets_.live(session)};

@@ -20,11 +20,13 @@ enum class MessageType : uint32_t {
   kBeginTask,
   kComputeNeed,
   kMemoryInfo,
+  kBeginApart,
   // heddled -> client
   kWelcome = 100,
   kDeviceOpened,
   kSegmentAnswer,
   kMemoryAnswer,
+  kApartAnswer,
   kRefused,  // to any request that has an answer
   // heddled -> worker, on the worker's socket
   kStartWorker = 200,
@@ -68,7 +70,8 @@ struct Hello {
   char program[64] = {};
 };
 
-inline constexpr uint32_t kMaxDevices = 16;  // virtual devices that one session sees
+inline constexpr uint32_t kMaxDevices = 16;  // virtual devices of one session, lanes among them
+inline constexpr uint32_t kMaxLanes = 3;     // of those, at most so many that the program does not see
 inline constexpr uint32_t kMaxWindows = 4;
 
 // A range of addresses that a session's buffers live in: device part first, host part (pinned memory) behind it.
@@ -85,6 +88,8 @@ struct Welcome {
   uint64_t session = 0, secret = 0;
   uint64_t budget_bytes = 0;  // live device memory that the session may hold on one virtual device
   uint32_t device_count = 0, window_count = 0;
+  // Virtual devices behind those: tasks of one device that share nothing may run there (BeginApart).
+  uint32_t lane_count = 0, reserved = 0;
   Window windows[kMaxWindows];  // in order of preference; the client takes the first that it can reserve
   DeviceModel devices[kMaxDevices];
 };
@@ -144,6 +149,17 @@ struct BeginTask {
   static constexpr MessageType kType = MessageType::kBeginTask;
   uint64_t serial = 0;
   ComputeNeed need;
+};
+
+// Two tasks of one session, to be granted at once and on two devices, or not at all: then heddled forgets what was
+// declared for both, and nothing has happened. `first.serial` is 0 where the first runs already.
+struct BeginApart {
+  static constexpr MessageType kType = MessageType::kBeginApart;
+  BeginTask first, second;
+};
+struct ApartAnswer {
+  static constexpr MessageType kType = MessageType::kApartAnswer;
+  uint32_t granted = 0, reserved = 0;
 };
 
 struct MemoryInfo {

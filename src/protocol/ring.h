@@ -4,7 +4,7 @@
 //
 // One memfd for each (session, virtual device), made and sealed by heddled, mapped by the client, by heddled (the
 // header alone matters to it) and by whichever worker serves the session now. Layout, in this order:
-//   RingHeader | stream table | event table | texture table | print area | record area | bulk area
+//   RingHeader | stream table | event table | texture table | print area | report area | record area | bulk area
 //
 // The client appends records; sequence numbers count them from 1 and never restart, so the log outlives workers. The
 // worker publishes three watermarks: issued (handed to the device), completed (done, together with everything before),
@@ -31,6 +31,7 @@ inline constexpr uint32_t kMaxEvents = 8192;
 inline constexpr uint32_t kMaxTextures = 4096;          // texture and surface objects
 inline constexpr uint64_t kPrintBytes = 16 * kMiB;      // the most that cudaLimitPrintfFifoSize can be
 inline constexpr uint64_t kDefaultPrintBytes = kMiB;    // and CUDA's default of it
+inline constexpr uint64_t kReportBytes = 64 * kKiB;     // what heddle itself has to say of a program
 inline constexpr uint32_t kRecordAlign = 64;            // at least a header, so that a pad always has one
 inline constexpr uint32_t kMaxRecordBytes = 36 * 1024;  // 32,764 bytes of kernel parameters at most, and the header
 
@@ -62,17 +63,19 @@ struct RingHeader {
   // Written once by heddled before anybody else sees the memory.
   uint32_t magic, version;
   uint64_t total_bytes;
-  uint64_t stream_table, event_table, texture_table, print_area, record_area, bulk_area;  // offsets from the start
-  uint64_t record_bytes, bulk_bytes;                                                      // sizes, powers of two
+  // Offsets from the start.
+  uint64_t stream_table, event_table, texture_table, print_area, report_area, record_area, bulk_area;
+  uint64_t record_bytes, bulk_bytes;  // sizes, powers of two
 
   // Written by the client. Positions count bytes since the ring was made; modulo the area's size they are offsets.
   alignas(64) std::atomic<uint64_t> record_tail;  // end of the last complete record
   std::atomic<uint64_t> last_sequence;            // of that record
-  std::atomic<uint64_t> print_head;               // print bytes taken
+  std::atomic<uint64_t> print_head, report_head;  // bytes taken of either area
   std::atomic<uint64_t> host_calls_done;          // unused by the worker: streams carry their own
   std::atomic<uint32_t> textures_used;            // slots of the texture table from here on were never used
   // cudaDeviceSetLimit; 0: not set. Part of the journal; a record says from where on stack and heap count.
   std::atomic<uint64_t> stack_bytes, heap_bytes, print_bytes;
+  std::atomic<uint32_t> checks;  // 1: kernels' accesses are checked. Set before the first task
 
   alignas(64) TaskTotals task_totals;  // client
 
@@ -81,6 +84,8 @@ struct RingHeader {
   std::atomic<uint64_t> record_head;  // records before this position are committed: their space is free
   std::atomic<uint64_t> print_tail;   // print bytes written
   std::atomic<uint64_t> print_lost;   // print bytes that found no room
+  std::atomic<uint64_t> report_tail;  // report bytes written
+  std::atomic<uint64_t> findings;     // of the checks; some may have found no room in the report area
   std::atomic<uint32_t> fault;        // a CUDA error code, sticky for the session; 0: none
   char fault_text[512];               // valid once `fault` is set
 
@@ -139,6 +144,8 @@ enum class RecordType : uint32_t {
   kTexture,         // launches that follow may name the object of texture slot `a`
   kTextureGone,     // and from here on they do not
   kLimit,           // limit `a` (enum class LimitKind) is `b` bytes for the launches that follow
+  kLibraryOpen,     // struct LibraryOpenRecord
+  kLibraryCall,     // struct LibraryCallRecord
 };
 
 enum class LimitKind : uint64_t { kStackBytes = 1, kHeapBytes };
@@ -198,6 +205,24 @@ struct SymbolRecord {
   RecordHeader header;
   uint32_t module, index;
   uint64_t position;
+};
+
+// Library `library` (library::Library) is made ready; what came of it is written to bulk position `position`.
+struct LibraryOpenRecord {
+  RecordHeader header;
+  uint32_t library, reserved;
+  uint64_t position;
+};
+struct LibraryOpened {
+  uint32_t cuda_error;  // 0: `version` holds
+  uint32_t version;
+  char text[504];  // what is wrong
+};
+
+// A call of a library, as src/library packs it: `words` words of 8 bytes follow.
+struct LibraryCallRecord {
+  RecordHeader header;
+  uint32_t library, function, words, reserved;
 };
 
 }  // namespace heddle::protocol

@@ -7,7 +7,7 @@ namespace heddle::protocol {
 namespace {
 
 struct Layout {
-  uint64_t stream_table, event_table, texture_table, print_area, record_area, bulk_area, total;
+  uint64_t stream_table, event_table, texture_table, print_area, report_area, record_area, bulk_area, total;
 };
 
 constexpr uint64_t kPage = 4096;
@@ -18,7 +18,8 @@ constexpr Layout layout_of(uint64_t record_bytes, uint64_t bulk_bytes) {
   layout.event_table = layout.stream_table + round_up(kMaxStreams * sizeof(StreamSlot), kPage);
   layout.texture_table = layout.event_table + round_up(kMaxEvents * sizeof(EventSlot), kPage);
   layout.print_area = layout.texture_table + round_up(kMaxTextures * sizeof(TextureSlot), kPage);
-  layout.record_area = layout.print_area + kPrintBytes;
+  layout.report_area = layout.print_area + kPrintBytes;
+  layout.record_area = layout.report_area + kReportBytes;
   layout.bulk_area = layout.record_area + record_bytes;
   layout.total = layout.bulk_area + bulk_bytes;
   return layout;
@@ -50,6 +51,7 @@ Result<std::pair<Fd, RingMemory>> RingMemory::create(RingSizes sizes) {
   header->event_table = layout.event_table;
   header->texture_table = layout.texture_table;
   header->print_area = layout.print_area;
+  header->report_area = layout.report_area;
   header->record_area = layout.record_area;
   header->bulk_area = layout.bulk_area;
   header->record_bytes = records;
@@ -86,6 +88,7 @@ Result<RingMemory> RingMemory::attach(const Fd& fd) {
   ring.event_table_ = layout.event_table;
   ring.texture_table_ = layout.texture_table;
   ring.print_area_ = layout.print_area;
+  ring.report_area_ = layout.report_area;
   ring.record_area_ = layout.record_area;
   ring.bulk_area_ = layout.bulk_area;
   return ring;

@@ -27,6 +27,7 @@ class RingMemory {
   std::span<EventSlot> events() const { return {reinterpret_cast<EventSlot*>(at(event_table_)), kMaxEvents}; }
   std::span<TextureSlot> textures() const { return {reinterpret_cast<TextureSlot*>(at(texture_table_)), kMaxTextures}; }
   std::span<char> print_area() const { return {at(print_area_), kPrintBytes}; }
+  std::span<char> report_area() const { return {at(report_area_), kReportBytes}; }
   std::span<char> records() const { return {at(record_area_), record_bytes_}; }
   std::span<char> bulk() const { return {at(bulk_area_), bulk_bytes_}; }
   Bytes size() const { return Bytes{mapping_.size()}; }
@@ -35,7 +36,7 @@ class RingMemory {
   char* at(uint64_t offset) const { return static_cast<char*>(mapping_.data()) + offset; }
 
   Mapping mapping_;
-  uint64_t stream_table_ = 0, event_table_ = 0, texture_table_ = 0, print_area_ = 0;
+  uint64_t stream_table_ = 0, event_table_ = 0, texture_table_ = 0, print_area_ = 0, report_area_ = 0;
   uint64_t record_area_ = 0, bulk_area_ = 0;
   uint64_t record_bytes_ = 0, bulk_bytes_ = 0;
 };

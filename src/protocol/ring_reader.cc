@@ -17,6 +17,10 @@ size_t smallest(RecordType type) {
       return sizeof(FillRecord);
     case RecordType::kSymbol:
       return sizeof(SymbolRecord);
+    case RecordType::kLibraryOpen:
+      return sizeof(LibraryOpenRecord);
+    case RecordType::kLibraryCall:
+      return sizeof(LibraryCallRecord);
     case RecordType::kNeed:
     case RecordType::kEventRecord:
     case RecordType::kEventWait:

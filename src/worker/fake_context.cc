@@ -61,6 +61,16 @@ std::map<device::Limit, uint64_t> FakeContext::limits() {
   return limits_;
 }
 
+void FakeContext::install_library(uint32_t version) {
+  std::lock_guard lock(mutex_);
+  library_version_ = version;
+}
+
+std::vector<std::vector<uint64_t>> FakeContext::library_calls() {
+  std::lock_guard lock(mutex_);
+  return library_calls_;
+}
+
 std::string FakeContext::read(uint64_t address, size_t bytes) {
   std::lock_guard lock(mutex_);
   return std::string(static_cast<const char*>(pointer(address)), bytes);
@@ -156,6 +166,20 @@ Status FakeContext::fill(device::StreamIndex stream, const device::FillShape& sh
                         for (uint64_t y = 0; y < shape.height; ++y)
                           for (uint64_t x = 0; x < shape.width; x += shape.element_bytes)
                             std::memcpy(at(shape.to, y, z) + x, &shape.value, shape.element_bytes);
+                      return 0u;
+                    }});
+}
+
+Result<uint32_t> FakeContext::open_library(library::Library) {
+  std::lock_guard lock(mutex_);
+  if (library_version_) return *library_version_;
+  return fail(ErrorCode::kNotFound, "fake device: no library");
+}
+
+Status FakeContext::call(device::StreamIndex stream, const library::Call& call, device::Tag tag) {
+  std::vector<uint64_t> words(call.words.begin(), call.words.end());
+  return hand_over({stream, tag, 0, [this, words] {
+                      library_calls_.push_back(words);
                       return 0u;
                     }});
 }

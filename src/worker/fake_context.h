@@ -25,6 +25,7 @@ class FakeContext : public device::Context {
   // Set before the session starts.
   std::map<std::string, FakeKernel> kernels;
   std::map<std::string, device::Variable> variables;
+  device::FindingSink findings;  // of check_kernels(), once it was called
 
   void pause(device::StreamIndex stream);
   void resume(device::StreamIndex stream);
@@ -41,6 +42,10 @@ class FakeContext : public device::Context {
   std::set<uint64_t> mapped();
   std::map<uint64_t, Texture> textures();
   std::map<device::Limit, uint64_t> limits();
+  // It has no library before.
+  void install_library(uint32_t version);
+  // The words of the calls that were carried out.
+  std::vector<std::vector<uint64_t>> library_calls();
   // Device memory. Under the device's lock: the ring that orders the two threads is mapped twice in a test's process,
   // so that ThreadSanitizer cannot see the order.
   std::string read(uint64_t address, size_t bytes);
@@ -52,12 +57,18 @@ class FakeContext : public device::Context {
   Result<device::Variable> variable(device::Module&, std::string_view name) override;
   Status set_texture(uint64_t handle, const Texture& texture) override;
   Status remove_texture(uint64_t handle) override;
+  Status check_kernels(const device::FindingSink& sink) override {
+    findings = sink;
+    return {};
+  }
   Status set_limit(device::Limit limit, uint64_t bytes) override;
+  Result<uint32_t> open_library(library::Library) override;
   Status create_stream(device::StreamIndex, bool non_blocking, int priority) override;
   Status destroy_stream(device::StreamIndex) override;
   Status launch(device::StreamIndex, device::Kernel&, const device::LaunchConfig&, device::Tag) override;
   Status copy(device::StreamIndex, device::CopyDirection, const device::CopyShape&, device::Tag) override;
   Status fill(device::StreamIndex, const device::FillShape&, device::Tag) override;
+  Status call(device::StreamIndex, const library::Call&, device::Tag) override;
   Status mark(device::StreamIndex, device::Tag) override;
   Status wait(device::StreamIndex, device::Tag awaited, device::Tag) override;
   Status hold(device::StreamIndex, device::Tag) override;
@@ -90,6 +101,8 @@ class FakeContext : public device::Context {
   std::map<uint64_t, Bytes> mapped_;
   std::map<uint64_t, Texture> textures_;
   std::map<device::Limit, uint64_t> limits_;
+  std::optional<uint32_t> library_version_;
+  std::vector<std::vector<uint64_t>> library_calls_;
   std::set<device::Tag> unfinished_;
   std::vector<device::Tag> handed_over_;
   std::deque<device::Completion> completions_;

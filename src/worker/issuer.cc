@@ -43,8 +43,15 @@ void Issuer::run() {
     attend();
     if (ended_ || (next() && take())) continue;
     parts_.context.flush();
-    protocol::wait_bell(bell, seen, kLongestSleep);
+    rest(bell, seen);
   }
+}
+
+// Between two launches of a program that waits for each. Without processors to spare it would wait for this thread's
+// looking, too.
+void Issuer::rest(protocol::Bell& bell, uint32_t seen) const {
+  const bool watch = protocol::spare_watch() > Duration::zero();
+  (watch ? protocol::watch_bell : protocol::wait_bell)(bell, seen, kLongestSleep);
 }
 
 // What the journal has beside modules and streams.
@@ -203,6 +210,10 @@ Checked<Issuer::Step> Issuer::issue() {
       return texture();
     case RecordType::kLimit:
       return limit();
+    case RecordType::kLibraryOpen:
+      return open_library();
+    case RecordType::kLibraryCall:
+      return call_library();
     default:
       return malformed("record type %u does not exist", static_cast<unsigned>(header.type));
   }
@@ -350,6 +361,32 @@ Checked<void> Issuer::set_limit(device::Limit limit, uint64_t bytes) {
   const Status set = parts_.context.set_limit(limit, bytes);
   if (set) return {};
   return tl::unexpected(refusal_of("limit", set.error()));
+}
+
+// A library that cannot be had is the program's to deal with: no fault.
+Checked<Issuer::Step> Issuer::open_library() {
+  const auto record = record_.as<protocol::LibraryOpenRecord>();
+  const auto room = check_library_open(record, bounds_);
+  if (!room) return tl::unexpected(room.error());
+  const auto version = parts_.context.open_library(static_cast<library::Library>(record.library));
+  protocol::LibraryOpened answer{};
+  if (version) answer.version = *version;
+  if (!version) {
+    const Refusal refusal =
+        refusal_of(library::name_of(static_cast<library::Library>(record.library)), version.error());
+    answer.cuda_error = refusal.cuda_error;
+    refusal.text.copy(answer.text, sizeof answer.text - 1);
+  }
+  std::memcpy(room->data(), &answer, sizeof answer);
+  return here();
+}
+
+Checked<Issuer::Step> Issuer::call_library() {
+  const auto record = record_.as<protocol::LibraryCallRecord>();
+  const auto call = check_library_call(record, record_.trailing<protocol::LibraryCallRecord>());
+  if (!call) return tl::unexpected(call.error());
+  return hand_over(library::name_of(call->call()), 0,
+                   [&](uint32_t stream, device::Tag tag) { return parts_.context.call(stream, call->call(), tag); });
 }
 
 Checked<Issuer::Step> Issuer::defer(Deferred::Kind kind) {

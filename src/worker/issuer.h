@@ -68,8 +68,11 @@ class Issuer {
   Checked<Step> prefetch();
   Checked<Step> texture();
   Checked<Step> limit();
+  Checked<Step> open_library();
+  Checked<Step> call_library();
   Checked<void> set_limit(device::Limit limit, uint64_t bytes);
   void restore();
+  void rest(protocol::Bell& bell, uint32_t seen) const;
   Checked<Step> defer(Deferred::Kind kind);
   Checked<Step> end_task();
   Checked<Step> in_turn();

@@ -51,6 +51,13 @@ void check(const protocol::Record& record, const protocol::RingMemory& ring) {
   } else if (record.header.type == RecordType::kSymbol) {
     const auto room = check_symbol(record.as<protocol::SymbolRecord>(), bounds);
     if (room) require(room->data() + room->size() <= ring.bulk().data() + ring.bulk().size());
+  } else if (record.header.type == RecordType::kLibraryOpen) {
+    const auto room = check_library_open(record.as<protocol::LibraryOpenRecord>(), bounds);
+    if (room) require(room->data() + room->size() <= ring.bulk().data() + ring.bulk().size());
+  } else if (record.header.type == RecordType::kLibraryCall) {
+    const auto call =
+        check_library_call(record.as<protocol::LibraryCallRecord>(), record.trailing<protocol::LibraryCallRecord>());
+    if (call) require(library::demand(call->call()).has_value());
   } else {
     const bool passed = check_event(record.header).has_value();
     require(!passed || record.header.type != RecordType::kEventRecord || record.header.a < protocol::kMaxEvents);

@@ -14,6 +14,8 @@ Result<std::unique_ptr<Session>> Session::start(const Fd& ring, Options options,
   std::unique_ptr<Session> session(
       new Session(std::move(owned), std::move(*progress), std::move(options), context, outbox));
   printer.attach(*session->ring_);
+  if (session->ring_->header().checks.load(std::memory_order_acquire))
+    HEDDLE_TRY(context.check_kernels([&printer](std::string_view text) { printer.report_finding(text); }));
   const auto bulk = session->ring_->bulk();
   context.pin_later(reinterpret_cast<uintptr_t>(bulk.data()), Bytes{bulk.size()});
   session->run(*reader);

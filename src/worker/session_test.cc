@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "core/clock.h"
+#include "library/curand.h"
 #include "worker/session_harness.h"
 
 namespace heddle::worker {
@@ -266,6 +267,51 @@ TEST_F(SessionTest, ASymbolsAddressAndSizeAreWrittenToTheBulkArea) {
   EXPECT_THAT(answer, ElementsAre(0x1234000u, 4u));
 }
 
+TEST_F(SessionTest, WhatCameOfOpeningALibraryIsWrittenToTheBulkArea) {
+  const auto open = [this] {
+    const uint64_t position = writer->reserve_bulk(sizeof(protocol::LibraryOpened));
+    auto* record = writer->reserve<protocol::LibraryOpenRecord>(RecordType::kLibraryOpen, 0);
+    record->library = static_cast<uint32_t>(library::Library::kCublas);
+    record->position = position;
+    EXPECT_TRUE(completes(writer->publish()));
+    protocol::LibraryOpened opened;
+    std::memcpy(&opened, writer->bulk_at(position), sizeof opened);
+    return opened;
+  };
+  const protocol::LibraryOpened missing = open();
+  EXPECT_NE(missing.cuda_error, 0u);
+  EXPECT_STREQ(missing.text, "cuBLAS: fake device: no library");
+  EXPECT_EQ(header().fault.load(), 0u);
+  context->install_library(130000);
+  const protocol::LibraryOpened found = open();
+  EXPECT_EQ(found.cuda_error, 0u);
+  EXPECT_EQ(found.version, 130000u);
+}
+
+TEST_F(SessionTest, ALibraryCallReachesTheDeviceInItsStreamsOrder) {
+  library::curand::Draw draw;
+  draw.type = library::curand::kPhilox;
+  draw.seed = 42;
+  const auto words = draw.pack();
+  auto* record = writer->reserve<protocol::LibraryCallRecord>(RecordType::kLibraryCall, 1, sizeof words);
+  record->library = static_cast<uint32_t>(library::Library::kCurand);
+  record->function = 1;
+  record->words = words.size();
+  std::memcpy(record + 1, words.data(), sizeof words);
+  ASSERT_TRUE(completes(writer->publish()));
+  EXPECT_THAT(context->library_calls(), ElementsAre(testing::ElementsAreArray(words)));
+}
+
+TEST_F(SessionTest, ALibraryCallThatMakesNoSenseEndsTheSession) {
+  auto* record = writer->reserve<protocol::LibraryCallRecord>(RecordType::kLibraryCall, 1);
+  record->library = static_cast<uint32_t>(library::Library::kCublas);
+  record->function = 1'000'000;
+  record->words = 0;
+  ASSERT_TRUE(completes(writer->publish()));
+  EXPECT_EQ(header().fault.load(), kCudaUnknown);
+  EXPECT_THAT(context->handed_over(), IsEmpty());
+}
+
 TEST_F(SessionTest, TheTasksEndComesAfterAllWorkWithItsUsage) {
   map(1, kFirst);
   need(1);
@@ -334,6 +380,21 @@ TEST_F(SessionTest, PrintfWithoutRoomIsDroppedAndCounted) {
   header().print_head = header().print_tail.load();
   printer.print("again");  // around the end
   EXPECT_EQ(std::string(ring.print_area().data(), 5), "again");
+}
+
+TEST_F(SessionTest, FindingsOfChecksReachTheReportArea) {
+  EXPECT_FALSE(context->findings);
+  header().checks = 1;
+  start_worker();
+  ASSERT_TRUE(context->findings);
+  context->findings("a race");
+  context->findings("another");
+  EXPECT_EQ(header().findings.load(), 2u);
+  EXPECT_EQ(std::string(ring.report_area().data(), header().report_tail.load()),
+            "heddle: check: a race\nheddle: check: another\n");
+  context->findings(std::string(protocol::kReportBytes, 'x'));  // finds no room
+  EXPECT_EQ(header().findings.load(), 3u);
+  EXPECT_LT(header().report_tail.load(), 100u);
 }
 
 // ---- Faults ----

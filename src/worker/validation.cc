@@ -1,5 +1,6 @@
 #include "worker/validation.h"
 
+#include <cstring>
 #include <optional>
 
 #include "protocol/ring_reader.h"
@@ -186,6 +187,33 @@ Checked<std::span<char>> check_symbol(const protocol::SymbolRecord& record, cons
                      number(record.header.sequence), number(record.position));
   const auto bulk = bounds.ring->bulk();
   return bulk.subspan(record.position % bulk.size(), kAnswerBytes);
+}
+
+Checked<std::span<char>> check_library_open(const protocol::LibraryOpenRecord& record, const Bounds& bounds) {
+  const auto library = static_cast<library::Library>(record.library);
+  if (library != library::Library::kCublas && library != library::Library::kCurand)
+    return malformed("record %lu opens library %u, which does not exist", number(record.header.sequence),
+                     record.library);
+  if (!protocol::in_bulk(*bounds.ring, record.position, sizeof(protocol::LibraryOpened)))
+    return malformed("record %lu: bulk position %lu has no room for what opening a library says",
+                     number(record.header.sequence), number(record.position));
+  const auto bulk = bounds.ring->bulk();
+  return bulk.subspan(record.position % bulk.size(), sizeof(protocol::LibraryOpened));
+}
+
+Checked<CheckedCall> check_library_call(const protocol::LibraryCallRecord& record,
+                                        std::span<const std::byte> trailing) {
+  if (record.words > library::kMostWords || record.words * sizeof(uint64_t) > trailing.size())
+    return malformed("record %lu: a library call of %u words, of which %zu bytes are there",
+                     number(record.header.sequence), record.words, trailing.size());
+  CheckedCall call;
+  call.library = static_cast<library::Library>(record.library);
+  call.function = record.function;
+  call.count = record.words;
+  std::memcpy(call.words.data(), trailing.data(), record.words * sizeof(uint64_t));
+  const auto demand = library::demand(call.call());
+  if (!demand) return malformed("record %lu: %s", number(record.header.sequence), demand.error().text.c_str());
+  return call;
 }
 
 Checked<void> check_event(const protocol::RecordHeader& header) {

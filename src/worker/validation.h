@@ -45,6 +45,19 @@ Checked<CheckedFill> check_fill(const protocol::FillRecord& record, const Bounds
 // The bulk bytes where a symbol's address and size are to be written.
 Checked<std::span<char>> check_symbol(const protocol::SymbolRecord& record, const Bounds& bounds);
 
+// The bulk bytes where what came of opening the library is to be written.
+Checked<std::span<char>> check_library_open(const protocol::LibraryOpenRecord& record, const Bounds& bounds);
+
+// A call whose words are exactly its function's and make sense; where its operands lie is the device's to check.
+struct CheckedCall {
+  library::Library library{};
+  uint32_t function = 0, count = 0;
+  std::array<uint64_t, library::kMostWords> words;
+
+  library::Call call() const { return {library, function, std::span(words).first(count)}; }
+};
+Checked<CheckedCall> check_library_call(const protocol::LibraryCallRecord& record, std::span<const std::byte> trailing);
+
 // kEventRecord and kEventWait.
 Checked<void> check_event(const protocol::RecordHeader& header);
 

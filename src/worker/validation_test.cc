@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "library/curand.h"
+
 namespace heddle::worker {
 namespace {
 
@@ -218,6 +220,44 @@ TEST_F(Validation, EventsAndTheirWaitsNameWhatExists) {
   EXPECT_TRUE(check_event(header));
   header.b = 10;
   EXPECT_FALSE(check_event(header)) << "it would wait for itself";
+}
+
+TEST_F(Validation, OpeningALibraryNeedsRoomInTheBulkArea) {
+  protocol::LibraryOpenRecord open{};
+  open.library = static_cast<uint32_t>(library::Library::kCurand);
+  const uint64_t room = sizeof(protocol::LibraryOpened);
+  open.position = 128 * kKiB - room;
+  EXPECT_TRUE(check_library_open(open, bounds()));
+  open.position += 1;
+  EXPECT_FALSE(check_library_open(open, bounds()));
+  open.position = kMost;
+  EXPECT_FALSE(check_library_open(open, bounds()));
+  open.position = 0;
+  open.library = 77;
+  EXPECT_FALSE(check_library_open(open, bounds()));
+}
+
+TEST_F(Validation, ALibraryCallHasExactlyItsFunctionsWords) {
+  const auto words = library::curand::Draw{1, 1, library::curand::kPhilox, 0, 0, 0, 0, 0x1000, 10, 0, 0}.pack();
+  const auto trailing = std::as_bytes(std::span(words));
+  protocol::LibraryCallRecord call{};
+  call.library = static_cast<uint32_t>(library::Library::kCurand);
+  call.words = words.size();
+  const auto checked = check_library_call(call, trailing);
+  ASSERT_TRUE(checked) << checked.error().text;
+  EXPECT_THAT(checked->call().words, testing::ElementsAreArray(words));
+  EXPECT_FALSE(check_library_call(call, trailing.first(8 * words.size() - 1)));
+  for (const uint32_t count : {0u, call.words - 1, call.words + 1, library::kMostWords + 1, UINT32_MAX}) {
+    protocol::LibraryCallRecord other = call;
+    other.words = count;
+    EXPECT_FALSE(check_library_call(other, trailing)) << count;
+  }
+  protocol::LibraryCallRecord other = call;
+  other.function = library::curand::kFunctions;
+  EXPECT_FALSE(check_library_call(other, trailing));
+  other = call;
+  other.library = 0;
+  EXPECT_FALSE(check_library_call(other, trailing));
 }
 
 TEST_F(Validation, ASymbolsAnswerNeedsRoomInTheBulkArea) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include <fstream>
+#include <set>
 
 #include "node.h"
 
@@ -68,6 +69,71 @@ TEST_F(Compiled, TasksThatShareNothingRunOnTwoDevicesAtOnce) {
   EXPECT_EQ(finished.out, "PASS\n") << finished.err << node.log();
   EXPECT_THAT(finished.err, HasSubstr("task 1: declared 262144 bytes, of which 262144 were allocated"));
   EXPECT_THAT(finished.err, HasSubstr("task 2: declared 262144 bytes, of which 262144 were allocated"));
+}
+
+// The program's tasks once they run and hold 8 MiB together: what apart.cu's two buffers need.
+Json tasks_with_all_memory(Node& node) {
+  Json tasks;
+  EXPECT_TRUE(Node::eventually([&] {
+    const Json sessions = node.ask({{"command", "ps"}}).value("sessions", Json::array());
+    tasks = sessions.empty() ? Json::array() : sessions[0]["tasks"];
+    uint64_t memory = 0;
+    for (const Json& task : tasks) memory += task["state"] == "running" ? task["memory"].get<uint64_t>() : 0;
+    return memory == 8 * kMiB;
+  })) << tasks
+      << node.log();
+  return tasks;
+}
+
+std::string go_on(const Node& node) {
+  const std::string path = node.directory() + "/go_on";
+  std::ofstream(path) << "go on\n";
+  return path;
+}
+
+TEST_F(Compiled, TasksOfOneDeviceThatShareNothingHoldTwoAtOnce) {
+  Process program = node.spawn_run({compiled("apart"), node.directory() + "/go_on"});
+  const Json tasks = tasks_with_all_memory(node);
+  ASSERT_EQ(tasks.size(), 2u) << tasks;
+  EXPECT_NE(tasks[0]["device"], tasks[1]["device"]);
+  std::map<std::string, std::set<int>> devices;  // by kind of event
+  const Json trace = node.ask({{"command", "trace"}, {"since", 0u}});
+  for (const Json& event : trace["events"]) devices[event["kind"]].insert(event["device"].get<int>());
+  EXPECT_EQ(devices["task_granted"], (std::set{0, 1}));
+  EXPECT_FALSE(devices.contains("task_ended"));
+  go_on(node);
+  const Finished finished = program.wait();
+  EXPECT_EQ(finished.out, "PASS\n") << finished.err << node.log();
+  EXPECT_THAT(finished.err, HasSubstr("task 1: declared 4194304 bytes, of which 4194304 were allocated, and 0 beside"));
+  EXPECT_THAT(finished.err, HasSubstr("task 2: declared 4194304 bytes, of which 4194304 were allocated, and 0 beside"));
+}
+
+TEST_F(Compiled, EventsAroundTasksOfTwoDevicesKeepTheirOrder) {
+  const Finished finished = node.run({compiled("apart_timed"), go_on(node)});
+  EXPECT_EQ(finished.out, "PASS\n") << finished.err << node.log();
+}
+
+struct CompiledTogether : Compiled, testing::WithParamInterface<const char*> {};
+
+TEST_P(CompiledTogether, HoldsOneDevice) {
+  Process program = node.spawn_run({compiled(GetParam()), node.directory() + "/go_on"});
+  const Json tasks = tasks_with_all_memory(node);
+  EXPECT_EQ(tasks.size(), 1u) << tasks;
+  go_on(node);
+  const Finished finished = program.wait();
+  EXPECT_EQ(finished.out, "PASS\n") << finished.err << node.log();
+}
+
+INSTANTIATE_TEST_SUITE_P(Joined, CompiledTogether, testing::Values("apart_variable", "apart_pinned"),
+                         [](const auto& instance) { return std::string(instance.param); });
+
+TEST_F(Compiled, WithoutLanesTasksOfOneDeviceStayTogether) {
+  ::setenv("HEDDLE_LANES", "0", 1);
+  Process program = node.spawn_run({compiled("apart"), node.directory() + "/go_on"});
+  EXPECT_EQ(tasks_with_all_memory(node).size(), 1u);
+  ::unsetenv("HEDDLE_LANES");
+  go_on(node);
+  EXPECT_EQ(program.wait().out, "PASS\n") << node.log();
 }
 
 TEST_F(Compiled, ABufferGoesBackAfterItsLastUse) {

@@ -112,6 +112,37 @@ TEST_F(Run, TexturesAndSurfacesAreRight) {
   EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
 }
 
+// Programs that link cuBLAS and cuRAND. Without the toolkit's libraries they cannot be built.
+#define HEDDLE_NEEDS_LIBRARIES()                              \
+  if (::access(HEDDLE_E2E_PROGRAMS "/libraries", X_OK) != 0)  \
+  GTEST_SKIP() << "the programs that link cuBLAS and cuRAND " \
+                  "were not built"
+
+TEST_F(Run, LibrariesServeBothKindsOfRuntime) {
+  HEDDLE_NEEDS_LIBRARIES();
+  for (const char* program : {HEDDLE_E2E_PROGRAMS "/libraries_smoke", HEDDLE_E2E_PROGRAMS "/libraries_smoke_shared"}) {
+    const Finished finished = node.run({program});
+    EXPECT_EQ(finished.out, "PASS\n") << finished.err;
+  }
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
+}
+
+TEST_F(Run, LibrariesCalculateWhatTheyShould) {
+  HEDDLE_NEEDS_LIBRARIES();
+  const Finished finished = node.run({HEDDLE_E2E_PROGRAMS "/libraries"});
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err;
+  EXPECT_NE(finished.out.find("\nPASS\n"), std::string::npos) << finished.out;
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
+}
+
+TEST_F(Run, ALibraryThatIsGivenAForeignAddressFailsItsProgramAlone) {
+  HEDDLE_NEEDS_LIBRARIES();
+  const Finished bad = node.run({HEDDLE_E2E_PROGRAMS "/libraries", "bad"});
+  EXPECT_EQ(bad.out, "bad address: cudaErrorIllegalAddress\n") << bad.err;
+  EXPECT_NE(bad.err.find("cublasSgemm_v2: 256 bytes at"), std::string::npos) << bad.err;
+  EXPECT_EQ(node.run({HEDDLE_E2E_PROGRAMS "/libraries_smoke"}).out, "PASS\n");
+}
+
 TEST_F(Run, AProgramThatIsNotThereIs127) {
   const Finished finished = node.run({"/nonexistent/program"});
   EXPECT_EQ(finished.status, 127);

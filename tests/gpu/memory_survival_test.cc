@@ -20,6 +20,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <thread>
 
 #include "daemon/keepers.h"
@@ -217,9 +218,12 @@ struct MemorySurvival : testing::Test {
     if (!directory.empty()) std::filesystem::remove_all(directory, ignored);
   }
   Fd make_memory() {
-    auto made = keepers.allocate(kDevice, uuid, kSize);
-    EXPECT_TRUE(made) << made.error().text;
-    return made ? std::move(*made) : Fd();
+    std::optional<Result<Fd>> made;
+    keepers.allocate(kDevice, uuid, kSize, [&](Result<Fd> answer) { made = std::move(answer); });
+    while (!made && loop->run_once(std::chrono::seconds(60))) {
+    }
+    EXPECT_TRUE(made && *made) << (made ? made->error().text : "the loop failed");
+    return made && *made ? std::move(**made) : Fd();
   }
   bool start_mps() {
     if (!mps->installed() || std::getenv("HEDDLE_CUDA_LIBRARY")) return false;
@@ -251,7 +255,9 @@ struct MemorySurvival : testing::Test {
 
   static constexpr DeviceId kDevice{0};
   std::string uuid, directory;
-  daemon::Keepers keepers{HEDDLE_KEEPER_PROGRAM, -1};
+  MonotonicClock clock;
+  std::unique_ptr<daemon::EventLoop> loop = std::move(*daemon::EventLoop::create(clock));
+  daemon::Keepers keepers{*loop, HEDDLE_KEEPER_PROGRAM, -1};
   std::unique_ptr<daemon::Mps> mps;
   Fd memory;
 };

@@ -151,8 +151,8 @@ def rodinia(suites):
 
 SAMPLES_OF = ("0_Introduction", "2_Concepts_and_Techniques", "3_CUDA_Features", "4_CUDA_Libraries",
               "5_Domain_Specific", "6_Performance")
-NOT_COMPUTE = re.compile(r"EGL|D3D|Vulkan|vulkan|GL/|GLFW|NvSci|glut|helper_gl|freeglut|mpi\.h|npp|nvjpeg|FreeImage|"
-                         r"cuda_gl_interop|nvcuvid", re.I)
+NOT_COMPUTE = re.compile(r"EGL|(?<![a-z])D3D|Vulkan|vulkan|GL/|GLFW|NvSci|glut|helper_gl|freeglut|mpi\.h|npp|nvjpeg|"
+                         r"FreeImage|cuda_gl_interop|nvcuvid", re.I)
 NEEDS_LIBRARY = re.compile(r"#\s*include\s*[<\"](cublas|cufft|cusolver|cusparse|curand|nvrtc|nvvm|npp|nvJitLink|"
                            r"builtin_types)")
 SAMPLE_ARGUMENTS = {

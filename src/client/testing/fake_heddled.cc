@@ -40,7 +40,7 @@ FakeHeddled::FakeHeddled(FakeOptions options) : options_(options) {
   listener_ = std::move(*listen_at(path_, 0600));
   ::setenv("HEDDLE_SOCKET", path_.c_str(), 1);
   ::setenv("HEDDLE_LOST_AFTER", "5s", 1);
-  for (uint32_t i = 0; i < options.devices; ++i) devices_.push_back(std::make_unique<Device>());
+  for (uint32_t i = 0; i < options.devices + options.lanes; ++i) devices_.push_back(std::make_unique<Device>());
   server_ = std::thread([this] { serve(); });
 }
 
@@ -128,6 +128,7 @@ void FakeHeddled::handle(Socket& socket, const Packet& packet) {
       welcome.binds_at_malloc = options_.binds_at_malloc;
       welcome.budget_bytes = options_.budget;
       welcome.device_count = options_.devices;
+      welcome.lane_count = options_.lanes;
       welcome.window_count = 1;
       welcome.windows[0] = kWindow;
       for (uint32_t i = 0; i < options_.devices; ++i) {
@@ -145,6 +146,9 @@ void FakeHeddled::handle(Socket& socket, const Packet& packet) {
       return declare(socket, packet.as<DeclareSegment>());
     case MessageType::kBeginTask:
       return begin(packet.as<BeginTask>());
+    case MessageType::kBeginApart:
+      (void)socket.send(ApartAnswer{begin_apart(packet.as<BeginApart>()) ? 1u : 0u});
+      return;
     case MessageType::kComputeNeed:
       return note(words("need blocks", packet.as<ComputeNeed>().blocks));
     case MessageType::kMemoryInfo:
@@ -211,6 +215,19 @@ void FakeHeddled::begin(const BeginTask& task) {
   device.waiting.clear();
   if (device.worker.joinable()) device.worker.join();
   device.worker = std::thread([this, &device] { work(device); });
+}
+
+bool FakeHeddled::begin_apart(const BeginApart& tasks) {
+  const uint32_t first = tasks.first.need.virtual_device, second = tasks.second.need.virtual_device;
+  note(words(grants_apart_ ? "apart" : "alone", first) + words("", second));
+  if (grants_apart_) {
+    if (tasks.first.serial != 0) begin(tasks.first);
+    begin(tasks.second);
+    return true;
+  }
+  devices_.at(second)->waiting.clear();
+  if (tasks.first.serial != 0) devices_.at(first)->waiting.clear();
+  return false;
 }
 
 void FakeHeddled::work(Device& device) {

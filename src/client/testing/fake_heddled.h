@@ -18,6 +18,7 @@ namespace heddle::client::testing {
 
 struct FakeOptions {
   uint32_t devices = 1;
+  uint32_t lanes = 0;
   uint64_t budget = 64 * kMiB;
   bool binds_at_malloc = false;
   protocol::RingSizes ring{Bytes{256 * kKiB}, Bytes{2 * kMiB}};
@@ -38,11 +39,13 @@ class FakeHeddled {
   void go();
   // The next record fails with this CUDA code.
   void fault_next(uint32_t cuda_error, const std::string& text);
+  // Whether tasks apart are granted.
+  void grant_apart(bool grants) { grants_apart_ = grants; }
   // All connections end; the next Hello is answered as by a successor.
   void restart();
 
   // What was seen, in order: "hello", "resume", "module 1", "segment 1 4194304", "begin 1 blocks 4", "need blocks 8",
-  // "end 1", "free 1", "host 2", "release 2".
+  // "end 1", "free 1", "host 2", "release 2", "apart 0 1" (devices; "alone 0 1" where it was declined).
   std::vector<std::string> log();
   size_t count(const std::string& entry);
   uint64_t declared_bytes();
@@ -68,6 +71,7 @@ class FakeHeddled {
   void open(protocol::Socket& socket, const protocol::OpenDevice& open);
   void declare(protocol::Socket& socket, const protocol::DeclareSegment& segment);
   void begin(const protocol::BeginTask& task);
+  bool begin_apart(const protocol::BeginApart& tasks);
   void map(Device& device, const protocol::DeclareSegment& segment);
   void work(Device& device);
   void execute(Device& device, const protocol::Record& record);
@@ -77,7 +81,7 @@ class FakeHeddled {
   std::string path_;
   Fd listener_;
   std::thread server_;
-  std::atomic<bool> stopping_{false}, held_{false}, dropping_{false};
+  std::atomic<bool> stopping_{false}, held_{false}, dropping_{false}, grants_apart_{true};
   std::atomic<uint32_t> fault_{0};
   std::mutex mutex_;  // guards what follows
   std::vector<std::string> log_;

@@ -1,5 +1,6 @@
 #include "pass/Build.h"
 
+#include "pass/Apart.h"
 #include "pass/Cuda.h"
 #include "pass/EagerFree.h"
 #include "pass/Exits.h"
@@ -22,7 +23,7 @@ std::string count(size_t Number, const char *Thing) {
   return std::to_string(Number) + " " + Thing + (Number == 1 ? "" : "s");
 }
 
-Verdict verdictOf(const Launch &L, const ProbeWords &Words, unsigned Early, const Instruction &Probe) {
+Verdict verdictOf(const Launch &L, const ProbeWords &Words, unsigned Early, const Instruction &Probe, bool Apart) {
   SmallVector<std::string> Missing;
   if (!L.Memory.complete())
     Missing.push_back(L.Memory.Unknown);
@@ -35,6 +36,8 @@ Verdict verdictOf(const Launch &L, const ProbeWords &Words, unsigned Early, cons
   std::string Text = count(Words.Buffers.size(), "buffer") + " announced at " + placeOf(Probe);
   if (Early > 0)
     Text += ", " + count(Early, "early free");
+  if (Apart)
+    Text += ", may run apart";
   return {Verdict::Kind::Bound, Text};
 }
 
@@ -109,8 +112,9 @@ public:
     if (Work.Launches.empty())
       return false;
     auto &Remarks = FAM.getResult<OptimizationRemarkEmitterAnalysis>(F);
+    const auto Apart = findTasksApart(Work);
     for (const Task &T : Work.Tasks)
-      buildTask(T, Remarks);
+      buildTask(T, Apart.lookup(&T), Remarks);
     for (const Launch &L : Work.Launches) {
       if (L.Memory.Roots.empty())
         report(L, withoutTask(L), Remarks);
@@ -127,18 +131,36 @@ private:
     return {Verdict::Kind::Lazy, L.Memory.Unknown};
   }
 
+  // By task, a word for each launch; none where there is only one such task, which has none to run beside.
+  DenseMap<const Task *, SmallVector<uint64_t>> findTasksApart(const GpuWork &Work) {
+    auto &Dominators = FAM.getResult<DominatorTreeAnalysis>(F);
+    auto &Loops = FAM.getResult<LoopAnalysis>(F);
+    DenseMap<const Task *, SmallVector<uint64_t>> Apart;
+    for (const Task &T : Work.Tasks)
+      if (auto Pointers = pointersApart(T, *probePoint(T, Dominators, Loops), Loops))
+        Apart[&T] = std::move(*Pointers);
+    if (Apart.size() < 2)
+      Apart.clear();
+    return Apart;
+  }
+
   // The analyses are asked for anew each time: the task before has changed the function.
-  void buildTask(const Task &T, OptimizationRemarkEmitter &Remarks) {
+  void buildTask(const Task &T, SmallVector<uint64_t> Apart, OptimizationRemarkEmitter &Remarks) {
     auto &Dominators = FAM.getResult<DominatorTreeAnalysis>(F);
     auto &Loops = FAM.getResult<LoopAnalysis>(F);
     Instruction *Probe = probePoint(T, Dominators, Loops);
     Symbols At(Probe, Dominators, Loops, FAM.getResult<ScalarEvolutionAnalysis>(F), FAM.getResult<AAManager>(F));
     const ProbeWords Words = findWords(T, Probe, At, Dominators, Loops);
+    // Memory that it would have to ask for later could leave it waiting while others wait for what it has.
+    if (Words.UnknownSizes > 0 || !Words.UnknownShapes.empty())
+      Apart.clear();
     const unsigned Early = insertEarlyFrees(T, Dominators, Loops);
     for (const Launch *L : T.Launches)
-      report(*L, verdictOf(*L, Words, Early, *Probe), Remarks);
+      report(*L, verdictOf(*L, Words, Early, *Probe, !Apart.empty()), Remarks);
     if (!Words.Buffers.empty() || !Words.Launches.empty()) {
-      auto *Begin = cast<Instruction>(insertBegin(Words, nameOf(*Probe), Probe));
+      auto *Begin = cast<Instruction>(insertBegin(Words, Apart, nameOf(*Probe), Probe));
+      if (!Apart.empty())
+        insertEnterAndLeave(T, Begin);
       insertEnds(Begin, T, Dominators);
     }
     FAM.invalidate(F, PreservedAnalyses::none());

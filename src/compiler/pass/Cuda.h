@@ -63,6 +63,8 @@ inline constexpr const char *Malloc3DName = "heddle_malloc_3d";       // (width,
 inline constexpr const char *BeginName = "heddle_task_begin";
 inline constexpr const char *EndName = "heddle_task_end";
 inline constexpr const char *FreeEarlyName = "heddle_free_early";
+inline constexpr const char *EnterName = "heddle_task_enter";
+inline constexpr const char *LeaveName = "heddle_task_leave";
 
 // Adds those functions to the module, hidden, the same in every object; none of the program's own, they have the
 // attribute below. They stay until dropUnusedEntryPoints, even while nothing calls them.

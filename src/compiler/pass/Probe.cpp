@@ -174,6 +174,14 @@ private:
   SmallVector<SmallVector<Allocation *, 2>> Members; // of each buffer
 };
 
+// heddle_task::pointers: a constant, or null.
+Constant *pointerWords(Module &M, ArrayRef<uint64_t> Pointers) {
+  if (Pointers.empty())
+    return ConstantPointerNull::get(PointerType::getUnqual(M.getContext()));
+  Constant *Words = ConstantDataArray::get(M.getContext(), Pointers);
+  return new GlobalVariable(M, Words->getType(), true, GlobalValue::PrivateLinkage, Words, "heddle.pointers");
+}
+
 AllocaInst *variable(Type *T, Function &F, const Twine &Name) {
   return new AllocaInst(T, 0, Name, F.getEntryBlock().getFirstInsertionPt());
 }
@@ -201,7 +209,7 @@ ProbeWords findWords(const Task &T, Instruction *Probe, Symbols &At, DominatorTr
   return WordFinder(T, Probe, At, Dominators, Loops).find();
 }
 
-Value *insertBegin(const ProbeWords &Words, StringRef Name, Instruction *Probe) {
+Value *insertBegin(const ProbeWords &Words, ArrayRef<uint64_t> Pointers, StringRef Name, Instruction *Probe) {
   Function &F = *Probe->getFunction();
   Module &M = *F.getParent();
   IRBuilder<> B(Probe);
@@ -210,7 +218,7 @@ Value *insertBegin(const ProbeWords &Words, StringRef Name, Instruction *Probe) 
   auto *BufferType = StructType::get(M.getContext(), {I64, I64});
   auto *Three = ArrayType::get(I32, 3);
   auto *LaunchType = StructType::get(M.getContext(), {Pointer, Three, Three, I64, Pointer});
-  auto *TaskType = StructType::get(M.getContext(), {I32, I32, Pointer, I64, Pointer, I64, Pointer});
+  auto *TaskType = StructType::get(M.getContext(), {I32, I32, Pointer, I64, Pointer, I64, Pointer, Pointer});
 
   auto *Buffers = variable(ArrayType::get(BufferType, Words.Buffers.size()), F, "heddle.buffers");
   auto *Launches = variable(ArrayType::get(LaunchType, Words.Launches.size()), F, "heddle.launches");
@@ -238,12 +246,14 @@ Value *insertBegin(const ProbeWords &Words, StringRef Name, Instruction *Probe) 
   }
   const uint64_t Size = M.getDataLayout().getTypeAllocSize(TaskType);
   Set(B.getInt32(Size), TaskType, Announced, {0});
-  Set(B.getInt32(0), TaskType, Announced, {1});
+  constexpr uint32_t ApartFlag = 1;
+  Set(B.getInt32(Pointers.empty() ? 0 : ApartFlag), TaskType, Announced, {1});
   Set(B.CreateGlobalString(Name, "heddle.name", 0, &M), TaskType, Announced, {2});
   Set(B.getInt64(Words.Buffers.size()), TaskType, Announced, {3});
   Set(Buffers, TaskType, Announced, {4});
   Set(B.getInt64(Words.Launches.size()), TaskType, Announced, {5});
   Set(Launches, TaskType, Announced, {6});
+  Set(pointerWords(M, Pointers), TaskType, Announced, {7});
   return B.CreateCall(M.getFunction(BeginName), {Announced}, "heddle.number");
 }
 

@@ -32,7 +32,8 @@ struct ProbeWords {
 ProbeWords findWords(const Task &T, llvm::Instruction *Probe, Symbols &At, llvm::DominatorTree &Dominators,
                      llvm::LoopInfo &Loops);
 
-// Writes the probe; returns the task's number.
-llvm::Value *insertBegin(const ProbeWords &Words, llvm::StringRef Name, llvm::Instruction *Probe);
+// Writes the probe; returns the task's number. `Pointers` has a word for each launch of a task that may run apart.
+llvm::Value *insertBegin(const ProbeWords &Words, llvm::ArrayRef<uint64_t> Pointers, llvm::StringRef Name,
+                         llvm::Instruction *Probe);
 
 } // namespace heddle::compiler

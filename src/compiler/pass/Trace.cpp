@@ -41,6 +41,7 @@ struct Slot {
   SmallVector<Value *, 2> CopiedTo;  // addresses that its contents are copied to
   SmallVector<CallBase *, 2> ReadBy; // calls that get its contents and leave it as it is
   std::string Escapes;               // who else may write to it
+  bool Host = false;                 // an address of host memory is put there
 };
 
 class SlotReader {
@@ -127,8 +128,10 @@ private:
         return;
     }
     const Function *F = calledFunction(Call);
-    if (F && givesHostMemory(*F) && Call.getArgOperandNo(&U) == 0)
-      return; // no device pointer comes in
+    if (F && givesHostMemory(*F) && Call.getArgOperandNo(&U) == 0) {
+      Result.Host = true; // no device pointer comes in
+      return;
+    }
     Result.Escapes = (F ? demangle(F->getName()) : "a pointer to a function") + " gets its address";
   }
 
@@ -211,8 +214,10 @@ public:
     }
     if (!SeenObjects.insert({Object, Wanted.Offset.value_or(-1)}).second)
       return;
-    if (auto *Constant = dyn_cast<GlobalVariable>(Object); Constant && Constant->isConstant())
-      return; // holds no device pointer
+    if (auto *Constant = dyn_cast<GlobalVariable>(Object); Constant && Constant->isConstant()) {
+      Result.Host = true; // holds no device pointer
+      return;
+    }
     if (auto *Global = dyn_cast<GlobalVariable>(Object))
       return Result.giveUp("the pointer is read from the global variable '" + Global->getName() + "'");
     const auto *A = dyn_cast<Argument>(Object);
@@ -228,6 +233,7 @@ private:
     const Slot S = readSlot(Variable, Wanted);
     if (!S.Escapes.empty())
       return Result.giveUp("the pointer is read from a variable that may change: " + S.Escapes);
+    Result.Host |= S.Host;
     for (Value *Stored : S.Stored) {
       if (mayHoldPointer(Stored))
         value(Stored);
@@ -257,8 +263,10 @@ private:
       const Function *F = calledFunction(*Call);
       return Result.giveUp("the pointer comes from " + (F ? F->getName() : "an indirect call"));
     }
-    if (isa<GlobalValue>(V) || isa<AllocaInst>(V) || isa<ConstantInt>(V))
-      return; // host memory
+    if (isa<GlobalValue>(V) || isa<AllocaInst>(V) || isa<ConstantInt>(V)) {
+      Result.Host = true;
+      return;
+    }
     Result.giveUp("the pointer is computed in a way that is not followed");
   }
 

@@ -15,6 +15,7 @@ using Allocations = llvm::SmallSetVector<Allocation *, 4>;
 struct Traced {
   Allocations Roots;
   std::string Unknown; // why it is not all; empty: the roots are all there is
+  bool Host = false;   // or an address of host memory
 
   bool complete() const { return Unknown.empty(); }
   void giveUp(const llvm::Twine &Why) {

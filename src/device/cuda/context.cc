@@ -121,6 +121,11 @@ Status CudaContext::set_limit(device::Limit limit, uint64_t bytes) {
   return driver_.check(driver_.cuCtxSetLimit(which, bytes), "cuCtxSetLimit");
 }
 
+Result<uint32_t> CudaContext::open_library(library::Library library) {
+  engine_->make_current();
+  return engine_->open_library(library);
+}
+
 Status CudaContext::create_stream(device::StreamIndex index, bool non_blocking, int priority) {
   engine_->make_current();
   return engine_->create_stream(index, non_blocking, priority);
@@ -154,6 +159,10 @@ Status CudaContext::fill(device::StreamIndex stream, const device::FillShape& sh
   const auto bytes = payload("fill", shape.width, shape.height, shape.depth);
   if (!bytes) return tl::unexpected(bytes.error());
   return submit(stream, tag, FillWork{shape, *bytes});
+}
+
+Status CudaContext::call(device::StreamIndex stream, const library::Call& call, device::Tag tag) {
+  return submit(stream, tag, LibraryWork{call.library, call.function, {call.words.begin(), call.words.end()}});
 }
 
 Status CudaContext::mark(device::StreamIndex stream, device::Tag tag) {

@@ -29,6 +29,8 @@ class CudaContext : public device::Context {
 
   Status set_limit(device::Limit limit, uint64_t bytes) override;
 
+  Result<uint32_t> open_library(library::Library library) override;
+
   Status create_stream(device::StreamIndex index, bool non_blocking, int priority) override;
   Status destroy_stream(device::StreamIndex index) override;
 
@@ -37,6 +39,7 @@ class CudaContext : public device::Context {
   Status copy(device::StreamIndex stream, device::CopyDirection direction, const device::CopyShape& shape,
               device::Tag tag) override;
   Status fill(device::StreamIndex stream, const device::FillShape& shape, device::Tag tag) override;
+  Status call(device::StreamIndex stream, const library::Call& call, device::Tag tag) override;
   Status mark(device::StreamIndex stream, device::Tag tag) override;
   Status wait(device::StreamIndex stream, device::Tag awaited, device::Tag tag) override;
   Status hold(device::StreamIndex stream, device::Tag tag) override;

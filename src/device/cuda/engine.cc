@@ -131,6 +131,11 @@ Status Engine::release(device::Tag hold) {
   return status;
 }
 
+Result<uint32_t> Engine::open_library(library::Library library) {
+  std::lock_guard lock(mutex_);
+  return libraries_.open(library);
+}
+
 // Behind a fence that is still outstanding, the next one is recorded when it has been passed: a program that launches
 // ever again, slower than this hands over, pays for a fence as often as the device gets to one.
 void Engine::flush() {
@@ -257,6 +262,14 @@ Status Engine::issue_work(Stream& stream, Operation operation, FillWork& work) {
     return append(stream, std::move(operation), CUDA_SUCCESS, "", true);
   }
   return append(stream, std::move(operation), enqueue_fill(driver_, stream.handle, shape), "fill", false);
+}
+
+// What the library refuses, without the device having failed, is a fault all the same: the program was told that the
+// call was well.
+Status Engine::issue_work(Stream& stream, Operation operation, LibraryWork& work) {
+  const Status called = libraries_.call(work.call(), stream.index, stream.handle);
+  if (!called) operation.problem = std::make_unique<std::string>(called.error().text);
+  return append(stream, std::move(operation), CUDA_SUCCESS, "", !called);
 }
 
 // A mark on an idle stream has completed before this returns.

@@ -7,6 +7,7 @@
 
 #include "device/cuda/capture.h"
 #include "device/cuda/event_clock.h"
+#include "device/cuda/libraries.h"
 #include "device/cuda/streams.h"
 #include "device/cuda/window.h"
 
@@ -39,6 +40,7 @@ class Engine {
   Status destroy_stream(device::StreamIndex index);
   Status submit(device::StreamIndex index, device::Tag tag, Work work);
   Status release(device::Tag hold);
+  Result<uint32_t> open_library(library::Library library);
   void flush();
   size_t completions(std::span<device::Completion> out, Duration timeout);
   void wake();
@@ -60,6 +62,7 @@ class Engine {
   Status issue_work(Stream& stream, Operation operation, LaunchWork& work);
   Status issue_work(Stream& stream, Operation operation, CopyWork& work);
   Status issue_work(Stream& stream, Operation operation, FillWork& work);
+  Status issue_work(Stream& stream, Operation operation, LibraryWork& work);
   Status issue_work(Stream& stream, Operation operation, MarkWork& work);
   Status issue_work(Stream& stream, Operation operation, WaitWork& work);
   Status issue_work(Stream& stream, Operation operation, HoldWork& work);
@@ -104,6 +107,7 @@ class Engine {
   std::condition_variable changed_;
   StreamTable streams_;
   StagingPool staging_;
+  Libraries libraries_;
   PrintCapture capture_;
   EventClock clock_;
   std::deque<device::Completion> done_;

@@ -31,12 +31,19 @@ struct FillWork {
   device::FillShape shape;
   uint64_t bytes;
 };
+struct LibraryWork {
+  library::Library library;
+  uint32_t function;
+  std::vector<uint64_t> words;
+
+  library::Call call() const { return {library, function, words}; }
+};
 struct MarkWork {};
 struct WaitWork {
   device::Tag awaited;
 };
 struct HoldWork {};
-using Work = std::variant<LaunchWork, CopyWork, FillWork, MarkWork, WaitWork, HoldWork>;
+using Work = std::variant<LaunchWork, CopyWork, FillWork, LibraryWork, MarkWork, WaitWork, HoldWork>;
 
 // An operation that was handed over and has not completed.
 struct Operation {

@@ -1,8 +1,11 @@
 #include "device/software/context.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 
 #include "device/software/launch_check.h"
+#include "device/software/simt/check/checked_kernel.h"
 
 namespace heddle::software {
 namespace {
@@ -17,6 +20,12 @@ Status check_model(const DeviceModel& model) {
                 "device model '%.63s': %u SMs, warps of %u, %u threads per SM: cannot be simulated", model.name,
                 model.sms, model.warp_size, model.max_threads_per_sm);
   return {};
+}
+
+// Whether nobody has touched the memory yet: it holds no pages then.
+bool is_fresh(const Fd& memory) {
+  struct stat status = {};
+  return fstat(memory.get(), &status) == 0 && status.st_blocks == 0;
 }
 
 // Far beyond any memory; keeps the product from overflowing.
@@ -43,24 +52,29 @@ Result<std::unique_ptr<SoftwareContext>> SoftwareContext::open(const device::Con
 }
 
 SoftwareContext::SoftwareContext(const device::ContextOptions& options, DeviceMemory memory)
-    : options_(options), memory_(std::move(memory)) {}
+    : options_(options), memory_(std::move(memory)), libraries_(std::max(options.host_threads, 1u)) {}
 
 Status SoftwareContext::start_engine(const Fd& board) {
   auto pacer = Pacer::open(options_.model, board);
   if (!pacer) return tl::unexpected(pacer.error());
   Engine::Setting setting{options_.model, std::max(options_.host_threads, 1u)};
-  auto engine = Engine::start(setting, memory_, completions_, std::move(*pacer));
+  auto engine = Engine::start(setting, memory_, libraries_, completions_, std::move(*pacer));
   if (!engine) return tl::unexpected(engine.error());
   engine_ = std::move(*engine);
   return {};
 }
 
-Status SoftwareContext::map(uint64_t address, Bytes size, const Fd& memory, bool) {
-  return memory_.map(address, size, memory);
+Status SoftwareContext::map(uint64_t address, Bytes size, const Fd& memory, bool host) {
+  HEDDLE_TRY(memory_.map(address, size, memory));
+  // What the program writes to its own memory nobody sees, nor what an earlier context did.
+  if (checks_ && (host || !is_fresh(memory))) checks_->written.mark(address, size.value);
+  return {};
 }
 
 Status SoftwareContext::unmap(uint64_t address, Bytes size) {
-  return memory_.unmap(address, size);
+  HEDDLE_TRY(memory_.unmap(address, size));
+  if (checks_) checks_->written.forget(address, size.value);
+  return {};
 }
 
 Result<device::Module*> SoftwareContext::load(std::span<const std::byte> fatbin) {
@@ -98,6 +112,14 @@ Status SoftwareContext::remove_texture(uint64_t handle) {
               static_cast<unsigned long long>(handle));
 }
 
+Status SoftwareContext::check_kernels(const device::FindingSink& sink) {
+  auto written = WrittenMemory::create(options_.window_base, options_.window_bytes);
+  if (!written) return tl::unexpected(written.error());
+  checks_ = std::make_unique<Checks>(sink, std::move(*written));
+  memory_.note_writes(&checks_->written);
+  return {};
+}
+
 Status SoftwareContext::set_limit(device::Limit limit, uint64_t bytes) {
   if (limit == device::Limit::kHeapBytes) return memory_.set_heap_bytes(bytes);
   if (bytes > kMostStackBytes)
@@ -105,6 +127,10 @@ Status SoftwareContext::set_limit(device::Limit limit, uint64_t bytes) {
                 static_cast<unsigned long long>(bytes), kMostStackBytes);
   stack_bytes_ = static_cast<uint32_t>(bytes);
   return {};
+}
+
+Result<uint32_t> SoftwareContext::open_library(library::Library library) {
+  return libraries_.open(library);
 }
 
 Status SoftwareContext::create_stream(device::StreamIndex index, bool non_blocking, int priority) {
@@ -125,7 +151,7 @@ Status SoftwareContext::submit(device::StreamIndex stream, device::Tag tag, Work
 
 Status SoftwareContext::launch(device::StreamIndex stream, device::Kernel& kernel, const device::LaunchConfig& config,
                                device::Tag tag) {
-  const auto& known = static_cast<const ProgramKernel&>(kernel);
+  auto& known = static_cast<ProgramKernel&>(kernel);
   auto share = check_launch(known, config, options_.model);
   if (!share) return tl::unexpected(share.error());
   uint64_t capacity = uint64_t{fitting(whole_sm(options_.model), *share)} * options_.model.sms;
@@ -134,8 +160,10 @@ Status SoftwareContext::launch(device::StreamIndex stream, device::Kernel& kerne
                 known.code->name.c_str(), static_cast<unsigned long long>(config.grid.count()),
                 static_cast<unsigned long long>(capacity));
   if (known.allocates) HEDDLE_TRY(memory_.make_heap());
+  if (checks_ && !known.checked) known.checked = with_checks(*known.code);
   textures_in_use_ = true;
-  Grid::Setting setting{&memory_, options_.print, options_.model.sms, next_grid_++, 0, stack_bytes_, textures_};
+  Grid::Setting setting{&memory_, options_.print, options_.model.sms, next_grid_++,
+                        0,        stack_bytes_,   textures_,          checks_.get()};
   if (config.cooperative) {
     auto workspace = memory_.grid_workspace(setting.id);
     if (!workspace) return tl::unexpected(workspace.error());
@@ -159,6 +187,14 @@ Status SoftwareContext::fill(device::StreamIndex stream, const device::FillShape
                 shape.element_bytes);
   HEDDLE_TRY(check_extent("fill", shape.width, shape.height, shape.depth));
   return submit(stream, tag, FillWork{shape});
+}
+
+Status SoftwareContext::call(device::StreamIndex stream, const library::Call& call, device::Tag tag) {
+  auto demand = library::demand(call);
+  if (!demand) return tl::unexpected(demand.error());
+  if (auto opened = libraries_.open(call.library); !opened) return tl::unexpected(opened.error());
+  LibraryWork work{call.library, call.function, {call.words.begin(), call.words.end()}, std::move(*demand)};
+  return submit(stream, tag, std::move(work));
 }
 
 Status SoftwareContext::mark(device::StreamIndex stream, device::Tag tag) {

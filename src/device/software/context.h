@@ -5,6 +5,8 @@
 
 #include "device/device.h"
 #include "device/software/engine.h"
+#include "device/software/libraries/libraries.h"
+#include "device/software/simt/check/access_check.h"
 #include "device/software/simt/texture_table.h"
 
 namespace heddle::software {
@@ -24,7 +26,10 @@ class SoftwareContext : public device::Context {
   Status set_texture(uint64_t handle, const Texture& texture) override;
   Status remove_texture(uint64_t handle) override;
 
+  Status check_kernels(const device::FindingSink& sink) override;
   Status set_limit(device::Limit limit, uint64_t bytes) override;
+
+  Result<uint32_t> open_library(library::Library library) override;
 
   Status create_stream(device::StreamIndex index, bool non_blocking, int priority) override;
   Status destroy_stream(device::StreamIndex index) override;
@@ -34,6 +39,7 @@ class SoftwareContext : public device::Context {
   Status copy(device::StreamIndex stream, device::CopyDirection direction, const device::CopyShape& shape,
               device::Tag tag) override;
   Status fill(device::StreamIndex stream, const device::FillShape& shape, device::Tag tag) override;
+  Status call(device::StreamIndex stream, const library::Call& call, device::Tag tag) override;
   Status mark(device::StreamIndex stream, device::Tag tag) override;
   Status wait(device::StreamIndex stream, device::Tag awaited, device::Tag tag) override;
   Status hold(device::StreamIndex stream, device::Tag tag) override;
@@ -51,7 +57,9 @@ class SoftwareContext : public device::Context {
   uint32_t capability() const { return options_.model.capability_major * 10 + options_.model.capability_minor; }
 
   const device::ContextOptions options_;
+  std::unique_ptr<Checks> checks_;  // null: kernels are not checked
   DeviceMemory memory_;
+  Libraries libraries_;
   CompletionQueue completions_;
   std::vector<std::unique_ptr<Program>> programs_;
   std::shared_ptr<TextureTable> textures_ = std::make_shared<TextureTable>();

@@ -10,10 +10,12 @@ namespace {
 struct Demand {
   std::optional<uint32_t> engine;
   uint64_t bus_bytes = 0, memory_bytes = 0;
+  double flops = 0;
 };
 
 Demand demand(const Operation& operation) {
   if (auto* fill = std::get_if<FillWork>(&operation.work)) return {{}, 0, payload(fill->shape)};
+  if (auto* call = std::get_if<LibraryWork>(&operation.work)) return {{}, 0, call->demand.bytes, call->demand.flops};
   const auto& copy = std::get<CopyWork>(operation.work);
   uint64_t bytes = payload(copy.shape);
   switch (copy.direction) {
@@ -38,7 +40,7 @@ bool CopyPacer::start(Operation& operation) {
     progress_[&operation] = {};
     return true;
   }
-  Duration access = pace_.memory_access(need.memory_bytes);
+  Duration access = std::max(pace_.memory_access(need.memory_bytes), pace_.arithmetic(need.flops));
   if (access == Duration::zero()) return false;
   operation.began = operation.ready;
   progress_[&operation].timed = operation.ready + access;

@@ -10,12 +10,13 @@
 #include "device/software/model/pace.h"
 #include "device/software/operation.h"
 
-// Keeps copies and fills to the pace of the device. Plain state; its owner locks.
+// Keeps copies, fills and library calls to the pace of the device. Plain state; its owner locks.
 //
 // Copies between host and device occupy an engine each way, piece by piece. Copies within the device and fills take the
 // time of the bytes that they read and write at the full memory bandwidth, and occupy nothing; copies within the host
-// are not the device's. The bytes are moved for real at once; the operation ends when its time is over, or when the
-// host was later than that, with the difference as overrun.
+// are not the device's. A library call takes the longer of its bytes at the full bandwidth and its arithmetic at the
+// full issue rate, as if it had the device for itself, and occupies nothing either. The bytes are moved for real at
+// once; the operation ends when its time is over, or when the host was later than that, with the difference as overrun.
 namespace heddle::software {
 
 class CopyPacer {
@@ -27,7 +28,7 @@ class CopyPacer {
     TimePoint at{};
   };
 
-  // The operation is a copy or a fill, ready to run. False if it has no pace to keep.
+  // The operation is a copy, a fill or a library call, ready to run. False if it has no pace to keep.
   bool start(Operation& operation);
   // The bytes have been moved.
   void moved(Operation& operation, TimePoint at);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/clock.h"
+#include "device/software/simt/check/written_memory.h"
 #include "device/software/transfer.h"
 
 namespace heddle::software {
@@ -19,8 +20,9 @@ TimePoint now() {
 }  // namespace
 
 Result<std::unique_ptr<Engine>> Engine::start(const Setting& setting, const DeviceMemory& memory,
-                                              CompletionQueue& completions, std::unique_ptr<Pacer> pacer) {
-  std::unique_ptr<Engine> engine(new Engine(setting, memory, completions, std::move(pacer)));
+                                              const Libraries& libraries, CompletionQueue& completions,
+                                              std::unique_ptr<Pacer> pacer) {
+  std::unique_ptr<Engine> engine(new Engine(setting, memory, libraries, completions, std::move(pacer)));
   if (!engine->pacer_) return engine;
   std::promise<Status> attached;
   engine->pace_thread_ = std::thread([&engine = *engine, &attached] { engine.pace_loop(attached); });
@@ -28,10 +30,11 @@ Result<std::unique_ptr<Engine>> Engine::start(const Setting& setting, const Devi
   return engine;
 }
 
-Engine::Engine(const Setting& setting, const DeviceMemory& memory, CompletionQueue& completions,
-               std::unique_ptr<Pacer> pacer)
+Engine::Engine(const Setting& setting, const DeviceMemory& memory, const Libraries& libraries,
+               CompletionQueue& completions, std::unique_ptr<Pacer> pacer)
     : setting_(setting),
       memory_(memory),
+      libraries_(libraries),
       completions_(completions),
       blocks_(setting.host_threads, setting.model.sms),
       pacer_(std::move(pacer)) {
@@ -126,6 +129,7 @@ void Engine::start(Operation& operation) {
   if (auto* fill = std::get_if<FillWork>(&operation.work)) {
     return start_transfer(operation, kFromDevice, payload(fill->shape));
   }
+  if (std::holds_alternative<LibraryWork>(operation.work)) return start_transfer(operation, kLibraryCalls, UINT64_MAX);
   if (std::holds_alternative<LaunchWork>(operation.work)) return start_launch(operation);
   if (!std::holds_alternative<HoldWork>(operation.work)) return finish(operation, operation.ready);
   holds_[operation.tag] = &operation;
@@ -140,12 +144,12 @@ void Engine::start_transfer(Operation& operation, CopyThread thread, uint64_t by
     return;
   }
   TimePoint began = now();
-  auto problem = transfer(operation);
+  auto problem = perform(operation);
   end_transfer(operation, std::move(problem), began, now());
 }
 
-void Engine::end_transfer(Operation& operation, std::optional<std::string> problem, TimePoint began, TimePoint ended) {
-  if (problem) fault(operation, kIllegalAddressError, std::move(*problem));
+void Engine::end_transfer(Operation& operation, std::optional<Problem> problem, TimePoint began, TimePoint ended) {
+  if (problem) fault(operation, problem->cuda_error, std::move(problem->text));
   if (operation.paced) {
     pacer_->copies().moved(operation, ended);
     pace_due_ = true;
@@ -169,10 +173,29 @@ void Engine::start_launch(Operation& operation) {
   blocks_changed_.notify_all();
 }
 
+std::optional<Problem> Engine::perform(const Operation& operation) const {
+  if (auto* library = std::get_if<LibraryWork>(&operation.work))
+    return libraries_.run(library->call(), library->demand, memory_);
+  auto text = transfer(operation);
+  if (!text) return std::nullopt;
+  return Problem{kIllegalAddressError, std::move(*text)};
+}
+
 std::optional<std::string> Engine::transfer(const Operation& operation) const {
   auto accessible = [this](uint64_t address, uint64_t bytes) { return memory_.accessible(address, bytes); };
-  if (auto* copy = std::get_if<CopyWork>(&operation.work)) return run_copy(copy->shape, copy->direction, accessible);
-  return run_fill(std::get<FillWork>(operation.work).shape, accessible);
+  const auto note = [this](const auto& shape) {
+    WrittenMemory* written = memory_.written();
+    if (!written) return;
+    visit_rows(shape.to, shape.width, shape.height, shape.depth,
+               [=](uint64_t address, uint64_t bytes) { written->mark(address, bytes); });
+  };
+  if (auto* copy = std::get_if<CopyWork>(&operation.work)) {
+    note(copy->shape);
+    return run_copy(copy->shape, copy->direction, accessible);
+  }
+  const device::FillShape& fill = std::get<FillWork>(operation.work).shape;
+  note(fill);
+  return run_fill(fill, accessible);
 }
 
 void Engine::settle(BlockRun run, BlockRun::Outcome outcome, TimePoint now) {

@@ -9,6 +9,7 @@
 
 #include "device/software/block_queue.h"
 #include "device/software/completion_queue.h"
+#include "device/software/libraries/libraries.h"
 #include "device/software/memory.h"
 #include "device/software/pacer.h"
 #include "device/software/streams.h"
@@ -16,9 +17,9 @@
 // Runs the operations of one context: takes them in, starts them when their streams allow, and hands out completions.
 //
 // One lock guards all state; operations that take long run outside of it: blocks of kernels on `host_threads` threads,
-// large copies and fills on one thread for each direction. Everything else happens at once in the thread that made it
-// possible, so that a mark on an idle stream has completed before submit() returns. Where the device keeps a pace, one
-// more thread sleeps until the next block or copy is to end.
+// large copies and fills on one thread for each direction, library calls on one more. Everything else happens at once
+// in the thread that made it possible, so that a mark on an idle stream has completed before submit() returns. Where
+// the device keeps a pace, one more thread sleeps until the next block or copy is to end.
 //
 // A fault is sticky: everything that has not completed completes with its code when its turn comes, without running, as
 // does everything that is handed over later. An operation that is in the hands of a thread completes only when the
@@ -31,10 +32,11 @@ class Engine {
     DeviceModel model;
     uint32_t host_threads = 1;
   };
-  // `memory` and `completions` outlive the engine. `pacer`: null where the device keeps no pace. Fails if the board has
-  // no room for one more context.
+  // `memory`, `libraries` and `completions` outlive the engine. `pacer`: null where the device keeps no pace. Fails if
+  // the board has no room for one more context.
   static Result<std::unique_ptr<Engine>> start(const Setting& setting, const DeviceMemory& memory,
-                                               CompletionQueue& completions, std::unique_ptr<Pacer> pacer);
+                                               const Libraries& libraries, CompletionQueue& completions,
+                                               std::unique_ptr<Pacer> pacer);
   // Stops everything where it is. Nothing completes any more.
   ~Engine();
   Engine(const Engine&) = delete;
@@ -48,10 +50,11 @@ class Engine {
   Status release(device::Tag hold);
 
  private:
-  Engine(const Setting& setting, const DeviceMemory& memory, CompletionQueue& completions,
+  Engine(const Setting& setting, const DeviceMemory& memory, const Libraries& libraries, CompletionQueue& completions,
          std::unique_ptr<Pacer> pacer);
 
-  enum CopyThread : size_t { kTowardsDevice, kFromDevice, kCopyThreads };
+  // What takes long beside blocks of kernels runs on these.
+  enum CopyThread : size_t { kTowardsDevice, kFromDevice, kLibraryCalls, kCopyThreads };
   struct CopyLane {
     std::deque<Operation*> queue;
     std::condition_variable changed;
@@ -64,7 +67,7 @@ class Engine {
   bool pace();
   void start(Operation& operation);
   void start_transfer(Operation& operation, CopyThread thread, uint64_t bytes);
-  void end_transfer(Operation& operation, std::optional<std::string> problem, TimePoint began, TimePoint ended);
+  void end_transfer(Operation& operation, std::optional<Problem> problem, TimePoint began, TimePoint ended);
   void start_launch(Operation& operation);
   void settle(BlockRun run, BlockRun::Outcome outcome, TimePoint now);
   void finish_if_done(Grid& grid, TimePoint now);
@@ -77,10 +80,12 @@ class Engine {
   void compute_loop();
   void copy_loop(CopyLane& lane);
   void pace_loop(std::promise<Status>& attached);
+  std::optional<Problem> perform(const Operation& operation) const;
   std::optional<std::string> transfer(const Operation& operation) const;
 
   const Setting setting_;
   const DeviceMemory& memory_;
+  const Libraries& libraries_;
   CompletionQueue& completions_;
 
   std::mutex mutex_;

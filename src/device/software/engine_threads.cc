@@ -43,7 +43,7 @@ void Engine::copy_loop(CopyLane& lane) {
     bool run = !fault_;
     lock.unlock();
     TimePoint began = now();
-    auto problem = run ? transfer(operation) : std::nullopt;
+    auto problem = run ? perform(operation) : std::nullopt;
     TimePoint ended = now();
     lock.lock();
     end_transfer(operation, std::move(problem), began, ended);

@@ -11,7 +11,7 @@ constexpr int kOutOfResources = 701;  // cudaErrorLaunchOutOfResources
 
 Grid::Grid(const ProgramKernel& kernel, const device::LaunchConfig& config, const SmShare& block_share,
            const Setting& setting)
-    : code_(*kernel.code),
+    : code_(setting.checks ? *kernel.checked : *kernel.code),
       memory_(setting.memory->map()),
       print_(setting.print),
       textures_(setting.textures),
@@ -29,6 +29,7 @@ Grid::Grid(const ProgramKernel& kernel, const device::LaunchConfig& config, cons
   shape_.heap = setting.memory->heap();
   shape_.stack_bytes = setting.stack_bytes;
   shape_.textures = textures_.get();
+  shape_.checks = setting.checks;
 }
 
 Dim3 Grid::block_index(uint64_t number) const {

@@ -28,6 +28,7 @@ class Grid {
     uint64_t workspace = 0;  // of a cooperative launch
     uint32_t stack_bytes = kDefaultStackBytes;
     std::shared_ptr<const TextureTable> textures;
+    Checks* checks = nullptr;  // then the kernel's checked code runs. Outlives the grid
   };
   Grid(const ProgramKernel& kernel, const device::LaunchConfig& config, const SmShare& block_share,
        const Setting& setting);

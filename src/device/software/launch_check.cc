@@ -44,7 +44,10 @@ Result<SmShare> check_launch(const ProgramKernel& kernel, const device::LaunchCo
                 kernel.code->name.c_str(), static_cast<unsigned long long>(shared),
                 static_cast<unsigned long long>(most_shared));
 
-  SmShare share = share_of({config.block.count(), kernel.registers, shared}, model);
+  // The blocks of a cooperative launch are as many as the runtime said would fit, which knows the registers of machine
+  // code only: an estimate must not keep one of them out.
+  const uint32_t registers = config.cooperative && kernel.registers_estimated ? 0 : kernel.registers;
+  SmShare share = share_of({config.block.count(), registers, shared}, model);
   if (share.registers > model.registers_per_block || fitting(whole_sm(model), share) == 0)
     return fail(ErrorCode::kLimitExceeded, "launch of '%s': a block of %u warps and %u registers does not fit an SM",
                 kernel.code->name.c_str(), share.warps, share.registers);

@@ -8,6 +8,8 @@
 
 namespace heddle::software {
 
+class WrittenMemory;
+
 // The memory that one context's kernels and copies can reach: buffers, which others own and which are mapped here at
 // the addresses that the session has for them, and the variables of its modules, which live in this process only.
 //
@@ -44,6 +46,10 @@ class DeviceMemory {
   bool accessible(uint64_t address, uint64_t bytes) const;
   const MemoryMap& map() const { return map_; }
 
+  // What copies, fills and kernels write is noted there, which outlives this object; null where nobody asks.
+  void note_writes(WrittenMemory* written) { written_ = written; }
+  WrittenMemory* written() const { return written_; }
+
  private:
   DeviceMemory(uint64_t base, uint64_t bytes, Mapping variables, MemoryMap map);
   Status check_range(uint64_t address, uint64_t bytes) const;
@@ -57,6 +63,7 @@ class DeviceMemory {
   uint64_t heap_bytes_ = kHeapBytes;
   std::unique_ptr<DeviceHeap> heap_;
   uint64_t workspaces_ = 0;  // made with the first
+  WrittenMemory* written_ = nullptr;
 };
 
 }  // namespace heddle::software

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <variant>
+#include <vector>
 
 #include "device/device.h"
 
@@ -9,6 +10,12 @@ namespace heddle::software {
 
 class Grid;
 struct Stream;
+
+// Why an operation failed while it ran.
+struct Problem {
+  uint32_t cuda_error = 0;
+  std::string text;
+};
 
 struct CopyWork {
   device::CopyDirection direction = device::CopyDirection::kOnDevice;
@@ -20,6 +27,14 @@ struct FillWork {
 struct LaunchWork {
   std::shared_ptr<Grid> grid;
 };
+struct LibraryWork {
+  library::Library library{};
+  uint32_t function = 0;
+  std::vector<uint64_t> words;
+  library::Demand demand;
+
+  library::Call call() const { return {library, function, words}; }
+};
 struct MarkWork {};
 struct WaitWork {
   device::Tag awaited = 0;
@@ -29,7 +44,7 @@ struct HoldWork {};
 // One operation of a stream, from its handing over until it has completed. Owned by its stream.
 struct Operation {
   device::Tag tag = 0;
-  std::variant<MarkWork, CopyWork, FillWork, LaunchWork, WaitWork, HoldWork> work;
+  std::variant<MarkWork, CopyWork, FillWork, LaunchWork, LibraryWork, WaitWork, HoldWork> work;
   TimePoint enqueued{};
 
   // Set by the stream table.

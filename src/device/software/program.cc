@@ -96,7 +96,10 @@ Result<ProgramKernel*> Program::kernel(std::string_view name) {
   if (!code) return tl::unexpected(code.error());
   slot = std::make_unique<ProgramKernel>();
   slot->code = std::move(*code);
-  slot->registers = registers_of(*slot->code);
+  const image::KernelInfo* machine_code = assembled(*slot->code);
+  const uint32_t registers = machine_code ? machine_code->registers : slot->code->registers_per_thread;
+  slot->registers = static_cast<uint32_t>(round_up(std::max(registers, 1u), kRegisterStep));
+  slot->registers_estimated = !machine_code;
   slot->allocates = ptx_.find_function("malloc") != nullptr;
   return slot.get();
 }
@@ -110,10 +113,10 @@ Result<device::Variable> Program::variable(std::string_view name) const {
   return found->second;
 }
 
-uint32_t Program::registers_of(const CompiledKernel& code) const {
+// What its machine code says; null where there is none.
+const image::KernelInfo* Program::assembled(const CompiledKernel& code) const {
   const image::KernelInfo* described = described_.kernel(code.name);
-  uint32_t registers = described && described->registers ? described->registers : code.registers_per_thread;
-  return static_cast<uint32_t>(round_up(std::max(registers, 1u), kRegisterStep));
+  return described && described->registers ? described : nullptr;
 }
 
 }  // namespace heddle::software

@@ -16,9 +16,11 @@ namespace heddle::software {
 // A kernel that has been compiled for the interpreter.
 struct ProgramKernel : device::Kernel {
   std::unique_ptr<const CompiledKernel> code;
+  std::unique_ptr<const CompiledKernel> checked;  // made when it is launched first in a context that checks
   // 32-bit registers per thread: as machine code in the same fat binary says, else the estimate that comes with `code`,
   // rounded up to 8 as the hardware deals them out.
   uint32_t registers = 0;
+  bool registers_estimated = false;
   bool allocates = false;  // its module uses device malloc
 };
 
@@ -40,7 +42,7 @@ class Program : public device::Module {
   Status place_variables(DeviceMemory& memory);
   void write_initial_values();
   std::optional<uint64_t> address_of(std::string_view name) const;
-  uint32_t registers_of(const CompiledKernel& code) const;
+  const image::KernelInfo* assembled(const CompiledKernel& code) const;
 
   ptx::Module ptx_;
   image::ModuleInfo described_;  // empty where the images could not be described

@@ -5,6 +5,8 @@
 
 #include <cstring>
 
+#include "device/software/launch_check.h"
+#include "device/software/model/occupancy.h"
 #include "device/software/simt/block.h"
 #include "image/fatbin_builder.h"
 
@@ -80,6 +82,21 @@ TEST_F(ProgramTest, KernelsKnowWhetherTheirModuleAllocates) {
   auto allocating = load(fatbin_of(std::string(".extern .func (.param .b64 r) malloc(.param .b64 bytes);\n") + kernel));
   ASSERT_TRUE(allocating);
   EXPECT_TRUE((*(*allocating)->kernel("k"))->allocates);
+}
+
+TEST_F(ProgramTest, EstimatedRegistersKeepNoBlockOfACooperativeLaunchOut) {
+  auto program = load(fatbin_of(".entry k() { ret; }\n"));
+  ASSERT_TRUE(program);
+  auto kernel = (*program)->kernel("k");
+  ASSERT_TRUE(kernel);
+  const DeviceModel model = *device_preset("P100");
+  device::LaunchConfig config{.block = {1024, 1, 1}};
+  (*kernel)->registers = 64;  // one block an SM
+  EXPECT_EQ(fitting(whole_sm(model), *check_launch(**kernel, config, model)), 1u);
+  config.cooperative = true;
+  EXPECT_EQ(fitting(whole_sm(model), *check_launch(**kernel, config, model)), 2u);
+  (*kernel)->registers_estimated = false;
+  EXPECT_EQ(fitting(whole_sm(model), *check_launch(**kernel, config, model)), 1u);
 }
 
 TEST_F(ProgramTest, TheHeapHasTheSizeThatWasSetBeforeItWasMade) {

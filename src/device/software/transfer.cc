@@ -88,6 +88,12 @@ uint64_t payload(const FillShape& shape) {
   return shape.width * shape.height * shape.depth;
 }
 
+void visit_rows(const CopyEnd& to, uint64_t width, uint64_t height, uint64_t depth,
+                const std::function<void(uint64_t, uint64_t)>& visit) {
+  const Rows rows = merge({width, height, depth}, to);
+  for_each_row(rows, [&](uint64_t line, uint64_t slice) { visit(row_address(to, line, slice), rows.width); });
+}
+
 std::optional<std::string> run_copy(const CopyShape& shape, CopyDirection direction, const AddressCheck& accessible) {
   if (payload(shape) == 0) return std::nullopt;
   Rows rows = merge({shape.width, shape.height, shape.depth}, shape.to, shape.from);

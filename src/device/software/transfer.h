@@ -16,6 +16,10 @@ using AddressCheck = std::function<bool(uint64_t address, uint64_t bytes)>;
 uint64_t payload(const device::CopyShape& shape);
 uint64_t payload(const device::FillShape& shape);
 
+// Calls visit(address, bytes) for every row of what is written.
+void visit_rows(const device::CopyEnd& to, uint64_t width, uint64_t height, uint64_t depth,
+                const std::function<void(uint64_t, uint64_t)>& visit);
+
 // Moves the bytes. Every row is checked before the first is written; returns what is wrong with the first bad one, and
 // then nothing has been written. Overlapping ends give one of the two contents at the overlap.
 std::optional<std::string> run_copy(const device::CopyShape& shape, device::CopyDirection direction,

@@ -44,6 +44,7 @@ warm_workers = ${WARM_WORKERS:-1}
 ${2:-}
 [[gpu]]
 mps = "$HEDDLE_MPS"
+${HEDDLE_GPU:+index = $HEDDLE_GPU}
 ${1:-}
 TOML
   trap stop_heddled EXIT

@@ -23,6 +23,7 @@ int cudaMalloc(void **, size_t);
 int cudaFree(void *);
 int cudaMemcpy(void *, const void *, size_t, int);
 int cudaMemset(void *, int, size_t);
+int cudaMemcpyAsync(void *, const void *, size_t, int, void *);
 int cudaMallocAsync(void **, size_t, void *);
 int cudaFreeAsync(void *, void *);
 int cudaMallocPitch(void **, size_t *, size_t, size_t);
@@ -49,4 +50,5 @@ template <class T> static inline int cudaMalloc(T **P, size_t N) { return ::cuda
       cudaLaunchKernel((const void *)(void(*) Parameters)Name, Grid, Block, Addresses, Shared, Stream);                \
   }
 
-#define LAUNCH(Grid, Block, Call) (__cudaPushCallConfiguration(Grid, Block, 0, nullptr) ? (void)0 : Call)
+#define LAUNCH_IN(Stream, Grid, Block, Call) (__cudaPushCallConfiguration(Grid, Block, 0, Stream) ? (void)0 : Call)
+#define LAUNCH(Grid, Block, Call) LAUNCH_IN(nullptr, Grid, Block, Call)

@@ -33,6 +33,11 @@ Duration Pace::bus_copy(uint64_t bytes) const {
   return at_rate(static_cast<double>(bytes), static_cast<double>(model_.copy_bytes_per_s), model_.copy_slowdown);
 }
 
+Duration Pace::arithmetic(double flops) const {
+  const double rate = 2.0 * model_.warp_size * 1e3 * model_.clock_khz * model_.issue_per_cycle * model_.sms;
+  return at_rate(flops, rate, model_.slowdown);
+}
+
 Duration Pace::memory_access(uint64_t bytes) const {
   return at_rate(static_cast<double>(bytes), static_cast<double>(model_.memory_bytes_per_s), model_.slowdown);
 }

@@ -23,6 +23,8 @@ class Pace {
   Duration launch_latency() const;
   // One copy engine at work.
   Duration bus_copy(uint64_t bytes) const;
+  // So many multiplications and additions, fused in pairs, on all SMs.
+  Duration arithmetic(double flops) const;
   // Reading or writing so many bytes of device memory with nothing else going on.
   Duration memory_access(uint64_t bytes) const;
 

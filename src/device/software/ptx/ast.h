@@ -104,6 +104,14 @@ struct Instruction {
   std::string name() const;  // opcode and modifiers joined by dots
 };
 
+// Where the instructions from a line of the PTX on come from, as .loc says in programs that were compiled with
+// -lineinfo or -G.
+struct SourceLine {
+  uint32_t ptx_line = 0;
+  uint32_t file = 0;  // index into Function::source_files
+  uint32_t line = 0;
+};
+
 // A kernel (.entry) or a device function (.func). variables holds first the results, then the parameters, then what the
 // body declares.
 struct Function {
@@ -119,6 +127,8 @@ struct Function {
   std::vector<uint32_t> labels;                      // index into code (code.size(): the end)
   std::vector<std::vector<uint32_t>> branch_tables;  // each a list of indices into labels
   std::vector<Instruction> code;
+  std::vector<SourceLine> source_lines;  // in the order of the PTX
+  std::vector<std::string> source_files;
   uint32_t max_threads = 0;  // .maxntid or .reqntid, multiplied out; 0 where absent
   // Why the body could not be parsed; empty where it could. The rest of the module is usable all the same.
   std::string error;

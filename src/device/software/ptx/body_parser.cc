@@ -41,10 +41,20 @@ void BodyParser::statement() {
 void BodyParser::directive() {
   if (cursor_.take_dotted("reg")) return declare_registers();
   if (auto space = take_space(cursor_)) return declare_variables(*space);
-  if (cursor_.take_dotted("loc")) return cursor_.skip_line();
+  if (cursor_.take_dotted("loc")) return source_line();
   if (cursor_.take_dotted("pragma")) return skip_statement();
   cursor_.fail_here("directive '.%.*s' is not supported in a function", static_cast<int>(cursor_.peek().text.size()),
                     cursor_.peek().text.data());
+}
+
+// ".loc 1 23 5", and more that does not matter. The number of the file stands until the module's .file lines are known.
+void BodyParser::source_line() {
+  const uint32_t at = cursor_.peek().line;
+  if (cursor_.peek().kind == TokenKind::kNumber && cursor_.peek(1).kind == TokenKind::kNumber) {
+    const auto file = static_cast<uint32_t>(cursor_.expect_count());
+    function_.source_lines.push_back({at, file, static_cast<uint32_t>(cursor_.expect_count())});
+  }
+  cursor_.skip_line();
 }
 
 void BodyParser::declare_registers() {

@@ -39,6 +39,7 @@ class BodyParser {
 
   void statement();
   void directive();
+  void source_line();
   void declare_registers();
   void declare_variables(Space space);
   void define_label();

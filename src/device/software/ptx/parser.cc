@@ -1,6 +1,7 @@
 #include "device/software/ptx/parser.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 
 #include "device/software/ptx/body_parser.h"
@@ -17,6 +18,7 @@ class ModuleParser {
   Result<Module> run() {
     while (!cursor_.at_end()) directive();
     if (cursor_.failed()) return tl::unexpected(cursor_.take_error());
+    for (Function& function : module_.functions) name_files(function);
     return std::move(module_);
   }
 
@@ -38,7 +40,8 @@ class ModuleParser {
     if (cursor_.take_dotted("version")) return word_list(module_.version);
     if (cursor_.take_dotted("target")) return word_list(module_.target);
     if (cursor_.take_dotted("address_size")) return address_size();
-    if (cursor_.take_dotted("file") || cursor_.take_dotted("loc")) return cursor_.skip_line();
+    if (cursor_.take_dotted("file")) return file();
+    if (cursor_.take_dotted("loc")) return cursor_.skip_line();
     if (cursor_.take_dotted("section")) return section();
     if (cursor_.take_dotted("pragma") || cursor_.take_dotted("alias")) return skip_statement();
     if (cursor_.take(';')) return;
@@ -54,6 +57,26 @@ class ModuleParser {
 
   void address_size() {
     if (cursor_.expect_count() != 64) cursor_.fail_here("only .address_size 64 is supported");
+  }
+
+  // ".file 1 "vecadd.cu"", and more that does not matter. These lines stand behind the functions that mention them.
+  void file() {
+    if (cursor_.peek().kind == TokenKind::kNumber && cursor_.peek(1).kind == TokenKind::kString) {
+      const uint64_t number = cursor_.expect_count();
+      files_.emplace(number, cursor_.next().text);
+    }
+    cursor_.skip_line();
+  }
+
+  // Numbers of files become places in the function's own list of those that are known.
+  void name_files(Function& function) const {
+    std::map<uint64_t, uint32_t> places;
+    std::erase_if(function.source_lines, [&](const SourceLine& line) { return !files_.contains(line.file); });
+    for (SourceLine& line : function.source_lines) {
+      const auto [place, added] = places.emplace(line.file, static_cast<uint32_t>(function.source_files.size()));
+      if (added) function.source_files.emplace_back(files_.at(line.file));
+      line.file = place->second;
+    }
   }
 
   void section() {  // debug information
@@ -135,6 +158,7 @@ class ModuleParser {
 
   Cursor cursor_;
   Module module_;
+  std::map<uint64_t, std::string> files_;  // by their numbers
 };
 
 }  // namespace

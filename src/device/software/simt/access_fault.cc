@@ -15,13 +15,14 @@ void raise(Warp& warp, const Op& op, uint32_t lane, int cuda_error, std::string_
   BlockState& block = *warp.block;
   stop_path(warp);
   if (block.fault.cuda_error) return;
-  const CompiledFunction& function = block.kernel->function_at(static_cast<uint32_t>(&op - warp.code));
+  const auto pc = static_cast<uint32_t>(&op - warp.code);
+  const CompiledFunction& function = block.kernel->function_at(pc);
   bool inlined = function.name == block.kernel->name;
   block.fault.cuda_error = cuda_error;
   block.fault.text =
-      stringf("%.*s (kernel %s%s%s, PTX line %u, block %u,%u,%u, thread %u,%u,%u)", static_cast<int>(what.size()),
-              what.data(), block.kernel->name.c_str(), inlined ? "" : ", function ",
-              inlined ? "" : function.name.c_str(), op.line, block.index.x, block.index.y, block.index.z,
+      stringf("%.*s (kernel %s%s%s, %s, block %u,%u,%u, thread %u,%u,%u)", static_cast<int>(what.size()), what.data(),
+              block.kernel->name.c_str(), inlined ? "" : ", function ", inlined ? "" : function.name.c_str(),
+              block.kernel->line_name(pc).c_str(), block.index.x, block.index.y, block.index.z,
               thread_of(warp, lane, 0), thread_of(warp, lane, 1), thread_of(warp, lane, 2));
 }
 

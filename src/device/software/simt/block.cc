@@ -4,6 +4,8 @@
 #include <cstring>
 #include <new>
 
+#include "device/software/simt/check/access_check.h"
+
 namespace heddle::software {
 namespace {
 
@@ -62,6 +64,8 @@ void Block::prepare(const CompiledKernel& kernel, const LaunchShape& launch, con
   uint64_t local_room = uint64_t{state_.local_stride} * kLanes;
   memory_ = std::make_unique<std::byte[]>(kLine + shared_room + local_room * warps);
   state_.shared = aligned(memory_.get());
+  if (kernel.checked && launch.checks) check_ = std::make_unique<AccessCheck>(state_, *launch.checks);
+  state_.check = check_.get();
   state_.warps.resize(warps);
   for (uint32_t i = 0; i < warps; ++i) {
     Warp& warp = state_.warps[i];
@@ -79,6 +83,9 @@ void Block::prepare(const CompiledKernel& kernel, const LaunchShape& launch, con
   }
 }
 
+Block::Block() = default;
+Block::~Block() = default;
+
 void Block::start(Dim3 block_index, uint32_t sm) {
   state_.index = block_index;
   state_.sm = sm;
@@ -90,6 +97,7 @@ void Block::start(Dim3 block_index, uint32_t sm) {
       std::any_of(state_.warps.begin(), state_.warps.end(), [](const Warp& warp) { return warp.live != 0; });
   for (Warp& warp : state_.warps) start_warp(warp);
   if (abandoned) state_.frames.release_calls();
+  if (check_) check_->begin();
   next_warp_ = 0;
 }
 

@@ -27,6 +27,8 @@ class Block {
  public:
   enum class Progress { kRunning, kFinished, kFaulted };
 
+  ~Block();
+
   // `kernel` and `memory` outlive the Block. Errors: a block of no or too many threads, parameters that are too short,
   // no memory.
   static Result<std::unique_ptr<Block>> create(const CompiledKernel& kernel, const LaunchShape& launch,
@@ -43,7 +45,7 @@ class Block {
   const Fault& fault() const { return state_.fault; }
 
  private:
-  Block() = default;
+  Block();
   void prepare(const CompiledKernel& kernel, const LaunchShape& launch, const MemoryMap& memory, PrintSink print);
   void start_warp(Warp& warp);
   void forget_barriers();
@@ -52,6 +54,7 @@ class Block {
 
   BlockState state_;
   Counters counters_;
+  std::unique_ptr<AccessCheck> check_;
   std::unique_ptr<std::byte[]> memory_;  // shared, then local memory
   uint32_t next_warp_ = 0;
 };

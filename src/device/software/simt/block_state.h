@@ -17,8 +17,10 @@
 
 namespace heddle::software {
 
+class AccessCheck;
 class DeviceHeap;
 class TextureTable;
+struct Checks;
 
 struct Dim3 {
   uint32_t x = 1, y = 1, z = 1;
@@ -37,6 +39,7 @@ struct LaunchShape {
   uint64_t grid_id = 0;
   uint64_t workspace = 0;       // of a cooperative launch: zeroed words in device memory for grid-wide synchronisation
   uint32_t stack_bytes = 1024;  // per thread, for recursion only (cudaLimitStackSize)
+  Checks* checks = nullptr;     // of a checked kernel. Outlives the blocks.
   DeviceHeap* heap = nullptr;   // of device malloc; null: malloc finds no room. Outlives the blocks.
   const TextureTable* textures = nullptr;  // null: there are none. Outlives the blocks.
 };
@@ -71,6 +74,7 @@ struct BlockState {
   Barrier barriers[kBarriers];
   uint32_t barriers_in_use = 0;  // bit by bit: those at which somebody has arrived
   Fault fault;
+  AccessCheck* check = nullptr;  // of a checked kernel
 };
 
 // Records the first fault of the block and stops the warp. `lane` is one that met it.

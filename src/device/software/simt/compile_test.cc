@@ -52,6 +52,8 @@ TEST(Refusal, CoversEverythingThatIsNotUnderstood) {
            "atom.local.add.u32 %r1, [%rd1], 1;",
            "mov.b64 {%r1, %r2, %r3}, %rd1;",
            "setp.lt.u32 %r1, %r2, %r3;",
+           "fma.rn.f32 %f1, %f2, !%f3, %f2;",
+           "add.s32 %r1, %r2, !3;",
            "set.lt.f64.f32 %r1, %f1, %f2;",
        })
     EXPECT_NE(refusal(body).find("is not supported"), std::string::npos) << body << " -> " << refusal(body);

@@ -24,6 +24,12 @@ InstructionSet::InstructionSet(std::string_view name, const RowSet& rows)
   for (const Row& row : common::special_rows()) rows_.emplace(row.name, &row);
 }
 
+std::vector<const Row*> InstructionSet::all() const {
+  std::vector<const Row*> rows;
+  for (const auto& [name, row] : rows_) rows.push_back(row);
+  return rows;
+}
+
 const Row* InstructionSet::find(std::string_view name) const {
   auto found = rows_.find(name);
   return found == rows_.end() ? nullptr : found->second;

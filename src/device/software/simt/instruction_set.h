@@ -18,6 +18,7 @@ class InstructionSet {
   InstructionSet(std::string_view name, const RowSet& rows);
 
   std::string_view name() const { return name_; }
+  std::vector<const Row*> all() const;
   // The row of that name, or null: the instruction is not supported.
   const Row* find(std::string_view name) const;
   // Runs a warp for at most so many instructions; returns how many ran.

@@ -18,6 +18,8 @@ namespace heddle::software {
 
 using ptx::SymbolResolver;
 
+struct CheckedCode;
+
 // A parameter of a kernel, where it lies in the parameter buffer of a launch.
 struct Parameter {
   uint32_t offset = 0;
@@ -43,6 +45,8 @@ struct CompiledFunction {
   uint32_t register_bytes = 0;  // of a frame
   uint32_t local_bytes = 0;     // of a frame, per thread
   std::vector<LocalPlace> parameters, results;
+  std::vector<ptx::SourceLine> source_lines;  // as the PTX has them
+  std::vector<std::string> source_files;
   // What a new frame holds: the constants of the code, from `constants_offset` to the end of the registers.
   uint32_t constants_offset = 0;
   std::vector<std::byte> constants;
@@ -68,8 +72,12 @@ struct CompiledKernel {
   uint32_t registers_per_thread = 0;   // 32-bit registers alive at once: an estimate of what a compiler would use
   uint32_t max_threads = 0;            // of a block, as the kernel declares; 0: no such limit
   const InstructionSet* instructions = nullptr;
+  // Of kernels that are checked (check/checked_kernel.h), null otherwise. Shared with copies, immutable.
+  std::shared_ptr<const CheckedCode> checked;
 
   const CompiledFunction& function_at(uint32_t pc) const;
+  // "PTX line 12", and where the PTX says so "PTX line 12, vecadd.cu:7": where the Op came from.
+  std::string line_name(uint32_t pc) const;
 };
 
 // The address that a function of the module has as a value: in a table of functions, as the target of a call. The same

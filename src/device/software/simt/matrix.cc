@@ -17,7 +17,8 @@ using common::u16;
 using common::u32;
 using common::u64;
 
-constexpr u32 kGroups = 8, kGroup = 4;  // lanes in a group of mma's layouts
+constexpr u32 kGroups = 8, kGroup = 4;    // lanes in a group of mma's layouts
+constexpr u32 kRows = 8, kRowBytes = 16;  // of a matrix of ldmatrix
 
 struct Place {
   u32 row = 0, column = 0;
@@ -140,13 +141,11 @@ u64 base_address(const Warp& warp, const Op& op, u32 lane) {
   return op.flags & kAddress64 ? common::lanes_of<u64>(warp, op.a)[lane] : common::lanes_of<u32>(warp, op.a)[lane];
 }
 
-// Moves the elements of a matrix between registers and memory; the whole of it is checked as it goes.
-void transfer(Warp& warp, const Op& op, bool write) {
-  if (!all_here(warp, op)) return;
+// Calls visit(lane, i, address) for every element that wmma.load or wmma.store moves, until one says no.
+template <class Visit>
+void for_each_moved(const Warp& warp, const Op& op, Visit visit) {
   auto form = std::bit_cast<MatrixTransfer>(op.imm);
-  const u32* registers = warp.block->operands + op.extra;
-  u32 bytes = element_bytes(form.type), width = elements_per_register(form.type);
-  u32 per_lane = op.count * width, dense = form.by_rows ? form.columns : form.rows;
+  u32 per_lane = op.count * elements_per_register(form.type), dense = form.by_rows ? form.columns : form.rows;
   for (u32 rest = warp.active; rest; rest &= rest - 1) {
     auto lane = static_cast<u32>(std::countr_zero(rest));
     u32 stride = op.b == Op::kNone ? dense : common::lanes_of<u32>(warp, op.b)[lane];
@@ -154,15 +153,27 @@ void transfer(Warp& warp, const Op& op, bool write) {
     for (u32 i = 0; i < per_lane; ++i) {
       Place place = row_place({form.rows, form.columns}, per_lane, lane, i);
       u64 index = form.by_rows ? u64{place.row} * stride + place.column : u64{place.column} * stride + place.row;
-      u64 address = base + index * bytes;
-      u64 host = resolved(static_cast<At>(op.target), warp, lane, address, bytes, write);
-      if (host == 0 || address % bytes) return raise_access_fault(warp, op, lane, address, bytes, write, host != 0);
-      std::byte* slot = warp.registers + registers[i / width] + size_t{lane} * (form.type == MatrixType::kF64 ? 8 : 4) +
-                        i % width * bytes;
-      std::memcpy(write ? reinterpret_cast<void*>(host) : slot, write ? slot : reinterpret_cast<const void*>(host),
-                  bytes);
+      if (!visit(lane, i, base + index * element_bytes(form.type))) return;
     }
   }
+}
+
+// Moves the elements of a matrix between registers and memory; the whole of it is checked as it goes.
+void transfer(Warp& warp, const Op& op, bool write) {
+  if (!all_here(warp, op)) return;
+  auto form = std::bit_cast<MatrixTransfer>(op.imm);
+  const u32* registers = warp.block->operands + op.extra;
+  u32 bytes = element_bytes(form.type), width = elements_per_register(form.type);
+  for_each_moved(warp, op, [&](u32 lane, u32 i, u64 address) {
+    u64 host = resolved(static_cast<At>(op.target), warp, lane, address, bytes, write);
+    if (host == 0 || address % bytes)
+      return raise_access_fault(warp, op, lane, address, bytes, write, host != 0), false;
+    std::byte* slot = warp.registers + registers[i / width] + size_t{lane} * (form.type == MatrixType::kF64 ? 8 : 4) +
+                      i % width * bytes;
+    std::memcpy(write ? reinterpret_cast<void*>(host) : slot, write ? slot : reinterpret_cast<const void*>(host),
+                bytes);
+    return true;
+  });
   if (static_cast<At>(op.target) != At::kShared) warp.global_bytes += u64{form.rows} * form.columns * bytes;
 }
 
@@ -221,8 +232,28 @@ void store_matrix(Warp& warp, const Op& op) {
   transfer(warp, op, true);
 }
 
+std::vector<MatrixAccess> matrix_accesses(const Warp& warp, const Op& op, bool write) {
+  std::vector<MatrixAccess> accesses;
+  u32 bytes = element_bytes(std::bit_cast<MatrixTransfer>(op.imm).type);
+  for_each_moved(warp, op, [&](u32 lane, u32, u64 address) {
+    u64 host = resolved(static_cast<At>(op.target), warp, lane, address, bytes, write);
+    if (host) accesses.push_back({lane, host, bytes});
+    return host != 0;
+  });
+  return accesses;
+}
+
+std::vector<MatrixAccess> small_matrix_accesses(const Warp& warp, const Op& op) {
+  std::vector<MatrixAccess> accesses;
+  for (u32 row = 0; row < op.count * kRows; ++row) {
+    u64 address = base_address(warp, op, row) + static_cast<u64>(op.imm);
+    u64 host = resolved(static_cast<At>(op.target), warp, row, address, kRowBytes, false);
+    if (host) accesses.push_back({row, host, kRowBytes});
+  }
+  return accesses;
+}
+
 void load_small_matrices(Warp& warp, const Op& op) {
-  constexpr u32 kRows = 8, kRowBytes = 16;
   if (!all_here(warp, op)) return;
   u16 rows[4 * kRows][kRows] = {};
   for (u32 row = 0; row < op.count * kRows; ++row) {

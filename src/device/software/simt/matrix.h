@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "device/software/simt/op.h"
 
@@ -46,6 +47,15 @@ void store_matrix(Warp& warp, const Op& op);
 // ldmatrix: count matrices of 8 x 8 16-bit elements, one to a register at extra; lane 8i + j has the address of row j
 // of matrix i (a + imm, shared or generic as target says). c: 1 if transposed.
 void load_small_matrices(Warp& warp, const Op& op);
+
+// What load_matrix and store_matrix, or load_small_matrices, touch, as far as it may be touched. For checks.
+struct MatrixAccess {
+  uint32_t lane = 0;
+  uint64_t host = 0;
+  uint32_t bytes = 0;
+};
+std::vector<MatrixAccess> matrix_accesses(const Warp& warp, const Op& op, bool write);
+std::vector<MatrixAccess> small_matrix_accesses(const Warp& warp, const Op& op);
 
 // Registers of a lane for a matrix of mma or wmma.
 uint32_t matrix_registers(const MatrixForm& form, MatrixRole role, MatrixType type);

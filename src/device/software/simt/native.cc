@@ -92,6 +92,10 @@ constexpr NativeFunction kNative[] = {
 
 }  // namespace
 
+std::span<const NativeFunction> native_functions() {
+  return kNative;
+}
+
 const NativeFunction* find_native(std::string_view name) {
   for (const NativeFunction& native : kNative)
     if (native.name == name) return &native;

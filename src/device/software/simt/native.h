@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "device/software/simt/op.h"
@@ -14,6 +15,8 @@ struct NativeFunction {
   Handler handler;
 };
 
+// All of them.
+std::span<const NativeFunction> native_functions();
 // By name: vprintf, __assertfail, malloc, free; null for others.
 const NativeFunction* find_native(std::string_view name);
 

@@ -8,6 +8,8 @@
 
 #include "device/software/ptx/parser.h"
 #include "device/software/simt/block.h"
+#include "device/software/simt/check/access_check.h"
+#include "device/software/simt/check/checked_kernel.h"
 
 namespace {
 
@@ -43,6 +45,10 @@ void run(const CompiledKernel& kernel) {
   shape.block = {40, 1, 1};
   shape.dynamic_shared = 128;
   shape.parameters = std::as_bytes(std::span(parameters));
+  auto written = WrittenMemory::create(device().base, kMemory);
+  if (!written) abort();
+  Checks checks([](std::string_view) {}, std::move(*written));
+  shape.checks = &checks;
   auto block = Block::create(kernel, shape, device().map, [](std::string_view) {});
   if (!block) return;
   (*block)->start({}, 0);
@@ -59,7 +65,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto resolve = [](std::string_view) -> std::optional<uint64_t> { return device().base; };
   for (const ptx::Function& function : module->functions) {
     if (!function.entry) continue;
-    if (auto kernel = compile(*module, function.name, resolve)) run(**kernel);
+    if (auto kernel = compile(*module, function.name, resolve)) {
+      run(**kernel);
+      run(*with_checks(**kernel));
+    }
   }
   return 0;
 }

@@ -76,6 +76,22 @@ TEST_P(WarpTest, ShufflesOfEveryMode) {
   }
 }
 
+TEST_P(WarpTest, LanesThatDoNotShuffleGiveZero) {
+  // The last step of a reduction, by eight lanes: the first two strides lead beyond them. As seen on an H200.
+  load(
+      "setp.ge.u32 %p1, %l, 8; add.u32 %r1, %t, 100; @%p1 bra DONE;\n"
+      "shfl.sync.down.b32 %r2, %r1, 5, 31, 0xff; st.global.u32 [%mine], %r2;\n"
+      "shfl.sync.bfly.b32 %r2|%p2, %r1, 16, 31, 0xff; selp.u32 %r3, 7, 0, %p2; add.u32 %r2, %r2, %r3;\n"
+      "st.global.u32 [%mine+32], %r2; shfl.sync.down.b32 %r2, %r1, 16, 31, 0xff; add.u32 %r1, %r1, %r2;\n"
+      "shfl.sync.down.b32 %r2, %r1, 8, 31, 0xff; add.u32 %r1, %r1, %r2; st.global.u32 [%mine+64], %r1;\nDONE:");
+  const auto result = run();
+  for (uint32_t l = 0; l < 8; ++l) {
+    EXPECT_EQ(result[l], l < 3 ? 105 + l : 0) << l;
+    EXPECT_EQ(result[8 + l], 7u) << l;
+    EXPECT_EQ(result[16 + l], 100 + l) << l;
+  }
+}
+
 TEST_P(WarpTest, SyncInstructionsWaitForLanesThatComeLater) {
   // Odd lanes arrive first; even ones after a detour. All must see each other's values.
   load(
@@ -95,6 +111,14 @@ TEST_P(WarpTest, GroupsOfOneWarpUseTheirOwnMasks) {
   auto result = run();
   EXPECT_EQ(result[0], 0x1111u + 120 + 1);
   EXPECT_EQ(result[16], 0x11110000u + 376);
+}
+
+TEST_P(WarpTest, VotesMayNameTheirModeBeforeSync) {
+  load(
+      "griddepcontrol.wait; setp.lt.u32 %p1, %l, 5; vote.ballot.sync.b32 %r1, %p1, -1;\n"
+      "vote.any.sync.pred %p2, %p1, -1; selp.u32 %r2, 100, 0, %p2; add.u32 %r1, %r1, %r2;\n"
+      "griddepcontrol.launch_dependents; st.global.u32 [%mine], %r1;");
+  EXPECT_EQ(run()[9], 0x1fu + 100);
 }
 
 TEST_P(WarpTest, DivergedGroupsSynchroniseApart) {

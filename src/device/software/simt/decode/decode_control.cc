@@ -125,7 +125,8 @@ void decode_nanosleep(FunctionCompiler& f, const ptx::Instruction&) {
   f.emit(nanosleep);
 }
 
-// Hints: prefetch, pmevent.
+// Hints: prefetch, pmevent. And griddepcontrol: a launch begins once those before it in its stream have ended, so that
+// nothing is left to wait for.
 void decode_ignored(FunctionCompiler& f, const ptx::Instruction&) {
   f.emit(no_operation);
 }

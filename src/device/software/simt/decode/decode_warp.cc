@@ -1,6 +1,8 @@
 // Instructions of a whole warp, and barriers. Those that wait for other lanes are control instructions: a guard becomes
 // a jump over them, so that the waiting lanes are a path of their own.
 
+#include <utility>
+
 #include "device/software/simt/barrier.h"
 #include "device/software/simt/decode/decoders.h"
 
@@ -34,9 +36,21 @@ void decode_shuffle(FunctionCompiler& f, const ptx::Instruction& instruction) {
   op.a = sources[0], op.b = sources[1], op.c = sources[2], op.extra = sources[3];
 }
 
+namespace {
+
+// As PTX documents it. NVIDIA's assembler takes "vote.ballot.sync.b32" for "vote.sync.ballot.b32", and CUB writes it.
+std::string documented_name(const ptx::Instruction& instruction) {
+  ptx::Instruction ordered = instruction;
+  auto& words = ordered.modifiers;
+  if (instruction.opcode == "vote" && words.size() > 1 && words[1] == "sync") std::swap(words[0], words[1]);
+  return ordered.name();
+}
+
+}  // namespace
+
 // vote, match, redux: d, a, mask. elect: d|p, mask.
 void decode_warp(FunctionCompiler& f, const ptx::Instruction& instruction) {
-  const Row* row = f.row(instruction.name());
+  const Row* row = f.row(documented_name(instruction));
   if (!row) return;
   bool vote = instruction.opcode == "vote", elect = instruction.opcode == "elect";
   if (instruction.operands.size() != (elect ? 2u : 3u)) return f.refuse("its number of operands");

@@ -38,6 +38,8 @@ Status FunctionCompiler::compile() {
     return fail(ErrorCode::kLimitExceeded, "kernel %s: function %s has %zu registers, more than %u bytes a warp",
                 kernel_.kernel().name.c_str(), function_.name.c_str(), registers_.size(), kMaxRegisterBytes);
   out_.name = function_.name;
+  out_.source_lines = function_.source_lines;
+  out_.source_files = function_.source_files;
   out_.entry = static_cast<uint32_t>(code_.size());
   const LocalLayout& locals = kernel_.locals(index_);
   out_.local_bytes = locals.bytes;
@@ -178,6 +180,10 @@ uint32_t FunctionCompiler::constant(uint64_t bits, Width width) {
 }
 
 uint32_t FunctionCompiler::source(const ptx::Operand& operand, Width width) {
+  if (operand.negated && width != Width::kPredicate) {
+    refuse("'!' before what is no predicate");
+    return 0;
+  }
   switch (operand.kind) {
     case Kind::kRegister:
       if (width_of(operand) != width) break;

@@ -52,6 +52,16 @@ const CompiledFunction& CompiledKernel::function_at(uint32_t pc) const {
   return after == functions.begin() ? functions.front() : *std::prev(after);
 }
 
+std::string CompiledKernel::line_name(uint32_t pc) const {
+  const uint32_t line = code[pc].line;
+  const CompiledFunction& function = function_at(pc);
+  const auto after = std::upper_bound(function.source_lines.begin(), function.source_lines.end(), line,
+                                      [](uint32_t at, const ptx::SourceLine& source) { return at < source.ptx_line; });
+  if (after == function.source_lines.begin()) return stringf("PTX line %u", line);
+  const ptx::SourceLine& source = *std::prev(after);
+  return stringf("PTX line %u, %s:%u", line, function.source_files[source.file].c_str(), source.line);
+}
+
 Result<std::unique_ptr<const CompiledKernel>> compile(const ptx::Module& module, std::string_view kernel,
                                                       const SymbolResolver& resolve,
                                                       const InstructionSet& instructions) {

@@ -65,6 +65,12 @@ template <Shuffle kMode>
 #endif
 }
 
+// A lane that does not run the instruction has nothing to give: whoever reads it gets 0, as on a device.
+[[gnu::always_inline]] inline void without_inactive(u32 active, const u32* source, u32* result) {
+  if (active == kAllLanes) return;
+  for (u32 lane = 0; lane < kLanes; ++lane) result[lane] = active >> source[lane] & 1 ? result[lane] : 0;
+}
+
 // shfl.sync d|p, a, b, c, mask: b in op.b, c in op.c, mask in op.extra, p in op.target. In steps that are vectors each.
 template <Shuffle kMode>
 void shuffle(Warp& warp, const Op& op) {
@@ -76,6 +82,7 @@ void shuffle(Warp& warp, const Op& op) {
     for (u32 lane = 0; lane < kLanes; ++lane)
       in_range[lane] = source_lane<kMode>(lane, b[lane], c[lane], source[lane]) ? 1 : 0;
     permute(a, source, result);
+    without_inactive(warp.active, source, result);
     if (op.d != Op::kNone) write_lanes<u32>(warp, op.d, [&](u32 lane) { return result[lane]; });
     if (op.target != Op::kNone)
       write_predicate(warp, op.target, mask_of([&](u32 lane) { return in_range[lane] != 0; }));

@@ -4,6 +4,8 @@
 #include <sys/mman.h>
 
 #include "device/software/ptx/parser.h"
+#include "device/software/simt/check/access_check.h"
+#include "device/software/simt/check/checked_kernel.h"
 
 namespace heddle::software {
 
@@ -68,7 +70,15 @@ Machine::Outcome Machine::run_packed(std::string_view name, const Launch& launch
     outcome.refusal = kernel.error().text;
     return outcome;
   }
+  auto memory = WrittenMemory::create(base_, kMemory);
+  EXPECT_TRUE(memory.has_value()) << memory.error().text;
+  Checks checks([&](std::string_view text) { outcome.findings.emplace_back(text); }, std::move(*memory));
   LaunchShape shape;
+  if (launch.check) {
+    kernel = with_checks(**kernel);
+    checks.written.mark(base_, launch.written);
+    shape.checks = &checks;
+  }
   shape.grid = launch.grid;
   shape.block = launch.block;
   shape.dynamic_shared = launch.dynamic_shared;

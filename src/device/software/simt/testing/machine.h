@@ -45,12 +45,15 @@ class Machine {
     Fault fault;
     Counters counters;
     std::string printed;
-    std::string refusal;  // of the compiler of kernels
+    std::vector<std::string> findings;  // of the checks
+    std::string refusal;                // of the compiler of kernels
   };
   struct Launch {
     Dim3 grid, block{32, 1, 1};
     uint32_t dynamic_shared = 0;
     uint32_t stack_bytes = 1024;
+    bool check = false;             // for races and uninitialised reads
+    uint64_t written = 0;           // then so many bytes from the start of memory count as written
     uint64_t slice = 1'000'000;     // instructions for each call of Block::run
     uint64_t budget = 200'000'000;  // after so many a block counts as hung
   };

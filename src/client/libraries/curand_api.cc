@@ -1,0 +1,291 @@
+// libcurand.so.10: cuRAND's host API. Generators of the device are forwarded to the worker, those of the host draw
+// here. What NVIDIA's library has beyond it (quasi random numbers) answers CURAND_STATUS_TYPE_ERROR; the build makes
+// those functions out of curand_exports.txt.
+
+#include <mutex>
+#include <new>
+#include <set>
+
+#include "client/libraries/runtime_link.h"
+#include "core/units.h"
+#include "library/curand.h"
+
+namespace heddle::client {
+namespace {
+
+using library::curand::Draw;
+using library::curand::Function;
+using library::curand::Outcome;
+
+constexpr int kVersion = 10400;  // whose interface this is
+// Charged for the state that NVIDIA's library keeps on the device for one generator; as long as it is allocated the
+// session's worker stays, and with it the state.
+constexpr size_t kStateBytes = 2 * kMiB;
+
+constexpr int kMtgp32 = 141, kMt19937 = 142;
+
+// What a curandGenerator_t points to.
+struct Generator {
+  static constexpr uint64_t kMark = 0x6865'6464'6c65'5231;
+  uint64_t mark = kMark;
+  std::mutex mutex;
+  const heddle_library_functions* runtime = nullptr;  // null: of the host
+  Draw draw;
+  void* stream = nullptr;
+  void* state = nullptr;
+  bool open = false;
+
+  // Back to where the offset says.
+  void restart() {
+    draw.position = draw.offset;
+    ++draw.changed;
+  }
+};
+
+// Numbers of this process's generators, used again: the worker keeps something for each.
+class Numbers {
+ public:
+  uint32_t take() {
+    const std::lock_guard lock(mutex_);
+    uint32_t number = 1;
+    while (taken_.contains(number)) ++number;
+    taken_.insert(number);
+    return number;
+  }
+  void give_back(uint32_t number) {
+    const std::lock_guard lock(mutex_);
+    taken_.erase(number);
+  }
+  // Counts all that was ever set, so that a number that is used again means something new.
+  uint32_t change() {
+    const std::lock_guard lock(mutex_);
+    return ++changes_ * kChangesEach;
+  }
+
+ private:
+  static constexpr uint32_t kChangesEach = 1024;  // by one generator, before its count might meet another's
+  std::mutex mutex_;
+  std::set<uint32_t> taken_;
+  uint32_t changes_ = 0;
+};
+
+Numbers& numbers() {
+  static auto* const all = new Numbers;
+  return *all;
+}
+
+Outcome outcome_of(int cuda_error) {
+  switch (cuda_error) {
+    case 0:
+      return Outcome::kSuccess;
+    case 1:
+      return Outcome::kOutOfRange;
+    case 2:
+      return Outcome::kAllocationFailed;
+    case 3:
+      return Outcome::kNotInitialized;
+    case 801:
+      return Outcome::kTypeError;
+    default:
+      return Outcome::kLaunchFailure;
+  }
+}
+
+template <class Body>
+int answer(Body&& body) noexcept {
+  try {
+    return static_cast<int>(body());
+  } catch (...) {
+    return static_cast<int>(Outcome::kAllocationFailed);
+  }
+}
+
+template <class Body>
+int on_generator(void* generator, Body&& body) noexcept {
+  return answer([&] {
+    auto* const known = static_cast<Generator*>(generator);
+    if (!known || known->mark != Generator::kMark) return Outcome::kNotInitialized;
+    const std::lock_guard lock(known->mutex);
+    return body(*known);
+  });
+}
+
+Outcome create(void** generator, int type, const heddle_library_functions* runtime) {
+  if (!generator) return Outcome::kOutOfRange;
+  if (!library::curand::is_pseudo_random(type)) return Outcome::kTypeError;
+  auto* const made = new Generator;
+  made->runtime = runtime;
+  made->draw.generator = numbers().take();
+  made->draw.changed = numbers().change();
+  made->draw.type = type;
+  made->draw.ordering = 101;  // CURAND_ORDERING_PSEUDO_DEFAULT
+  *generator = made;
+  return Outcome::kSuccess;
+}
+
+Outcome allocate_state(Generator& generator) {
+  if (generator.state) return Outcome::kSuccess;
+  return outcome_of(generator.runtime->allocate(&generator.state, kStateBytes));
+}
+
+Outcome generate(Generator& generator, Function function) {
+  Draw& draw = generator.draw;
+  if (generator.runtime) {
+    if (const Outcome outcome = allocate_state(generator); outcome != Outcome::kSuccess) return outcome;
+    const auto words = draw.pack();
+    const int called =
+        generator.runtime->call(static_cast<uint32_t>(library::Library::kCurand), static_cast<uint32_t>(function),
+                                words.data(), static_cast<uint32_t>(words.size()), generator.stream, !generator.open);
+    if (called != 0) return outcome_of(called);
+    generator.open = true;
+  } else {
+    library::curand::generate(function, draw,
+                              reinterpret_cast<void*>(draw.output));  // NOLINT(performance-no-int-to-ptr)
+  }
+  draw.position += draw.count;
+  return Outcome::kSuccess;
+}
+
+int draw_into(void* generator, Function function, void* to, size_t count, double a = 0, double b = 0) {
+  return on_generator(generator, [&](Generator& of) {
+    if (count == 0) return Outcome::kSuccess;
+    if (!to) return Outcome::kOutOfRange;
+    of.draw.output = reinterpret_cast<uint64_t>(to);
+    of.draw.count = count;
+    of.draw.a = a, of.draw.b = b;
+    return generate(of, function);
+  });
+}
+
+// In pairs: the generators that NVIDIA's library refuses odd counts of.
+int draw_normal_into(void* generator, Function function, void* to, size_t count, double mean, double deviation) {
+  const auto* const known = static_cast<const Generator*>(generator);
+  if (known && known->mark == Generator::kMark && count % 2 != 0 && known->draw.type < kMtgp32)
+    return static_cast<int>(Outcome::kLengthNotMultiple);
+  return draw_into(generator, function, to, count, mean, deviation);
+}
+
+}  // namespace
+
+HEDDLE_LIBRARY_EXPORT int curandCreateGenerator(void** generator, int type) {
+  return answer([&] {
+    const heddle_library_functions* const runtime = library_runtime();
+    int device, capability;
+    if (!runtime || runtime->current_device(&device, &capability) != 0) return Outcome::kNotInitialized;
+    return create(generator, type, runtime);
+  });
+}
+
+HEDDLE_LIBRARY_EXPORT int curandCreateGeneratorHost(void** generator, int type) {
+  return answer([&] { return create(generator, type, nullptr); });
+}
+
+HEDDLE_LIBRARY_EXPORT int curandDestroyGenerator(void* generator) {
+  const int found = on_generator(generator, [](Generator& of) {
+    if (of.state) (void)of.runtime->release(of.state);
+    numbers().give_back(of.draw.generator);
+    of.mark = 0;
+    return Outcome::kSuccess;
+  });
+  if (found == 0) delete static_cast<Generator*>(generator);
+  return found;
+}
+
+HEDDLE_LIBRARY_EXPORT int curandGetVersion(int* version) {
+  if (!version) return static_cast<int>(Outcome::kOutOfRange);
+  *version = kVersion;
+  return 0;
+}
+
+HEDDLE_LIBRARY_EXPORT int curandGetProperty(int property, int* value) {
+  constexpr int kParts[] = {kVersion / 1000, kVersion / 100 % 10, kVersion % 100};
+  if (!value || property < 0 || property > 2) return static_cast<int>(Outcome::kOutOfRange);
+  *value = kParts[property];
+  return 0;
+}
+
+HEDDLE_LIBRARY_EXPORT int curandSetStream(void* generator, void* stream) {
+  return on_generator(generator, [&](Generator& of) {
+    of.stream = stream;
+    return Outcome::kSuccess;
+  });
+}
+
+HEDDLE_LIBRARY_EXPORT int curandSetPseudoRandomGeneratorSeed(void* generator, unsigned long long seed) {
+  return on_generator(generator, [&](Generator& of) {
+    of.draw.seed = seed;
+    of.restart();
+    return Outcome::kSuccess;
+  });
+}
+
+HEDDLE_LIBRARY_EXPORT int curandSetGeneratorOffset(void* generator, unsigned long long offset) {
+  return on_generator(generator, [&](Generator& of) {
+    if (of.draw.type == kMtgp32 || of.draw.type == kMt19937) return Outcome::kTypeError;
+    of.draw.offset = offset;
+    of.restart();
+    return Outcome::kSuccess;
+  });
+}
+
+// Taken note of for GPUs: the numbers of a software device have one order.
+HEDDLE_LIBRARY_EXPORT int curandSetGeneratorOrdering(void* generator, int ordering) {
+  return on_generator(generator, [&](Generator& of) {
+    if (ordering < 100 || ordering > 104) return Outcome::kOutOfRange;
+    of.draw.ordering = ordering;
+    of.restart();
+    return Outcome::kSuccess;
+  });
+}
+
+HEDDLE_LIBRARY_EXPORT int curandSetQuasiRandomGeneratorDimensions(void* generator, unsigned) {
+  return on_generator(generator, [](Generator&) { return Outcome::kTypeError; });
+}
+
+// Only 64-bit quasi random generators have numbers of 64 bits.
+HEDDLE_LIBRARY_EXPORT int curandGenerateLongLong(void* generator, unsigned long long*, size_t) {
+  return on_generator(generator, [](Generator&) { return Outcome::kTypeError; });
+}
+
+// What NVIDIA's library may do before the first numbers, done with them here.
+HEDDLE_LIBRARY_EXPORT int curandGenerateSeeds(void* generator) {
+  return on_generator(generator, [](Generator&) { return Outcome::kSuccess; });
+}
+
+HEDDLE_LIBRARY_EXPORT int curandGenerate(void* generator, unsigned* to, size_t count) {
+  return draw_into(generator, Function::kBits, to, count);
+}
+
+HEDDLE_LIBRARY_EXPORT int curandGenerateUniform(void* generator, float* to, size_t count) {
+  return draw_into(generator, Function::kUniform, to, count);
+}
+
+HEDDLE_LIBRARY_EXPORT int curandGenerateUniformDouble(void* generator, double* to, size_t count) {
+  return draw_into(generator, Function::kUniformDouble, to, count);
+}
+
+HEDDLE_LIBRARY_EXPORT int curandGenerateNormal(void* generator, float* to, size_t count, float mean, float deviation) {
+  return draw_normal_into(generator, Function::kNormal, to, count, mean, deviation);
+}
+
+HEDDLE_LIBRARY_EXPORT int curandGenerateNormalDouble(void* generator, double* to, size_t count, double mean,
+                                                     double deviation) {
+  return draw_normal_into(generator, Function::kNormalDouble, to, count, mean, deviation);
+}
+
+HEDDLE_LIBRARY_EXPORT int curandGenerateLogNormal(void* generator, float* to, size_t count, float mean,
+                                                  float deviation) {
+  return draw_normal_into(generator, Function::kLogNormal, to, count, mean, deviation);
+}
+
+HEDDLE_LIBRARY_EXPORT int curandGenerateLogNormalDouble(void* generator, double* to, size_t count, double mean,
+                                                        double deviation) {
+  return draw_normal_into(generator, Function::kLogNormalDouble, to, count, mean, deviation);
+}
+
+HEDDLE_LIBRARY_EXPORT int curandGeneratePoisson(void* generator, unsigned* to, size_t count, double mean) {
+  if (!(mean > 0)) return static_cast<int>(Outcome::kOutOfRange);
+  return draw_into(generator, Function::kPoisson, to, count, mean);
+}
+
+}  // namespace heddle::client

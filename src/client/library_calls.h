@@ -1,0 +1,15 @@
+#pragma once
+
+#include "client/stream_ref.h"
+#include "library/call.h"
+
+// Calls of libraries that the worker makes for the program.
+namespace heddle::client {
+
+// In stream order, as GPU work: it begins the task like a launch, and needs of the device what library::demand() says.
+// cudaErrorInvalidValue and cudaErrorNotSupported for arguments that make no sense or are not served. `open`: waits
+// until the worker has made the library ready; cudaErrorInitializationError where it is not installed there, and the
+// text says what is missing.
+Done call_library(const StreamRef& stream, const library::Call& call, bool open);
+
+}  // namespace heddle::client
