@@ -67,17 +67,24 @@ void Tasks::granted(const Decision& decision) {
   deposit_ring(*session, *device);
   // Extensions that were asked for meanwhile are decided on their own.
   std::set<uint64_t> open(task.asked.begin(), task.asked.end());
+  std::vector<Segment*> granted;
   for (Segment* segment : SegmentStore::of_device(*session, device->index)) {
     if (segment->state != Segment::State::kAsked || open.contains(segment->number)) continue;
     segment->state = Segment::State::kHeld;
     segments_.deposit(*session, *segment);
-    if (std::exchange(segment->answer, false) && session->connection)
-      session->connection->send(protocol::SegmentAnswer{segment->number});
+    granted.push_back(segment);
   }
+  for (Segment* segment : granted) answer(*session, *segment);
   const SessionId id = session->id;
   if (task.serial != 0) want_worker(*session, *device);  // may be the session's end
   shared_.log->info("task {} of session {} gets device {} after {}: {}", decision.task.value, id.value,
                     decision.device.value, to_string(decision.waited), decision.reason);
+}
+
+// Behind the deposits: a program is told of nothing that a restart could take back.
+void Tasks::answer(const Session& session, Segment& segment) {
+  if (std::exchange(segment.answer, false) && session.connection)
+    session.connection->send(protocol::SegmentAnswer{segment.number});
 }
 
 void Tasks::extended(const Decision& decision) {
@@ -91,10 +98,8 @@ void Tasks::extended(const Decision& decision) {
   segment.state = Segment::State::kHeld;
   trace("extended", *session, *device->task, decision.memory, decision.reason);
   segments_.deposit(*session, segment);
-  if (std::exchange(segment.answer, false) && session->connection)
-    session->connection->send(protocol::SegmentAnswer{number});
-  // A worker that is not back yet after a restart gets everything when it is.
-  if (!device->worker || !device->worker->connection) return;
+  answer(*session, segment);
+  if (!takes_memory(*device)) return;
   if (const Status backed = segments_.back(*session, segment); !backed)
     return fail_session(*session, kCudaMemoryAllocation, backed.error().text);
   if (segment.memory) send_segment(*device, segment, false);
@@ -204,10 +209,16 @@ void Tasks::proceed(const VirtualDevice& device) {
   if (device.requests == 0) device.worker->connection->send(protocol::Proceed{});
 }
 
-// From a keeper. A worker that is not back yet after a restart gets everything when it is.
+// A worker that is not back yet after a restart gets everything at once when it is: Proceed behind a part of it would
+// let it run on without the rest.
+bool Tasks::takes_memory(const VirtualDevice& device) {
+  return device.worker && device.worker->connection && !device.worker->returning;
+}
+
+// From a keeper.
 void Tasks::memory_came(Session& session, Segment& segment) {
   VirtualDevice& device = session.devices[segment.virtual_device];
-  if (!device.worker || !device.worker->connection || session.failed || session.ending) return;
+  if (!takes_memory(device) || session.failed || session.ending) return;
   send_segment(device, segment, false);
   proceed(device);
 }
@@ -246,11 +257,13 @@ void Tasks::worker_returned(Worker& worker, const protocol::WorkerReady& ready) 
              ready.virtual_device != device->index) {
     return fail_session(*session, kCudaUnknown, "a worker came back that serves another task");
   }
+  worker.returning = true;
   worker.patience = shared_.loop.after(kReturnSettles, [this, id = worker.id] { complete_return(id); });
 }
 
 void Tasks::complete_return(WorkerId id) {
   Worker& worker = shared_.registry.workers.at(id);
+  worker.returning = false;
   const auto [session, device] = shared_.registry.served_by(worker);
   if (!session || !device->task || !worker.connection || session->failed || session->ending) return;
   if (const Status backed = back_all(*session, *device); !backed)
@@ -287,9 +300,9 @@ void Tasks::task_ended(Worker& worker, uint64_t serial) {
   device->last_serial = serial;
   device->worker = nullptr;
   deposit_ring(*session, *device);
-  workers_.retire(worker);
   if (device->next.empty()) say_unbound(*device);
   carry_over(*session, *device);
+  workers_.retire(worker);
   on_segment_removed(*session);
   settle();
 }

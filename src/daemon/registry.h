@@ -135,7 +135,8 @@ struct Worker {
   SessionId session;  // while bound
   uint32_t virtual_device = 0;
   uint64_t serial = 0;
-  bool killed = false;  // by heddled
+  bool killed = false;     // by heddled
+  bool returning = false;  // came back to a restarted heddled, and was not told yet what it may be missing
 };
 
 // What heddled knows of a device beyond the ledger.

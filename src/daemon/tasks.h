@@ -84,6 +84,7 @@ class Tasks : public WorkerEvents {
   void decide();
   void granted(const Decision& decision);
   void extended(const Decision& decision);
+  static void answer(const Session& session, Segment& segment);
   void refused(const Decision& decision);
   void want_worker(Session& session, VirtualDevice& device);
   void bind_waiting(DeviceId device);
@@ -93,6 +94,7 @@ class Tasks : public WorkerEvents {
   void complete_return(WorkerId id);
   void send_everything(Session& session, VirtualDevice& device);
   static void proceed(const VirtualDevice& device);
+  static bool takes_memory(const VirtualDevice& device);
   void memory_came(Session& session, Segment& segment);
   void send_segment(VirtualDevice& device, const Segment& segment, bool release);
   void share_fault(const Worker& origin, const std::string& why);

@@ -80,12 +80,17 @@ void VaultLink::changed(NoteKind kind, uint64_t key) {
 void VaultLink::commit() {
   if (changed_.empty()) return;
   is_changed_.clear();
-  for (const auto& [kind, key] : std::exchange(changed_, {})) {
+  const auto group = std::exchange(changed_, {});
+  for (size_t i = 0; i < group.size(); ++i) {
     if (!socket_) return;  // the next vault gets everything
-    const Item* item = mirror_.find(kind, key);
-    const Status sent = item ? send_deposit(*item) : send(protocol::Withdraw{kind, key}, -1);
+    const Status sent = send_change(group[i].first, group[i].second, i + 1 < group.size());
     if (!sent) return lost(sent.error().text);
   }
+}
+
+Status VaultLink::send_change(uint64_t kind, uint64_t key, bool more) {
+  const Item* item = mirror_.find(kind, key);
+  return item ? send_deposit(*item, more) : send(protocol::Withdraw{kind, key, more}, -1);
 }
 
 void VaultLink::shut_down() {
@@ -102,11 +107,12 @@ Status VaultLink::send(const Message& message, int descriptor) {
   return socket_.send(message, std::span(lent, descriptor >= 0 ? 1 : 0));
 }
 
-Status VaultLink::send_deposit(const Item& item) {
+Status VaultLink::send_deposit(const Item& item, bool more) {
   protocol::Deposit message;
   message.kind = item.kind;
   message.key = item.key;
   message.note_bytes = static_cast<uint32_t>(item.note.size());
+  message.more = more;
   std::memcpy(message.note, item.note.data(), item.note.size());
   return send(message, item.handle);
 }
@@ -132,7 +138,7 @@ void VaultLink::replace() {
     if (!socket) return tl::unexpected(std::move(socket).error());
     socket_ = std::move(*socket);
     HEDDLE_TRY(limit_sends(socket_));
-    for (const auto& item : mirror_.items()) HEDDLE_TRY(send_deposit(item));
+    for (const auto& item : mirror_.items()) HEDDLE_TRY(send_deposit(item, false));
     HEDDLE_TRY(send(protocol::AllRestored{mirror_.items().size()}, -1));
     return watch_end();
   };

@@ -25,7 +25,9 @@ struct RestoredItem {
 // the vault dies, heddled starts another and gives it everything again.
 //
 // Deposits are committed in groups: the loop sends what has changed before it sleeps and before any message to a
-// program or a worker. What changes several times in between is sent once.
+// program or a worker. What changes several times in between is sent once. The vault takes in a group as a whole or,
+// where heddled dies in the middle of sending it, not at all: a successor finds what stood before or after a change,
+// never half of it. So what belongs together changes without a message in between.
 //
 // Sends wait for the vault, but never long: it does nothing but read. One that takes longer than kPatience counts as
 // dead.
@@ -55,7 +57,8 @@ class VaultLink {
 
   template <class Message>
   Status send(const Message& message, int descriptor);
-  Status send_deposit(const Item& item);
+  Status send_deposit(const Item& item, bool more);
+  Status send_change(uint64_t kind, uint64_t key, bool more);
   void changed(NoteKind kind, uint64_t key);
   void commit();
   Status watch_end();

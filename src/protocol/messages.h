@@ -264,12 +264,13 @@ struct Reply {
   char text[kMaxJsonBytes] = {};
 };
 
-// The vault keeps (key, note, descriptor); it understands none of them.
+// The vault keeps (key, note, descriptor); it understands none of them. Deposits and withdrawals come in groups: with
+// `more` another of the same group follows, and the vault changes nothing before it has all of it.
 inline constexpr uint32_t kMaxNoteBytes = 512;
 struct Deposit {
   static constexpr MessageType kType = MessageType::kDeposit;
   uint64_t kind = 0, key = 0;
-  uint32_t note_bytes = 0, reserved = 0;
+  uint32_t note_bytes = 0, more = 0;
   char note[kMaxNoteBytes] = {};
 };
 struct Restored : Deposit {
@@ -278,6 +279,7 @@ struct Restored : Deposit {
 struct Withdraw {
   static constexpr MessageType kType = MessageType::kWithdraw;
   uint64_t kind = 0, key = 0;
+  uint32_t more = 0, reserved = 0;
 };
 struct AllRestored {
   static constexpr MessageType kType = MessageType::kAllRestored;
@@ -294,6 +296,11 @@ struct MemoryMade {
   uint64_t bytes = 0;
   uint32_t error = 0, reserved = 0;
   char text[256] = {};
+};
+// keeper -> heddled, about once a second, between the answers: what the GPU has left, whoever uses the rest.
+struct MemoryLeft {
+  static constexpr MessageType kType = MessageType::kMemoryLeft;
+  uint64_t bytes = 0;
 };
 
 // heddled ends on purpose: the vault ends too instead of starting another.

@@ -58,6 +58,7 @@ int Vault::run() {
       }
     }
     const End end = serve();
+    group_.clear();  // heddled died in the middle of a change: it has not happened
     socket_.close();
     forward_signals();
     if (end == End::kShutDown) return exit_status_;
@@ -138,14 +139,11 @@ bool Vault::take_one() {
 void Vault::store(protocol::Packet packet) {
   using protocol::MessageType;
   if (packet.type == MessageType::kDeposit) {
-    const auto deposit = packet.as<protocol::Deposit>();
-    const size_t length = std::min<size_t>(deposit.note_bytes, protocol::kMaxNoteBytes);
-    Fd descriptor = packet.descriptors.empty() ? Fd() : std::move(packet.descriptors.front());
-    deposits_.put(deposit.kind, deposit.key, std::string(deposit.note, length), std::move(descriptor));
-    if (first_deposit_) std::exchange(first_deposit_, nullptr)();
+    const bool more = packet.as<protocol::Deposit>().more != 0;
+    change(std::move(packet), more);
   } else if (packet.type == MessageType::kWithdraw) {
-    const auto withdraw = packet.as<protocol::Withdraw>();
-    deposits_.take_away(withdraw.kind, withdraw.key);
+    const bool more = packet.as<protocol::Withdraw>().more != 0;
+    change(std::move(packet), more);
   } else if (packet.type == MessageType::kAllRestored) {
     complete_ = true;
   } else if (packet.type == MessageType::kShutdown) {
@@ -153,6 +151,24 @@ void Vault::store(protocol::Packet packet) {
   } else {
     say("ignored message %u", static_cast<unsigned>(packet.type));
   }
+}
+
+void Vault::change(protocol::Packet packet, bool more) {
+  group_.push_back(std::move(packet));
+  if (more) return;
+  for (protocol::Packet& each : std::exchange(group_, {})) carry_out(std::move(each));
+}
+
+void Vault::carry_out(protocol::Packet packet) {
+  if (packet.type == protocol::MessageType::kWithdraw) {
+    const auto withdraw = packet.as<protocol::Withdraw>();
+    return deposits_.take_away(withdraw.kind, withdraw.key);
+  }
+  const auto deposit = packet.as<protocol::Deposit>();
+  const size_t length = std::min<size_t>(deposit.note_bytes, protocol::kMaxNoteBytes);
+  Fd descriptor = packet.descriptors.empty() ? Fd() : std::move(packet.descriptors.front());
+  deposits_.put(deposit.kind, deposit.key, std::string(deposit.note, length), std::move(descriptor));
+  if (first_deposit_) std::exchange(first_deposit_, nullptr)();
 }
 
 // Passes on what asks to stop, and reaps whoever ended: heddled's status is kept, the others are orphans.

@@ -49,12 +49,15 @@ class Vault {
   // False at the end of the connection.
   bool take_one();
   void store(protocol::Packet packet);
+  void change(protocol::Packet packet, bool more);
+  void carry_out(protocol::Packet packet);
   void forward_signals();
   bool wait_for_heddled_end();
   bool may_restart();
 
   VaultOptions options_;
   Deposits<Fd> deposits_;
+  std::vector<protocol::Packet> group_;  // changes whose last has not come yet
   protocol::Socket socket_;
   Fd heddled_;  // pidfd
   Fd signals_;
