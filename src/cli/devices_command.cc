@@ -22,12 +22,13 @@ int devices(bool as_json) {
     print_json(*answer);
     return kSuccess;
   }
-  Table table({"DEVICE", "NAME", "KIND", "SMS", "MEMORY", "USED", "WARPS", "TASKS", "WARM", "SLOWDOWN", "STATE"});
+  Table table(
+      {"DEVICE", "NAME", "KIND", "SMS", "MEMORY", "USED", "OUTSIDE", "WARPS", "TASKS", "WARM", "SLOWDOWN", "STATE"});
   for (const Json& device : answer->value("devices", Json::array())) {
     table.add({string_of(device, "device"), string_of(device, "name"), string_of(device, "kind"),
                string_of(device, "sms"), bytes_of(device, "memory"), bytes_of(device, "used"),
-               string_of(device, "warps"), string_of(device, "tasks"), string_of(device, "warm_workers"),
-               pace_of(device), string_of(device, "state", "ok")});
+               bytes_of(device, "outside"), string_of(device, "warps"), string_of(device, "tasks"),
+               string_of(device, "warm_workers"), pace_of(device), string_of(device, "state", "ok")});
   }
   print(table.text());
   return kSuccess;

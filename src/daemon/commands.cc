@@ -148,6 +148,7 @@ Result<Json> Commands::devices(const Json&, Asker&) {
                     {"memory", view.capacity.value},
                     {"used", view.promised.value},
                     {"contexts", view.contexts.value},
+                    {"outside", view.outside.value},
                     {"free", view.free.value},
                     {"warps", view.warps},
                     {"max_warps", view.max_warps},

@@ -19,6 +19,7 @@ struct DeviceConfig {
   uint32_t host_threads = 1;   // of one worker, that compute blocks
   std::string uuid;            // of a GPU: CUDA_VISIBLE_DEVICES for its workers and its keeper
   bool mps = false;            // its workers share it through MPS, not in time slices
+  Bytes context = {};          // of a GPU: what one worker's context takes, measured; model.context_bytes is charged
 };
 
 // One [[gpu]] table: GPUs of this machine that belong to the pool.

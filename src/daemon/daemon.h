@@ -1,6 +1,7 @@
 #pragma once
 
 #include "daemon/clients.h"
+#include "daemon/outside_memory.h"
 #include "daemon/restore.h"
 
 namespace heddle::daemon {
@@ -62,6 +63,7 @@ class Daemon {
   Workers workers_storage_;
   Workers* workers_ = &workers_storage_;
   std::unique_ptr<Tasks> tasks_;
+  std::unique_ptr<OutsideMemory> outside_;
   std::unique_ptr<Sessions> sessions_;
   std::unique_ptr<Requests> requests_;
   std::unique_ptr<Commands> commands_;

@@ -108,6 +108,7 @@ Result<DeviceConfig> device_of(const GpuConfig& config, const FoundGpu& gpu) {
   const uint64_t most = gpu.free.value > kHeadroom ? gpu.free.value - kHeadroom : 0;
   const uint64_t limit = config.memory.value > 0 ? std::min(config.memory.value, most) : most;
   device.model.memory_bytes = limit / kStep * kStep;
+  device.context = gpu.context;
   device.model.context_bytes = round_up((config.context ? *config.context : gpu.context).value, kStep);
   if (device.model.memory_bytes <= device.model.context_bytes)
     return fail(ErrorCode::kOutOfMemory, "%s (%s) has %s free, a context takes %s: nothing is left to programs",

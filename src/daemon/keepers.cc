@@ -79,6 +79,8 @@ void Keepers::ask(DeviceId device, Request request) {
 }
 
 void Keepers::answered(DeviceId device, protocol::Packet packet) {
+  if (packet.type == protocol::MessageType::kMemoryLeft)
+    return left_(device, Bytes{packet.as<protocol::MemoryLeft>().bytes});
   Keeper& keeper = keepers_.at(device);
   if (keeper.requests.empty()) return lost(device, {ErrorCode::kProtocol, "it answers what it was not asked"});
   auto memory = memory_in(std::move(packet), keeper.requests.front().size);

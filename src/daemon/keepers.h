@@ -33,6 +33,9 @@ class Keepers {
   Keepers(EventLoop& loop, std::string program, int output)
       : loop_(loop), program_(std::move(program)), output_(output) {}
   ~Keepers();
+  // Called from the loop, about once a second for each GPU: what it has left, whoever uses the rest.
+  using Left = std::function<void(DeviceId, Bytes)>;
+  void on_left(Left left) { left_ = std::move(left); }
   Keepers(const Keepers&) = delete;
   Keepers& operator=(const Keepers&) = delete;
 
@@ -74,6 +77,7 @@ class Keepers {
   EventLoop& loop_;
   std::string program_;
   int output_;
+  Left left_ = [](DeviceId, Bytes) {};
   std::map<DeviceId, Keeper> keepers_;
   std::list<Leaving> leaving_;
 };

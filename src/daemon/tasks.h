@@ -46,6 +46,12 @@ class Tasks : public WorkerEvents {
   // Takes back everything the session has; `released` follows, at once or when its workers are gone.
   void end(Session& session);
 
+  // See policy::Scheduler.
+  void outside_memory(DeviceId device, Bytes used) {
+    scheduler_->outside_memory(device, used, shared_.now());
+    settle();
+  }
+
   // After a restart, once everything is in the registry: puts back what runs and asks again for what waited.
   void readopt();
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,11 +39,23 @@ struct Keeper : testing::Test {
     ::kill(pid, SIGKILL);
     ::waitpid(pid, nullptr, 0);
   }
+  // Between its answers it says what is left.
+  template <class Message>
+  Message next() {
+    pollfd ready{heddled.get(), POLLIN, 0};
+    while (::poll(&ready, 1, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(kPatience).count())) == 1) {
+      auto packet = heddled.receive();
+      if (!packet || !*packet) break;
+      if ((*packet)->type != Message::kType) continue;
+      descriptors = std::move((*packet)->descriptors);
+      return (*packet)->template as<Message>();
+    }
+    ADD_FAILURE() << "the keeper does not answer";
+    return {};
+  }
   protocol::MemoryMade ask(uint64_t bytes) {
     EXPECT_TRUE(heddled.send(protocol::MakeMemory{bytes}));
-    auto answer = heddled.expect<protocol::MemoryMade>(kPatience, &descriptors);
-    EXPECT_TRUE(answer) << answer.error().text;
-    return answer ? *answer : protocol::MemoryMade{};
+    return next<protocol::MemoryMade>();
   }
 
   protocol::Socket heddled;
@@ -74,6 +87,10 @@ TEST_F(Keeper, MoreThanTheGpuHasIsRefusedAndTheNextIsServed) {
   EXPECT_EQ(answer.error, static_cast<uint32_t>(ErrorCode::kOutOfMemory));
   EXPECT_THAT(protocol::get_text(answer.text), testing::HasSubstr("1099511627776"));
   EXPECT_EQ(ask(2 * kMiB).error, 0u);
+}
+
+TEST_F(Keeper, SaysAgainAndAgainWhatIsLeft) {
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(next<protocol::MemoryLeft>().bytes, 512 * kMiB);  // the driver for tests has it
 }
 
 TEST_F(Keeper, OddSizesAreRefused) {

@@ -1,11 +1,15 @@
 #include "keeper/serve.h"
 
+#include <algorithm>
 #include <thread>
+
+#include "core/clock.h"
 
 namespace heddle::keeper {
 namespace {
 
 constexpr int kRetries = 20;
+constexpr Duration kBetweenWords = std::chrono::seconds(1);  // on what is left
 constexpr Duration kRetryAfter = std::chrono::milliseconds(5);
 
 Status make_memory(protocol::Socket& socket, cuda::Allocator& allocator, Bytes size) {
@@ -26,16 +30,28 @@ Status make_memory(protocol::Socket& socket, cuda::Allocator& allocator, Bytes s
   return socket.send(answer);
 }
 
+Status tell_what_is_left(protocol::Socket& socket, cuda::Allocator& allocator) {
+  const auto usage = allocator.usage();
+  if (!usage) return tl::unexpected(usage.error());
+  return socket.send(protocol::MemoryLeft{usage->free.value});
+}
+
 }  // namespace
 
 Status serve(protocol::Socket socket, cuda::Allocator& allocator) {
+  const MonotonicClock clock;
+  TimePoint next_word{};
   for (;;) {
-    const auto request = socket.expect<protocol::MakeMemory>(Duration(-1));
-    if (!request) {
+    const auto request = socket.expect<protocol::MakeMemory>(std::max(Duration{}, next_word - clock.now()));
+    if (request) {
+      HEDDLE_TRY(make_memory(socket, allocator, Bytes{request->bytes}));
+    } else if (request.error().code == ErrorCode::kTimeout) {
+      HEDDLE_TRY(tell_what_is_left(socket, allocator));
+      next_word = clock.now() + kBetweenWords;
+    } else {
       if (request.error().code == ErrorCode::kPeerDied) return {};  // heddled has ended, and so does its keeper
       return tl::unexpected(request.error());
     }
-    HEDDLE_TRY(make_memory(socket, allocator, Bytes{request->bytes}));
   }
 }
 

@@ -5,7 +5,8 @@
 
 namespace heddle::keeper {
 
-// Answers heddled's requests until its end of the connection is closed.
+// Answers heddled's requests, and says between them what the GPU has left, until heddled's end of the connection is
+// closed.
 Status serve(protocol::Socket socket, cuda::Allocator& allocator);
 
 }  // namespace heddle::keeper

@@ -32,6 +32,8 @@ class Board {
   bool holds(SessionId session) const;
   bool holds_on(SessionId session, DeviceId device) const;
 
+  void set_outside(DeviceId device, Bytes used) { ledger_.set_outside(device, used); }
+
   bool can_extend(SessionId session, TaskId task, Bytes more) const;
 
   // Gives the job its place on the device, without a worker yet.

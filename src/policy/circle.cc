@@ -165,6 +165,8 @@ std::optional<Circle> find_circle(const Board& board, const std::vector<Blocked>
   }
   if (waiting.empty()) return {};
   Board reduced(board);
+  // What processes outside of heddled use may come back: waiting for that is no circle.
+  for (uint64_t device = 0; device < reduced.pool().size(); ++device) reduced.set_outside({device}, {});
   reduce(reduced, blocked, waiting);
   if (waiting.empty()) return {};
 

@@ -33,6 +33,9 @@ class Ledger {
   const Holding* find(SessionId session, TaskId task) const;
   std::vector<TaskId> tasks(SessionId session) const;
 
+  // See Pool.
+  void set_outside(DeviceId device, Bytes used) { pool_.set_outside(device, used); }
+
   // The caller has seen to it that the device has room (Pool::fits); else the process ends.
   void begin(const Request& request, DeviceId device);
   void extend(SessionId session, TaskId task, Bytes more);

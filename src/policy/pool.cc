@@ -59,6 +59,18 @@ DeviceLoad& Pool::at(DeviceId device) {
   return loads_[device.value];
 }
 
+void Pool::withhold(DeviceLoad& there) {
+  const Bytes unpromised = there.free + there.withheld;
+  there.withheld = std::min(there.outside, unpromised);
+  there.free = unpromised - there.withheld;
+}
+
+void Pool::set_outside(DeviceId device, Bytes used) {
+  DeviceLoad& there = at(device);
+  there.outside = used;
+  withhold(there);
+}
+
 void Pool::take_memory(DeviceId device, Bytes amount) {
   DeviceLoad& there = at(device);
   require(amount <= there.free, "a device's memory is never promised twice");
@@ -71,6 +83,7 @@ void Pool::return_memory(DeviceId device, Bytes amount) {
   require(amount <= there.tasks_memory, "no more memory returns than was taken");
   there.free += amount;
   there.tasks_memory -= amount;
+  withhold(there);
 }
 
 void Pool::add_worker(DeviceId device) {
@@ -87,6 +100,7 @@ void Pool::remove_worker(DeviceId device) {
   there.free += there.context;
   there.contexts_memory -= there.context;
   --there.workers;
+  withhold(there);
 }
 
 void Pool::add_task(DeviceId device, uint64_t warps) {

@@ -26,8 +26,10 @@ struct Request {
 
 // What is in use on one device. Laid out for a scan over a thousand of them.
 struct DeviceLoad {
-  Bytes free;     // capacity less what is promised to tasks and contexts
-  Bytes context;  // the price of one more worker
+  Bytes free;      // capacity less what is promised to tasks and contexts, and what is withheld
+  Bytes outside;   // that processes outside of heddled use of the capacity
+  Bytes withheld;  // of that, what is not promised: nobody gets it
+  Bytes context;   // the price of one more worker
   Bytes tasks_memory;
   Bytes contexts_memory;
   uint64_t warps = 0;  // resident warps of the tasks here, each counted as if alone; may exceed the device
@@ -37,7 +39,7 @@ struct DeviceLoad {
 };
 
 // The devices and what is in use on each: all that a policy may look at. Only the ledger changes it.
-// Invariant, checked at every change: tasks_memory + contexts_memory + free = capacity, none below zero.
+// Invariant, checked at every change: tasks_memory + contexts_memory + free + withheld = capacity, none below zero.
 class Pool {
  public:
   // `devices[i].id` must be i.
@@ -65,6 +67,9 @@ class Pool {
 
   void take_memory(DeviceId device, Bytes amount);
   void return_memory(DeviceId device, Bytes amount);
+  // What processes outside of heddled use of the device's capacity now. A promise stands all the same: where they took
+  // what is promised, the device keeps as much of what returns.
+  void set_outside(DeviceId device, Bytes used);
   void add_worker(DeviceId device);
   void remove_worker(DeviceId device);
   void add_task(DeviceId device, uint64_t warps);
@@ -80,6 +85,7 @@ class Pool {
     std::vector<Model> models;     // in order of their first device
     std::vector<size_t> model_of;  // by device
   };
+  static void withhold(DeviceLoad& there);
   static bool needs_worker(const Request& request, DeviceId device);
   DeviceLoad& at(DeviceId device);
 

@@ -121,6 +121,13 @@ void Scheduler::memory_freed(TaskId id, Bytes less, TimePoint now) {
   returned_on(task.model);
 }
 
+void Scheduler::outside_memory(DeviceId device, Bytes used, TimePoint now) {
+  seen_ = std::max(seen_, now);
+  if (!pool().has(device)) return;
+  board_.set_outside(device, used);
+  returned_on(pool().model_of(device));
+}
+
 void Scheduler::task_ended(TaskId id, TimePoint now) {
   seen_ = std::max(seen_, now);
   const auto it = tasks_.find(id);

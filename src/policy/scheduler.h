@@ -62,6 +62,10 @@ class Scheduler {
   // at once where it is bound already; refused with kNotSupported under the other policies. `model` as for a task.
   void bind_session(SessionId session, uint32_t virtual_device, const std::string& model, TimePoint now);
 
+  // What processes outside of heddled use of the device's memory: it is not promised while they have it. Whoever lacks
+  // it waits, as they may give it back. Of an unknown device: ignored.
+  void outside_memory(DeviceId device, Bytes used, TimePoint now);
+
   // Whether all of these tasks of one session would be granted if they arrived now: together, each on a device where
   // the session has nothing else, and while nobody waits. Never under a policy that binds. Changes nothing.
   bool could_start_apart(const std::vector<TaskRequest>& requests) const;

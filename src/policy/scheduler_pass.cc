@@ -65,6 +65,8 @@ bool Scheduler::attempt_extension(const WaitKey& key, Wait& wait, TimePoint now)
   if (!board_.can_extend(wait.session, wait.task, wait.memory)) {
     wait.why = text("needs ", wait.memory, " more on device ", device, "; ", free, " of ", pool().spec(device).memory,
                     " is free");
+    const Bytes withheld = pool().load(device).withheld;
+    if (withheld.value > 0) append(wait.why, ", ", withheld, " are used by processes outside of heddled");
     if (!board_.placement().memory_oblivious()) return false;
     refuse(key, ErrorCode::kOutOfMemory, text(wait.why, ", and this policy does not wait for memory"), now);
     return true;

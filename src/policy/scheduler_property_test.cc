@@ -26,6 +26,8 @@ class RandomRun {
 
   // Ends whatever runs, oldest session first, and sees that those who wait get their turn.
   void drain() {
+    for (const DeviceSpec& device : devices_) scheduler_.outside_memory(device.id, {}, now_);
+    settle();
     while (!sessions_.empty()) {
       now_ += std::chrono::milliseconds(10);
       close(runner());
@@ -66,7 +68,7 @@ class RandomRun {
 
   void event() {
     if (sessions_.empty() || pick(10) == 0) return open();
-    switch (pick(8)) {
+    switch (pick(9)) {
       case 0:
         return pick(3) == 0 ? close(any_session()) : void();
       case 1:
@@ -79,6 +81,8 @@ class RandomRun {
         return with_task([&](TaskId task) { scheduler_.compute_grew(task, grid(pick(600)), now_); });
       case 6:
         return with_task([&](TaskId task) { shrink(task); });
+      case 7:
+        return scheduler_.outside_memory({pick(devices_.size())}, Bytes{pick(3) * pick(8) * kGiB}, now_);
       default:
         return with_task([&](TaskId task) { end(task); });
     }
@@ -155,18 +159,18 @@ class RandomRun {
     for (const RunningView& running : scheduler_.running()) held[running.device.value] += running.memory;
     for (const DeviceView& device : scheduler_.devices()) {
       EXPECT_EQ(device.promised, held[device.id.value] + device.contexts);
-      EXPECT_EQ(device.promised + device.free, device.capacity);
+      EXPECT_EQ(device.promised + device.free + device.outside, device.capacity);
       EXPECT_LE(device.promised, device.capacity);
     }
   }
 
-  // With nothing held anywhere, nobody waits; and where all sessions that hold something wait, a pass must have found
-  // out whether that can end, so somebody who waits must be able to go once the others' turn has come (drain() shows
-  // that).
+  // With nothing held anywhere, by nobody outside either, nobody waits; and where all sessions that hold something
+  // wait, a pass must have found out whether that can end, so somebody who waits must be able to go once the others'
+  // turn has come (drain() shows that).
   void check_nobody_is_stranded() const {
     if (!scheduler_.running().empty()) return;
     for (const DeviceView& device : scheduler_.devices()) {
-      if (device.workers > 0) return;
+      if (device.workers > 0 || device.outside.value > 0) return;
     }
     if (scheduler_.binds()) return;  // a job's place outlasts its tasks
     EXPECT_TRUE(scheduler_.waiting().empty()) << scheduler_.waiting()[0].why;

@@ -82,6 +82,42 @@ TEST(Queue, WaitsUntilMemoryReturns) {
   EXPECT_EQ(it.last[0].waited, std::chrono::milliseconds(500));
 }
 
+TEST(Outside, MemoryThatOthersUseIsNotPromised) {
+  Case it;
+  it.scheduler.outside_memory({0}, gib(10), it.now);
+  it.open_and_arrive(1, gib(8));
+  EXPECT_THAT(it.decide(), IsEmpty());
+  EXPECT_THAT(it.scheduler.waiting()[0].why, HasSubstr("10 GiB are used by processes outside of heddled"));
+  EXPECT_EQ(it.scheduler.devices()[0].outside, gib(10));
+  it.scheduler.outside_memory({0}, {}, it.now);
+  EXPECT_THAT(it.decide(), ElementsAre("grant 1"));
+}
+
+TEST(Outside, WhatIsPromisedStaysAndWhatReturnsIsKept) {
+  Case it;
+  it.open_and_arrive(1, gib(12));
+  it.decide();
+  it.scheduler.outside_memory({0}, gib(10), it.now);
+  EXPECT_EQ(it.free(), gib(0));
+  EXPECT_EQ(it.scheduler.devices()[0].outside, gib(4));
+  it.scheduler.memory_freed({1}, gib(8), it.now);
+  EXPECT_EQ(it.free(), gib(2));
+  EXPECT_EQ(it.scheduler.devices()[0].outside, gib(10));
+}
+
+// Two that wait for each other are a circle; one that waits for somebody outside is none.
+TEST(Outside, WaitingForItIsNoCircle) {
+  Case it;
+  it.open_and_arrive(1, gib(6));
+  it.decide();
+  it.scheduler.outside_memory({0}, gib(10), it.now);
+  it.scheduler.extension_requested({1}, gib(2), it.now);
+  EXPECT_THAT(it.decide(), IsEmpty());
+  EXPECT_THAT(it.scheduler.waiting()[0].why, HasSubstr("outside of heddled"));
+  it.scheduler.outside_memory({0}, gib(1), it.now);
+  EXPECT_THAT(it.decide(), ElementsAre("extend 1"));
+}
+
 TEST(Queue, OlderGoesFirstWhenBothFit) {
   Case it;
   it.open_and_arrive(1, gib(16));

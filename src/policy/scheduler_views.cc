@@ -14,6 +14,7 @@ std::vector<DeviceView> Scheduler::devices() const {
                      load.tasks_memory + load.contexts_memory,
                      load.contexts_memory,
                      load.free,
+                     load.withheld,
                      load.warps,
                      pool().max_warps(device),
                      load.workers,

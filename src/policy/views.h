@@ -15,6 +15,7 @@ struct DeviceView {
   Bytes promised;  // to tasks and to contexts
   Bytes contexts;  // of those, to contexts
   Bytes free;
+  Bytes outside;  // kept from programs, because processes outside of heddled use it
   uint64_t warps = 0;
   uint64_t max_warps = 0;
   uint32_t workers = 0;

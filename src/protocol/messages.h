@@ -54,6 +54,7 @@ enum class MessageType : uint32_t {
   // heddled <-> keeper
   kMakeMemory = 600,
   kMemoryMade,
+  kMemoryLeft,
 };
 
 struct MessageHeader {

@@ -1,0 +1,44 @@
+#include "daemon/outside_memory.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace heddle::daemon {
+
+void OutsideMemory::left(DeviceId device, Bytes left) {
+  // A worker may have come or gone between the keeper's look and ours: of two reports in a row the smaller counts.
+  const Bytes used = used_outside(device, left);
+  const Bytes sure = std::min(used, std::exchange(last_[device], used));
+  const Bytes known = tasks_.scheduler().pool().load(device).outside;
+  if (sure == known) return;
+  if (known.value == 0) {
+    shared_.log->info("processes outside of heddled use {} of device {}", to_string(sure), device.value);
+  } else if (sure.value == 0) {
+    shared_.log->info("device {} is heddled's own again", device.value);
+  }
+  tasks_.outside_memory(device, sure);
+}
+
+Bytes OutsideMemory::used_outside(DeviceId device, Bytes left) const {
+  const Bytes capacity = tasks_.scheduler().pool().spec(device).memory;
+  const Bytes there = left + own(device);
+  return there < capacity ? capacity - there : Bytes{};
+}
+
+// Contexts of all workers count, warm ones too, and as measured, whatever they are charged.
+Bytes OutsideMemory::own(DeviceId device) const {
+  Bytes sum;
+  for (const auto& [id, worker] : shared_.registry.workers) {
+    if (worker.device == device) sum += shared_.registry.devices[device.value].config.context;
+  }
+  for (const auto& [id, session] : shared_.registry.sessions) {
+    for (const auto& [number, segment] : session.segments) {
+      if (segment.kind != protocol::SegmentKind::kDevice || !segment.memory) continue;
+      const VirtualDevice& from = session.devices[segment.virtual_device];
+      if (from.task && from.task->device == device) sum += segment.bytes;
+    }
+  }
+  return sum;
+}
+
+}  // namespace heddle::daemon

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <map>
+
+#include "daemon/tasks.h"
+
+namespace heddle::daemon {
+
+// GPU memory that processes outside of heddled use. Found by what is missing: what a device's capacity comprises, less
+// what its keeper says is left, less what heddled's own processes have. The scheduler does not promise it while it is
+// used; a promise that was given before stands.
+class OutsideMemory {
+ public:
+  OutsideMemory(Shared& shared, Tasks& tasks) : shared_(shared), tasks_(tasks) {}
+
+  // From the device's keeper: `left` bytes of the whole GPU are used by nobody.
+  void left(DeviceId device, Bytes left);
+
+ private:
+  Bytes used_outside(DeviceId device, Bytes left) const;
+  Bytes own(DeviceId device) const;
+
+  Shared& shared_;
+  Tasks& tasks_;
+  std::map<DeviceId, Bytes> last_;  // what the last report came to
+};
+
+}  // namespace heddle::daemon
