@@ -5,6 +5,8 @@
 #include <signal.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include "node.h"
 
@@ -98,6 +100,51 @@ TEST_F(Gpu, ProgramsGoOnWhenHeddledIsKilled) {
   const Finished finished = running.wait();
   EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node->log();
   EXPECT_TRUE(Node::eventually([&] { return node->empty(); }));
+}
+
+// Its first memory is still with the keeper when heddled dies; the next is granted by the successor.
+TEST_F(Gpu, ProgramsGrowWhileHeddledIsKilledBeforeTheyHaveMemory) {
+  HEDDLE_NEEDS_WORKLOADS();
+  ASSERT_TRUE(node->ready() && warm()) << node->why() << node->log();
+  const auto keepers = node->keeper_pids();
+  ASSERT_EQ(keepers.size(), 1u);
+  ::kill(keepers[0], SIGSTOP);
+  Process running = node->spawn_run({HEDDLE_E2E_PROGRAMS "/growing"});
+  const bool granted = Node::eventually([&] { return node->log().find("gets device") != std::string::npos; });
+  ::kill(node->daemon_pid(), SIGKILL);
+  ::kill(keepers[0], SIGCONT);
+  EXPECT_TRUE(granted) << node->log();
+  const Finished finished = running.wait();
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node->log();
+}
+
+// Another program takes most of the GPU past heddled, and gives it back.
+TEST_F(Gpu, MemoryThatIsUsedOutsideIsNotPromised) {
+  HEDDLE_NEEDS_WORKLOADS();
+  std::string directory = testing::TempDir() + "/heddle-driver-XXXXXX";
+  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  const std::string driver = directory + "/libcuda-test.so", left = driver + ".free";
+  std::filesystem::create_symlink(HEDDLE_TEST_DRIVER, driver);
+  ::setenv("HEDDLE_CUDA_LIBRARY", driver.c_str(), 1);
+  node = std::make_unique<Node>(kConfig);
+  const auto outside = [&] { return node->ask({{"command", "devices"}})["devices"][0].value("outside", 0ul); };
+  ASSERT_TRUE(node->ready() && warm()) << node->why() << node->log();
+  EXPECT_EQ(outside(), 0u);
+
+  std::ofstream(left) << 16 * kMiB;
+  ASSERT_TRUE(Node::eventually([&] { return outside() == 240 * kMiB; })) << outside();
+  Process waiting = node->spawn_run({workload("vecadd", true), "--size", "4m"});
+  EXPECT_TRUE(Node::eventually([&] {
+    const Json ps = node->ask({{"command", "ps"}});
+    return ps.dump().find("240 MiB are used by processes outside of heddled") != std::string::npos;
+  })) << node->ask({{"command", "ps"}});
+
+  std::ofstream(left) << 512 * kMiB;
+  const Finished finished = waiting.wait();
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node->log();
+  EXPECT_TRUE(Node::eventually([&] { return outside() == 0; }));
+  node.reset();
+  std::filesystem::remove_all(directory);
 }
 
 }  // namespace
