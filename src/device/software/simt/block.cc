@@ -80,7 +80,15 @@ void Block::prepare(const CompiledKernel& kernel, const LaunchShape& launch, con
       warp.tid[1][lane] = thread / launch.block.x % launch.block.y;
       warp.tid[2][lane] = thread / launch.block.x / launch.block.y;
     }
+    run_prologue(warp);
   }
+}
+
+void Block::run_prologue(Warp& warp) {
+  warp.frame = warp.root;
+  warp.registers = warp.root->registers;
+  warp.active = kAllLanes;
+  for (const Op& op : state_.kernel->prologue) op.run(warp, op);
 }
 
 Block::Block() = default;

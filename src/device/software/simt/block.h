@@ -47,6 +47,7 @@ class Block {
  private:
   Block();
   void prepare(const CompiledKernel& kernel, const LaunchShape& launch, const MemoryMap& memory, PrintSink print);
+  void run_prologue(Warp& warp);
   void start_warp(Warp& warp);
   void forget_barriers();
   Progress progress() const;

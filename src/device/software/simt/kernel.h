@@ -56,6 +56,8 @@ struct CompiledFunction {
 struct CompiledKernel {
   std::string name;
   std::vector<Op> code;
+  std::vector<Op>
+      prologue;  // what is the same in all blocks of a launch: run once for a warp, ahead of its first block
   std::vector<uint32_t> operands;             // vectors of registers, see Op::extra
   std::vector<CallSite> calls;                // see Op::target
   std::vector<std::vector<uint32_t>> tables;  // of brx.idx

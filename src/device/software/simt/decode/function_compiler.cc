@@ -21,6 +21,15 @@ uint32_t estimated_registers(uint32_t words) {
   return static_cast<uint32_t>(std::clamp<uint64_t>(round_up(words, 8), 16, 255));
 }
 
+// Whether the first Op of an instruction counts once for each time that the instruction is reached, and so can count
+// for what stands before it: not if it waits for other lanes and then runs again.
+bool may_count_others(const ptx::Instruction& instruction) {
+  static constexpr std::string_view kWaiting[] = {"shfl", "vote", "match",    "redux",    "elect",
+                                                  "wmma", "mma",  "ldmatrix", "mbarrier", "call"};
+  return std::find(std::begin(kWaiting), std::end(kWaiting), instruction.opcode) == std::end(kWaiting) &&
+         !instruction.has("warp");
+}
+
 }  // namespace
 
 FunctionCompiler::FunctionCompiler(KernelCompiler& kernel, uint32_t index)
@@ -29,7 +38,8 @@ FunctionCompiler::FunctionCompiler(KernelCompiler& kernel, uint32_t index)
       function_(kernel.function(index)),
       out_(kernel.kernel().functions[index]),
       code_(kernel.kernel().code),
-      layout_(lay_out_registers(function_)),
+      invariants_(find_invariants(function_)),
+      layout_(lay_out_registers(function_, invariants_.registers)),
       registers_(layout_.offsets),
       register_end_(layout_.bytes) {}
 
@@ -49,12 +59,8 @@ Status FunctionCompiler::compile() {
   registers = std::max(registers, estimated_registers(layout_.words_per_thread));
   find_stores();
   begin_stack();
-  for (const ptx::Instruction& instruction : function_.code) {
-    starts_.push_back(static_cast<uint32_t>(code_.size()));
-    decode(instruction);
-    if (refused()) return fail(ErrorCode::kNotSupported, "%s", error_.c_str());
-  }
-  starts_.push_back(static_cast<uint32_t>(code_.size()));
+  decode_all();
+  if (refused()) return fail(ErrorCode::kNotSupported, "%s", error_.c_str());
   current_ = nullptr;
   leave_stack();
   emit_unguarded(return_from_call).weight = 0;  // for code that runs off its end
@@ -92,6 +98,41 @@ void FunctionCompiler::leave_stack() {
   op.a = *saved_stack_;
 }
 
+void FunctionCompiler::decode_all() {
+  std::vector<bool> labelled(function_.code.size() + 1);
+  for (uint32_t at : function_.labels) labelled[at] = true;
+  for (size_t i = 0; i < function_.code.size() && !refused(); ++i) {
+    const ptx::Instruction& instruction = function_.code[i];
+    if (labelled[i] || !may_count_others(instruction)) count_prologue_apart();
+    starts_.push_back(static_cast<uint32_t>(code_.size()));
+    in_prologue_ = invariants_.instructions[i];
+    size_t first = code_.size();
+    decode(instruction);
+    if (in_prologue_) {
+      ++uncounted_;
+    } else if (code_.size() > first) {
+      count_prologue(first);
+    }
+  }
+  count_prologue_apart();
+  starts_.push_back(static_cast<uint32_t>(code_.size()));
+}
+
+// An instruction of the prologue counts where it stands, though nothing is left to do there: with the next Op.
+void FunctionCompiler::count_prologue(size_t first) {
+  code_[first].weight = static_cast<uint8_t>(code_[first].weight + uncounted_);
+  uncounted_ = 0;
+}
+
+// The same by an Op of their own, where the next one is reached from elsewhere too or may run again.
+void FunctionCompiler::count_prologue_apart() {
+  in_prologue_ = false;
+  if (!uncounted_) return;
+  emit_unguarded(no_operation);
+  code_.back().weight = 0;
+  count_prologue(code_.size() - 1);
+}
+
 void FunctionCompiler::decode(const ptx::Instruction& instruction) {
   current_ = &instruction;
   Decoder decoder = find_decoder(instruction.opcode);
@@ -114,7 +155,7 @@ const Row* FunctionCompiler::row(const std::string& name) {
 }
 
 Op& FunctionCompiler::emit_unguarded(Handler handler) {
-  Op& op = code_.emplace_back();
+  Op& op = in_prologue_ ? kernel_.kernel().prologue.emplace_back() : code_.emplace_back();
   op.run = handler;
   op.line = current_ ? current_->line : 0;
   return op;

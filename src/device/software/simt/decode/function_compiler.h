@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "device/software/simt/decode/invariants.h"
 #include "device/software/simt/decode/kernel_compiler.h"
 #include "device/software/simt/decode/register_layout.h"
 #include "device/software/simt/row.h"
@@ -77,7 +78,10 @@ class FunctionCompiler {
 
  private:
   void find_stores();
+  void decode_all();
   void decode(const ptx::Instruction& instruction);
+  void count_prologue(size_t first);
+  void count_prologue_apart();
   void begin_stack();
   void bind_labels();
   void take_constants();
@@ -93,6 +97,9 @@ class FunctionCompiler {
   CompiledFunction& out_;
   std::vector<Op>& code_;
   const ptx::Instruction* current_ = nullptr;
+  const Invariants invariants_;
+  bool in_prologue_ = false;  // where the current instruction's Ops go
+  uint32_t uncounted_ = 0;    // instructions that went there, for which no Op of the code counts yet
   const RegisterLayout layout_;
   const std::vector<uint32_t>& registers_;  // offset of each PTX register
   const uint32_t register_end_;

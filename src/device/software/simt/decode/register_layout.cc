@@ -44,20 +44,7 @@ std::vector<LiveInterval> lives_of(const ptx::Function& function) {
   return std::vector<LiveInterval>(function.registers.size(), {0, ~0u});  // too large to tell: all live throughout
 }
 
-}  // namespace
-
-Width register_width(ptx::Type type) {
-  if (type.kind == ptx::TypeKind::kPredicate) return Width::kPredicate;
-  if (type.bits == 64) return Width::k64;
-  return type.bits == 0 || type.bits > 64 ? Width::kNone : Width::k32;
-}
-
-uint32_t register_bytes(Width width) {
-  return width == Width::kPredicate ? 4 : width == Width::k32 ? 4 * kLanes : width == Width::k64 ? 8 * kLanes : 0;
-}
-
-RegisterLayout lay_out_registers(const ptx::Function& function) {
-  std::vector<LiveInterval> lives = lives_of(function);
+RegisterLayout place(const ptx::Function& function, const std::vector<LiveInterval>& lives) {
   std::vector<uint32_t> order;
   for (uint32_t r = 0; r < lives.size(); ++r)
     if (lives[r].begin <= lives[r].end) order.push_back(r);
@@ -74,6 +61,32 @@ RegisterLayout lay_out_registers(const ptx::Function& function) {
     layout.bytes += static_cast<uint32_t>(round_up(uint64_t{places.count()} * register_bytes(width), 64));
     if (width != Width::kPredicate) layout.words_per_thread += places.count() * (width == Width::k64 ? 2 : 1);
   }
+  return layout;
+}
+
+}  // namespace
+
+Width register_width(ptx::Type type) {
+  if (type.kind == ptx::TypeKind::kPredicate) return Width::kPredicate;
+  if (type.bits == 64) return Width::k64;
+  return type.bits == 0 || type.bits > 64 ? Width::kNone : Width::k32;
+}
+
+uint32_t register_bytes(Width width) {
+  return width == Width::kPredicate ? 4 : width == Width::k32 ? 4 * kLanes : width == Width::k64 ? 8 * kLanes : 0;
+}
+
+RegisterLayout lay_out_registers(const ptx::Function& function, const std::vector<bool>& kept) {
+  std::vector<LiveInterval> lives = lives_of(function);
+  RegisterLayout layout = place(function, lives);
+  bool any = std::find(kept.begin(), kept.end(), true) != kept.end();
+  if (!any) return layout;
+  // What a device's compiler would need does not change with what the interpreter keeps.
+  const uint32_t words_per_thread = layout.words_per_thread;
+  for (uint32_t r = 0; r < lives.size(); ++r)
+    if (kept[r]) lives[r] = {0, ~0u};
+  layout = place(function, lives);
+  layout.words_per_thread = words_per_thread;
   return layout;
 }
 

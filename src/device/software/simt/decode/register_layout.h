@@ -16,7 +16,8 @@ struct RegisterLayout {
   uint32_t words_per_thread = 0;  // 32-bit registers in use at once
 };
 
-RegisterLayout lay_out_registers(const ptx::Function& function);
+// `kept`, by register: those that share their places with no others. Empty: none.
+RegisterLayout lay_out_registers(const ptx::Function& function, const std::vector<bool>& kept = {});
 
 // What a register of this type takes; kNone for types that have none here (128 bits).
 Width register_width(ptx::Type type);
