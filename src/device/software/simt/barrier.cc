@@ -26,15 +26,22 @@ uint32_t same_as_first(uint32_t lanes, Value value) {
   return same;
 }
 
+bool holds(uint32_t index, const Warp& warp) {
+  return warp.block->held[index] >> warp.index & 1;
+}
+
 bool is_complete(const BlockState& block, uint32_t index) {
   const Barrier& barrier = block.barriers[index];
-  if (barrier.expected == 0 && barrier.arrivals < block.live) return false;
+  const uint32_t held = block.held[index];
+  if (barrier.expected == 0 && (block.alive & ~held) == 0) return true;
+  if (barrier.expected == 0 && held == 0 && barrier.arrivals < block.live) return false;
   uint32_t arrived = 0;
   for (const Warp& warp : block.warps) {
-    bool whole = (warp.live & ~warp.arrived[index]) == 0;
+    uint32_t here = holds(index, warp) ? warp.live : warp.arrived[index];
+    bool whole = (warp.live & ~here) == 0;
     if (barrier.expected == 0 && !whole) return false;
     // Counts are in whole warps: the last warp of a block counts as 32 threads even if it has fewer.
-    if (warp.arrived[index]) arrived += whole ? kLanes : static_cast<uint32_t>(std::popcount(warp.arrived[index]));
+    if (here) arrived += whole ? kLanes : static_cast<uint32_t>(std::popcount(here));
   }
   return arrived >= barrier.expected;
 }
@@ -55,7 +62,7 @@ void write_reduction(const Path& path, const Op& op, const Barrier& barrier) {
   }
 }
 
-void complete(BlockState& block, uint32_t index) {
+void complete_parked(BlockState& block, uint32_t index) {
   for (Warp& warp : block.warps) {
     warp.arrived[index] = 0;
     for (uint32_t i = 0; i < warp.parked_count; ++i) {
@@ -66,7 +73,14 @@ void complete(BlockState& block, uint32_t index) {
       ++path.pc;
     }
   }
-  block.barriers[index] = {};
+}
+
+void complete(BlockState& block, uint32_t index) {
+  Barrier& barrier = block.barriers[index];
+  if (barrier.arrivals) complete_parked(block, index);
+  block.running |= block.held[index];
+  block.held[index] = 0;
+  barrier = {};
   block.barriers_in_use &= ~(1u << index);
 }
 
@@ -147,6 +161,20 @@ void block_barrier(Warp& warp, const Op& op) {
     arrive(warp, op, lanes, index);
     rest &= ~lanes;
   }
+}
+
+// The warp stops, its path as it is: reschedule() says no until the barrier is complete.
+void block_sync(Warp& warp, const Op& op) {
+  if (warp.active != warp.live) return block_barrier(warp, op);
+  BlockState& block = *warp.block;
+  const auto index = static_cast<uint32_t>(op.imm);
+  block.barriers_in_use |= 1u << index;
+  block.held[index] |= 1u << warp.index;
+  block.running &= ~(1u << warp.index);
+  stop_path(warp);
+  // While other warps run that have not come, only a count of threads can be complete.
+  if (block.running && !block.barriers[index].arrivals) return;
+  if (is_complete(block, index)) complete(block, index);
 }
 
 void lanes_exited(Warp& warp) {

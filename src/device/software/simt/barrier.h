@@ -8,10 +8,11 @@
 // a block (bar.sync, bar.arrive, bar.red).
 namespace heddle::software {
 
-// One of a block's 16 barriers, between completions.
+// One of a block's 16 barriers, between completions. A warp that comes with all its live lanes to a plain bar.sync is
+// held (BlockState::held): it keeps its running path, and does not run. Other lanes are parked.
 struct Barrier {
   uint32_t expected = 0;    // threads, as the instruction states; 0: all live threads of the block
-  uint32_t arrivals = 0;    // of threads; a thread that passes with bar.arrive may come again
+  uint32_t arrivals = 0;    // of threads not held; a thread that passes with bar.arrive may come again
   uint32_t true_votes = 0;  // of bar.red
   uint32_t votes = 0;
 };
@@ -25,6 +26,7 @@ uint32_t gather_lanes(Warp& warp, const Op& op, const uint32_t* masks);
 
 void warp_barrier(Warp& warp, const Op& op);
 void block_barrier(Warp& warp, const Op& op);
+void block_sync(Warp& warp, const Op& op);  // bar.sync of the whole block, its index in the instruction
 
 // Completes barriers that were waiting for lanes that have exited since.
 void lanes_exited(Warp& warp);

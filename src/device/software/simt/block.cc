@@ -1,6 +1,7 @@
 #include "device/software/simt/block.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <new>
 
@@ -17,9 +18,15 @@ constexpr uint32_t kMaxThreads = 1024;
 constexpr uint64_t kLine = 64;
 
 bool can_run(const Warp& warp) {
-  if (warp.active) return true;
+  if (warp.active) return !is_held(warp);
   return std::any_of(warp.parked, warp.parked + warp.parked_count,
                      [](const Path& path) { return path.wait == Wait::kNone; });
+}
+
+// The warp that is next in turn.
+uint32_t next_of(uint32_t warps, uint32_t from) {
+  uint32_t later = warps >> from << from;
+  return static_cast<uint32_t>(std::countr_zero(later ? later : warps));
 }
 
 std::byte* aligned(std::byte* at) {
@@ -100,6 +107,7 @@ void Block::start(Dim3 block_index, uint32_t sm) {
   state_.fault = {};
   forget_barriers();
   state_.live = static_cast<uint32_t>(state_.launch.block.count());
+  state_.alive = state_.running = kAllLanes >> (32 - state_.warps.size());
   std::memset(state_.shared, 0, state_.shared_bytes);
   bool abandoned =
       std::any_of(state_.warps.begin(), state_.warps.end(), [](const Warp& warp) { return warp.live != 0; });
@@ -113,13 +121,13 @@ void Block::start_warp(Warp& warp) {
   auto threads = static_cast<uint32_t>(state_.launch.block.count());
   uint32_t mine = std::min(threads - warp.index * kLanes, kLanes);
   warp.frame = warp.root;
+  warp.registers = warp.root->registers;
   warp.live = mine == kLanes ? kAllLanes : (1u << mine) - 1;
   warp.frame->lanes = warp.live;
-  warp.active = 0;
-  warp.pc = 0;
-  warp.limit = 0;
-  warp.parked_count = 1;
-  warp.parked[0] = {warp.frame, state_.kernel->functions[0].entry, warp.live, Wait::kNone, 0, 0};
+  warp.active = warp.live;
+  warp.pc = state_.kernel->functions[0].entry;
+  warp.limit = Warp::kNoLimit;
+  warp.parked_count = 0;
   warp.turn = warp.patience = warp.polls = 0;
 }
 
@@ -127,24 +135,25 @@ void Block::start_warp(Warp& warp) {
 void Block::forget_barriers() {
   if (!state_.barriers_in_use) return;
   std::fill(std::begin(state_.barriers), std::end(state_.barriers), Barrier{});
+  std::fill(std::begin(state_.held), std::end(state_.held), 0);
   for (Warp& warp : state_.warps) std::fill(std::begin(warp.arrived), std::end(warp.arrived), 0);
   state_.barriers_in_use = 0;
 }
 
 Block::Progress Block::progress() const {
   if (state_.fault.cuda_error) return Progress::kFaulted;
-  bool ended = std::all_of(state_.warps.begin(), state_.warps.end(), [](const Warp& warp) { return warp.live == 0; });
-  return ended ? Progress::kFinished : Progress::kRunning;
+  return state_.live == 0 ? Progress::kFinished : Progress::kRunning;
 }
 
 Block::Progress Block::run(uint64_t max_warp_instructions) {
   auto run_warp = state_.kernel->instructions->run_warp();
   auto count = static_cast<uint32_t>(state_.warps.size());
   uint32_t idle = 0;  // warps in a row that could not run
-  while (max_warp_instructions > 0 && idle < count && !state_.fault.cuda_error) {
-    Warp& warp = state_.warps[next_warp_];
-    next_warp_ = next_warp_ + 1 == count ? 0 : next_warp_ + 1;
-    uint64_t done = warp.live ? run_warp(warp, std::min(kTurn, max_warp_instructions)) : 0;
+  while (max_warp_instructions > 0 && state_.running && idle < count && !state_.fault.cuda_error) {
+    uint32_t turn = next_of(state_.running, next_warp_);
+    Warp& warp = state_.warps[turn];
+    next_warp_ = turn + 1 == count ? 0 : turn + 1;
+    uint64_t done = run_warp(warp, std::min(kTurn, max_warp_instructions));
     uint64_t counted = done - std::min(done, warp.refunded);
     idle = done ? 0 : idle + 1;
     counters_.warp_instructions += counted;
@@ -153,7 +162,7 @@ Block::Progress Block::run(uint64_t max_warp_instructions) {
     max_warp_instructions -= std::min(max_warp_instructions, done);
     if (warp.parked_count) yield_if_polling(warp);
   }
-  if (idle == count && progress() == Progress::kRunning) report_deadlock();
+  if ((idle == count || !state_.running) && progress() == Progress::kRunning) report_deadlock();
   return progress();
 }
 
@@ -162,9 +171,11 @@ void Block::report_deadlock() {
   for (const Warp& warp : state_.warps)
     if (can_run(warp)) return;
   for (Warp& warp : state_.warps) {
-    if (!warp.parked_count) continue;
-    const Path& path = warp.parked[0];
-    raise(warp, warp.code[path.pc], static_cast<uint32_t>(__builtin_ctz(path.lanes)), kLaunchFailure,
+    if (!warp.live) continue;
+    const bool held = is_held(warp);
+    const Op& op = warp.code[held ? warp.pc - 1 : warp.parked[0].pc];
+    const uint32_t lanes = held ? warp.active : warp.parked[0].lanes;
+    raise(warp, op, static_cast<uint32_t>(std::countr_zero(lanes)), kLaunchFailure,
           "deadlock: every thread of the block waits at a barrier or .sync instruction that others never reach");
     return;
   }

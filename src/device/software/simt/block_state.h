@@ -74,7 +74,10 @@ struct BlockState {
   Barrier barriers[kBarriers];
   uint32_t barriers_in_use = 0;  // bit by bit: those at which somebody has arrived
   Fault fault;
-  AccessCheck* check = nullptr;  // of a checked kernel
+  AccessCheck* check = nullptr;   // of a checked kernel
+  uint32_t alive = 0;             // bit by bit: warps with threads that have not exited
+  uint32_t running = 0;           // bit by bit: those of them that no barrier holds
+  uint32_t held[kBarriers] = {};  // bit by bit: warps that each barrier holds
 };
 
 // Records the first fault of the block and stops the warp. `lane` is one that met it.

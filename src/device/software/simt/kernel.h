@@ -56,8 +56,6 @@ struct CompiledFunction {
 struct CompiledKernel {
   std::string name;
   std::vector<Op> code;
-  std::vector<Op>
-      prologue;  // what is the same in all blocks of a launch: run once for a warp, ahead of its first block
   std::vector<uint32_t> operands;             // vectors of registers, see Op::extra
   std::vector<CallSite> calls;                // see Op::target
   std::vector<std::vector<uint32_t>> tables;  // of brx.idx
@@ -76,6 +74,8 @@ struct CompiledKernel {
   const InstructionSet* instructions = nullptr;
   // Of kernels that are checked (check/checked_kernel.h), null otherwise. Shared with copies, immutable.
   std::shared_ptr<const CheckedCode> checked;
+  std::vector<Op>
+      prologue;  // what is the same in all blocks of a launch: run once for a warp, ahead of its first block
 
   const CompiledFunction& function_at(uint32_t pc) const;
   // "PTX line 12", and where the PTX says so "PTX line 12, vecadd.cu:7": where the Op came from.

@@ -71,6 +71,10 @@ bool run_only_path(Warp& warp) {
 
 }  // namespace
 
+bool is_held(const Warp& warp) {
+  return warp.live && !(warp.block->running >> warp.index & 1);
+}
+
 void diverge(Warp& warp, uint32_t target, uint32_t lanes) {
   uint32_t rest = warp.active & ~lanes;
   if (target > warp.pc) {
@@ -85,7 +89,11 @@ void diverge(Warp& warp, uint32_t target, uint32_t lanes) {
 }
 
 bool reschedule(Warp& warp) {
-  if (warp.block->fault.cuda_error) return false;
+  if (warp.block->fault.cuda_error || is_held(warp)) return false;
+  if (warp.active && warp.parked_count == 0) {
+    warp.limit = Warp::kNoLimit;
+    return true;
+  }
   if (!warp.active && warp.parked_count == 1) return run_only_path(warp);
   if (warp.active) park(warp, warp.pc, warp.active);
   warp.active = 0;
@@ -123,6 +131,10 @@ void retire(Warp& warp, uint32_t lanes) {
   warp.active &= ~lanes;
   warp.live &= ~lanes;
   warp.block->live -= static_cast<uint32_t>(std::popcount(lanes));
+  if (!warp.live) {
+    warp.block->alive &= ~(1u << warp.index);
+    warp.block->running &= ~(1u << warp.index);
+  }
   stop_path(warp);
   for (Frame* frame = warp.frame; frame->caller;) {
     Frame* caller = frame->caller;

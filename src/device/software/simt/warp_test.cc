@@ -214,6 +214,28 @@ TEST_P(WarpTest, ABarrierThatOthersNeverReachIsReported) {
   EXPECT_NE(fault.text.find("PTX line"), std::string::npos);
 }
 
+// Of a count of 64 threads, the first warp comes as a whole, half of the second one by one way, half by another.
+TEST_P(WarpTest, WholeWarpsAndPartsOfThemMeetAtABarrier) {
+  load(
+      ".shared .align 4 .u32 s[64];\nmov.u32 %r1, s; shl.b32 %r2, %t, 2; add.u32 %r1, %r1, %r2;\n"
+      "st.shared.u32 [%r1], %t; setp.lt.u32 %p1, %t, 48; @%p1 bra A; bar.sync 0; bra B;\nA: bar.sync 0;\n"
+      "B: mov.u32 %r3, s; sub.u32 %r4, 63, %t; shl.b32 %r4, %r4, 2; add.u32 %r3, %r3, %r4;\n"
+      "ld.shared.u32 %r5, [%r3]; st.global.u32 [%mine], %r5;");
+  auto result = run(64);
+  for (uint32_t t = 0; t < 64; ++t) EXPECT_EQ(result[t], 63 - t);
+}
+
+// Three warps wait at the barrier by turns with a fourth that exits late.
+TEST_P(WarpTest, ABarrierOfWholeWarpsOpensManyTimes) {
+  load(
+      ".shared .align 4 .u32 s[4];\nshr.u32 %r6, %t, 5; mov.u32 %r1, 0; mov.u32 %r2, s; st.shared.u32 [%r2], 0;\n"
+      "L: bar.sync 0; and.b32 %r3, %r1, 3; setp.ne.u32 %p1, %r3, %r6; @%p1 bra M; ld.shared.u32 %r4, [%r2];\n"
+      "add.u32 %r4, %r4, 1; st.shared.u32 [%r2], %r4;\nM: add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 40;\n"
+      "@%p2 bra L; bar.sync 1; ld.shared.u32 %r5, [%r2]; st.global.u32 [%mine], %r5;");
+  auto result = run(128);
+  for (uint32_t t = 0; t < 128; ++t) EXPECT_EQ(result[t], 40u);
+}
+
 TEST_P(WarpTest, WarpsThatSpinForAnotherWarpMakeProgress) {
   load(
       ".shared .align 4 .u32 flag; setp.lt.u32 %p1, %t, 32; @!%p1 bra SET;\n"

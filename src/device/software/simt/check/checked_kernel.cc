@@ -253,6 +253,7 @@ void add_handlers_without_rows(KnownHandlers& known) {
     step.run = handler, step.kind = kind, step.element_bytes = bytes;
   };
   add(block_barrier, Kind::kBlockBarrier);
+  add(block_sync, Kind::kBlockBarrier);
   add(warp_barrier, Kind::kWarpBarrier);
   add(multiply_matrices, Kind::kSync);
   for (const Handler handler : {load_matrix, store_matrix, load_small_matrices}) add(handler, Kind::kMatrix);

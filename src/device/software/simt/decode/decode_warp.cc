@@ -75,10 +75,14 @@ void decode_warp_barrier(FunctionCompiler& f, const ptx::Instruction& instructio
   f.emit_control(warp_barrier).a = mask;
 }
 
+bool has_literal_index(const ptx::Operand& operand) {
+  return operand.kind == Kind::kLiteral && operand.literal.bits < kBarriers;
+}
+
 // The index, where it stands in the instruction; else a register has it, lane by lane.
 void set_index(Op& op, const ptx::Operand& operand, uint32_t source) {
   op.a = source;
-  if (operand.kind != Kind::kLiteral || operand.literal.bits >= kBarriers) return;
+  if (!has_literal_index(operand)) return;
   op.imm = static_cast<int64_t>(operand.literal.bits);
   op.flags = kIndexGiven;
 }
@@ -115,7 +119,8 @@ void decode_barrier(FunctionCompiler& f, const ptx::Instruction& instruction) {
   uint32_t index = f.source(operands[0], Width::k32);
   uint32_t threads = operands.size() == 2 ? f.source(operands[1], Width::k32) : Op::kNone;
   if (f.refused()) return;
-  Op& op = f.emit_control(block_barrier);
+  bool plain = !arrives && threads == Op::kNone && has_literal_index(operands[0]);
+  Op& op = f.emit_control(plain ? block_sync : block_barrier);
   op.count = static_cast<uint8_t>(arrives ? BarrierKind::kArrive : BarrierKind::kSync);
   op.b = threads, op.c = Op::kNone;
   set_index(op, operands[0], index);
