@@ -80,6 +80,11 @@ struct BlockState {
   uint32_t held[kBarriers] = {};  // bit by bit: warps that each barrier holds
 };
 
+// Whether a barrier holds the warp with all its live lanes, ahead of the Op at pc.
+[[gnu::always_inline]] inline bool is_held(const Warp& warp) {
+  return warp.live && !(warp.block->running >> warp.index & 1);
+}
+
 // Records the first fault of the block and stops the warp. `lane` is one that met it.
 void raise(Warp& warp, const Op& op, uint32_t lane, int cuda_error, std::string_view what);
 

@@ -40,6 +40,7 @@ enum OpFlag : uint8_t {
   kFrameRelative = 2,  // the base is an offset into the local memory of the frame
   kPolling = 4,        // volatile, acquire or atomic: a loop over it may be waiting for another thread
   kDiscardResult = 8,  // red
+  kSameAddress = 16,   // the same in all blocks of a launch; b: room for where it went before
   // bar.sync and the like
   kIndexGiven = 1,  // the barrier's index is imm, not in a
   // setp: d = (a ? b) <op> c
@@ -49,6 +50,8 @@ enum OpFlag : uint8_t {
   kCombineMask = 3,
   kNegateC = 4,
 };
+
+inline constexpr uint32_t kKnownAccessBytes = 64;  // of the room that kSameAddress asks for
 
 // Windows of generic addresses, far above any address of a process. What lies below them is global memory.
 inline constexpr uint64_t kSharedWindow = 1ull << 48;

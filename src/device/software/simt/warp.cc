@@ -71,10 +71,6 @@ bool run_only_path(Warp& warp) {
 
 }  // namespace
 
-bool is_held(const Warp& warp) {
-  return warp.live && !(warp.block->running >> warp.index & 1);
-}
-
 void diverge(Warp& warp, uint32_t target, uint32_t lanes) {
   uint32_t rest = warp.active & ~lanes;
   if (target > warp.pc) {

@@ -74,9 +74,6 @@ struct Warp {
 // Sends `lanes`, a proper part of the active ones, to `target`; the rest goes on at warp.pc.
 void diverge(Warp& warp, uint32_t target, uint32_t lanes);
 
-// Whether a barrier holds the warp with all its live lanes, ahead of the Op at pc.
-bool is_held(const Warp& warp);
-
 // Chooses the path to run, merging those that have met. False if none is ready.
 bool reschedule(Warp& warp);
 

@@ -126,6 +126,13 @@ void set_base(Op& op, const MemoryBase& base, bool ordered) {
   op.flags = static_cast<uint8_t>(base.flags | (ordered ? kPolling : 0));
 }
 
+// An access to shared memory that goes to the same place in all blocks is located once.
+void set_same_address(FunctionCompiler& f, Op& op, const std::string& space, const ptx::Operand& address) {
+  if (space != "shared" || op.count != 1 || (op.flags & kPolling) || !f.is_same_in_all_blocks(address)) return;
+  op.flags |= kSameAddress;
+  op.b = f.room(kKnownAccessBytes);
+}
+
 bool inside_parameters(FunctionCompiler& f, const MemoryBase& base, uint64_t bytes) {
   uint64_t limit = f.kernel().kernel().parameter_bytes;
   return base.offset >= 0 && static_cast<uint64_t>(base.offset) <= limit &&
@@ -154,6 +161,7 @@ void decode_load(FunctionCompiler& f, const ptx::Instruction& instruction) {
   Op& op = f.emit(row->handler);
   set_base(op, base, form->ordered);
   set_elements(f, op, elements);
+  set_same_address(f, op, space, instruction.operands[1]);
   // A device's warps all reach a load before the first has its answer. There are programs in which several warps
   // compute the same sum in the same place, and which are right for that reason.
   bool read_to_be_written = space == "global" && f.is_stored_to(instruction.operands[1]);
@@ -177,6 +185,7 @@ void decode_store(FunctionCompiler& f, const ptx::Instruction& instruction) {
   Op& op = f.emit(row->handler);
   set_base(op, base, form->ordered);
   set_elements(f, op, elements);
+  set_same_address(f, op, space, instruction.operands[0]);
 }
 
 // atom d, [a], b {, c} and red [a], b.

@@ -192,19 +192,19 @@ Width FunctionCompiler::width_of(const ptx::Operand& operand) const {
   return operand.kind == Kind::kRegister ? register_width(function_.registers[operand.index]) : Width::kNone;
 }
 
-uint32_t FunctionCompiler::reserve(Width width) {
+uint32_t FunctionCompiler::room(uint32_t bytes) {
   image_.resize(round_up(image_.size(), 64));
   auto offset = register_end_ + static_cast<uint32_t>(image_.size());
-  image_.resize(image_.size() + register_bytes(width));
+  image_.resize(image_.size() + bytes);
   return offset;
 }
 
 uint32_t FunctionCompiler::temporary(Width width) {
-  return reserve(width);
+  return room(register_bytes(width));
 }
 
 uint32_t FunctionCompiler::carry_flags() {
-  if (!carry_) carry_ = reserve(Width::kPredicate);
+  if (!carry_) carry_ = room(register_bytes(Width::kPredicate));
   return *carry_;
 }
 
@@ -212,7 +212,7 @@ uint32_t FunctionCompiler::constant(uint64_t bits, Width width) {
   if (width == Width::k32) bits = static_cast<uint32_t>(bits);
   auto [place, added] = constants_.emplace(std::pair(width, bits), 0);
   if (!added) return place->second;
-  place->second = reserve(width);
+  place->second = room(register_bytes(width));
   std::byte* at = image_.data() + (place->second - register_end_);
   size_t size = width == Width::k64 ? 8 : 4;
   uint32_t copies = width == Width::kPredicate ? 1 : kLanes;
@@ -357,6 +357,12 @@ MemoryBase FunctionCompiler::memory_base(const ptx::Operand& operand) {
   base.a = constant(address->value, Width::k64);
   base.flags = kAddress64;
   return base;
+}
+
+bool FunctionCompiler::is_same_in_all_blocks(const ptx::Operand& address) const {
+  if (!is_entry() || address.kind != Kind::kAddress || address.elements.size() != 1) return false;
+  const ptx::Operand& named = address.elements[0];
+  return named.kind == Kind::kVariable || named.kind == Kind::kSymbol || invariants_.holds(named);
 }
 
 uint32_t FunctionCompiler::operand_list(const std::vector<uint32_t>& offsets) {

@@ -65,7 +65,12 @@ class FunctionCompiler {
   // Width of a register operand; kNone if it is none.
   Width width_of(const ptx::Operand& operand) const;
 
+  // Bytes of a frame that are zero at first and stay as they are left.
+  uint32_t room(uint32_t bytes);
+
   MemoryBase memory_base(const ptx::Operand& operand);
+  // Whether an address is the same in all blocks of a launch, thread by thread.
+  bool is_same_in_all_blocks(const ptx::Operand& address) const;
   // Whether some instruction of the function stores to this address: the same register and offset.
   bool is_stored_to(const ptx::Operand& address) const;
   // The index of the first of these offsets in CompiledKernel::operands.
@@ -85,7 +90,6 @@ class FunctionCompiler {
   void begin_stack();
   void bind_labels();
   void take_constants();
-  uint32_t reserve(Width width);
   uint32_t address_value(const ptx::Operand& operand, Width width);
   uint32_t literal_value(const ptx::Literal& literal, Width width);
   uint32_t special_value(const std::string& name, Width width);

@@ -26,6 +26,15 @@ struct Access {
 };
 
 inline constexpr u32 kGroup = 8;
+
+// Where an access to shared memory went before, if its address is the same in all blocks (Op::b). It lies among the
+// registers of its warp and holds as long as the same lanes run.
+struct KnownAccess {
+  u32 active;  // 0: none yet
+  Access::Shape shape;
+  u64 host[kLanes / kGroup];
+};
+static_assert(sizeof(KnownAccess) <= kKnownAccessBytes);
 template <class T>
 using Group [[gnu::vector_size(kGroup * sizeof(T))]] = T;
 
@@ -284,6 +293,20 @@ template <At kSpace>
   return true;
 }
 
+// Locates the access of a whole warp to elements of global memory that follow each other, as most do. False if it is
+// none: then locate() says more.
+[[gnu::always_inline]] inline bool locate_row(Warp& warp, const Op& op, u64 bytes, bool write, u64& host) {
+  if (warp.active != kAllLanes || op.count != 1 || !(op.flags & kAddress64)) return false;
+  const u64* base = lanes_of<u64>(warp, op.a);
+  const u64 first = base[0] + static_cast<u64>(op.imm), last = first + (kLanes - 1) * bytes;
+  if (!is_row<u64>(base, kAllLanes, base[0], static_cast<u32>(__builtin_ctzll(bytes)))) return false;
+  if ((first & (bytes - 1)) || !resolve_inside<At::kGlobal>(warp, 0, first, kLanes * bytes, write)) return false;
+  if (op.flags & kPolling) ++warp.polls;
+  warp.global_bytes += ((last >> 5) - (first >> 5) + 1) << 5;
+  host = first;
+  return true;
+}
+
 // The same, with the lanes' pattern where they have one. Local memory has none: each thread's is apart.
 template <At kSpace>
 [[gnu::noinline]] bool locate(Warp& warp, const Op& op, u64 bytes, bool write, Access& access) {
@@ -299,6 +322,23 @@ template <At kSpace>
   if (!found) return locate_lanes<kSpace>(warp, op, bytes, write, access);
   if (op.flags & kPolling) ++warp.polls;
   return true;
+}
+
+// What is known of an access whose address is the same in all blocks; null if that is not said of it, or nothing holds.
+template <At kSpace>
+[[gnu::always_inline]] inline const KnownAccess* known_access(const Warp& warp, const Op& op) {
+  if (kSpace != At::kShared || !(op.flags & kSameAddress)) return nullptr;
+  const auto* known = reinterpret_cast<const KnownAccess*>(warp.registers + op.b);
+  return known->active == warp.active ? known : nullptr;
+}
+
+template <At kSpace>
+[[gnu::always_inline]] inline void remember(Warp& warp, const Op& op, const Access& access) {
+  if (kSpace != At::kShared || !(op.flags & kSameAddress) || access.shape == Access::Shape::kScattered) return;
+  auto& known = *reinterpret_cast<KnownAccess*>(warp.registers + op.b);
+  known.active = warp.active;
+  known.shape = access.shape;
+  for (u32 i = 0; i < kLanes / kGroup; ++i) known.host[i] = access.host[i];
 }
 
 }  // namespace heddle::software::HEDDLE_LANES

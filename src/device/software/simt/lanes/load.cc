@@ -21,14 +21,14 @@ template <class T, class R>
 
 // A single element each, of all lanes, by groups.
 template <class T, class R>
-[[gnu::always_inline]] inline void fetch_groups(R* d, const Access& access) {
+[[gnu::always_inline]] inline void fetch_groups(R* d, Access::Shape shape, const u64* host) {
   for (u32 group = 0; group < kLanes / kGroup; ++group) {
     Group<T> values;
-    if (access.shape == Access::Shape::kRuns) {
-      __builtin_memcpy(&values, reinterpret_cast<const void*>(access.host[group]), sizeof values);
+    if (shape == Access::Shape::kRuns) {
+      __builtin_memcpy(&values, reinterpret_cast<const void*>(host[group]), sizeof values);
     } else {
       T value;
-      __builtin_memcpy(&value, reinterpret_cast<const void*>(access.host[group]), sizeof value);
+      __builtin_memcpy(&value, reinterpret_cast<const void*>(host[group]), sizeof value);
       values = Group<T>{} + value;
     }
     reinterpret_cast<Group<R>*>(d)[group] = __builtin_convertvector(values, Group<R>);
@@ -37,31 +37,54 @@ template <class T, class R>
 
 // Element `i` of each lane's vector. Its own function, shared by all state spaces.
 template <class T, class R>
-[[gnu::noinline]] void fetch_element(Warp& warp, const Op& op, const Access& access, u32 i) {
+[[gnu::noinline]] void fetch_element(Warp& warp, const Op& op, Access::Shape shape, const u64* host, u32 i) {
   using Shape = Access::Shape;
   u32 offset = element(warp, op, i);
   if (offset == Op::kNone) return;
-  const u64 at = i * sizeof(T), first = access.host[0] + at;
-  if (access.shape == Shape::kRow && op.count == 1)
+  const u64 at = i * sizeof(T), first = host[0] + at;
+  if (shape == Shape::kRow && op.count == 1)
     return write_lanes<R>(warp, offset, [=](u32 lane) { return fetch<T, R>(first + lane * sizeof(T)); });
-  if (access.shape == Shape::kUniform) {
+  if (shape == Shape::kUniform) {
     R value = fetch<T, R>(first);
     return write_lanes<R>(warp, offset, [=](u32) { return value; });
   }
-  if (access.shape == Shape::kRow) {
+  if (shape == Shape::kRow) {
     const u64 step = op.count * sizeof(T);
     return write_lanes<R>(warp, offset, [=](u32 lane) { return fetch<T, R>(first + lane * step); });
   }
-  if (access.shape == Shape::kScattered)
-    return write_lanes<R>(warp, offset, [&](u32 lane) { return fetch<T, R>(access.host[lane] + at); });
-  fetch_groups<T, R>(lanes_of<R>(warp, offset), access);
+  if (shape == Shape::kScattered)
+    return write_lanes<R>(warp, offset, [=](u32 lane) { return fetch<T, R>(host[lane] + at); });
+  fetch_groups<T, R>(lanes_of<R>(warp, offset), shape, host);
+}
+
+// One element each of all lanes, side by side.
+template <class T, class R>
+[[gnu::always_inline]] inline void fetch_row(Warp& warp, const Op& op, u64 host) {
+  R* d = lanes_of<R>(warp, op.d);
+  HEDDLE_INDEPENDENT_LANES
+  for (u32 lane = 0; lane < kLanes; ++lane) d[lane] = fetch<T, R>(host + lane * sizeof(T));
+}
+
+template <At kSpace, class T, class R>
+[[gnu::noinline]] void load_located(Warp& warp, const Op& op) {
+  Access access;
+  if (!locate<kSpace>(warp, op, op.count * sizeof(T), false, access)) return;
+  for (u32 i = 0; i < op.count; ++i) fetch_element<T, R>(warp, op, access.shape, access.host, i);
+  remember<kSpace>(warp, op, access);
 }
 
 template <At kSpace, class T, class R>
 void load(Warp& warp, const Op& op) {
-  Access access;
-  if (!locate<kSpace>(warp, op, op.count * sizeof(T), false, access)) return;
-  for (u32 i = 0; i < op.count; ++i) fetch_element<T, R>(warp, op, access, i);
+  if constexpr (kSpace == At::kGlobal) {
+    u64 host;
+    if (locate_row(warp, op, sizeof(T), false, host)) return fetch_row<T, R>(warp, op, host);
+  }
+  if (const KnownAccess* known = known_access<kSpace>(warp, op)) {
+    if (known->shape == Access::Shape::kRow && warp.active == kAllLanes)
+      return fetch_row<T, R>(warp, op, known->host[0]);
+    return fetch_element<T, R>(warp, op, known->shape, known->host, 0);
+  }
+  load_located<kSpace, T, R>(warp, op);
 }
 
 // A kernel parameter at a fixed place: the same for all lanes, checked when the kernel was compiled.
