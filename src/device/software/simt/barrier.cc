@@ -79,6 +79,10 @@ void complete(BlockState& block, uint32_t index) {
   Barrier& barrier = block.barriers[index];
   if (barrier.arrivals) complete_parked(block, index);
   block.running |= block.held[index];
+  for (uint32_t rest = block.held[index]; rest; rest &= rest - 1) {
+    Warp& warp = block.warps[static_cast<size_t>(std::countr_zero(rest))];
+    warp.limit = Warp::kNoLimit;  // it has no other path
+  }
   block.held[index] = 0;
   barrier = {};
   block.barriers_in_use &= ~(1u << index);

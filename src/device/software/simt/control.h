@@ -8,7 +8,12 @@ namespace heddle::software {
 // cudaErrorHardwareStackError: the stack ends where its limit is.
 inline constexpr int kStackError = 714;
 
-void branch(Warp& warp, const Op& op);           // to op.target, for the lanes whose guard holds
+void branch(Warp& warp, const Op& op);  // to op.target, for the lanes whose guard holds
+// The branch behind a comparison, as part of it.
+[[gnu::always_inline]] inline void branch_behind(Warp& warp, const Op& comparison) {
+  ++warp.pc;
+  branch(warp, *(&comparison + 1));
+}
 void branch_by_index(Warp& warp, const Op& op);  // to entry a of table op.target
 void exit_lanes(Warp& warp, const Op& op);
 void trap(Warp& warp, const Op& op);

@@ -49,6 +49,7 @@ enum OpFlag : uint8_t {
   kCombineXor = 3,
   kCombineMask = 3,
   kNegateC = 4,
+  kThenBranch = 8,  // the Op behind it is a branch, run with it
 };
 
 inline constexpr uint32_t kKnownAccessBytes = 64;  // of the room that kSameAddress asks for

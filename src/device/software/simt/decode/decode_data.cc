@@ -79,9 +79,14 @@ void decode_mov(FunctionCompiler& f, const ptx::Instruction& instruction) {
   Width width = width_of_type(*type);
   if (instruction.operands[0].kind == Kind::kVector) return unpack(f, instruction, width);
   if (instruction.operands[1].kind == Kind::kVector) return pack(f, instruction, width);
-  uint32_t a = f.source(instruction.operands[1], width);
   uint32_t d = f.destination(instruction.operands[0], width);
   if (f.refused() || d == Op::kNone) return;
+  if (instruction.operands[1].kind == Kind::kSpecial) {
+    if (Op* op = f.emit_special(instruction.operands[1].name, width)) op->d = d;
+    return;
+  }
+  uint32_t a = f.source(instruction.operands[1], width);
+  if (f.refused()) return;
   move(f, width == Width::kPredicate ? "mov.pred" : width == Width::k64 ? "mov.64" : "mov.32", d, a, true);
 }
 
@@ -194,6 +199,8 @@ void decode_setp(FunctionCompiler& f, const ptx::Instruction& instruction) {
   if (f.refused()) return;
   Op& op = f.emit(compared.row->handler);
   op.d = d, op.a = compared.a, op.b = compared.b, op.c = compared.c, op.target = opposite, op.flags = compared.flags;
+  bool packed = instruction.modifiers.back().find("x2") != std::string::npos;
+  if (!packed && !instruction.guard) f.let_branch_join();
 }
 
 namespace {

@@ -104,6 +104,7 @@ void FunctionCompiler::decode_all() {
   for (size_t i = 0; i < function_.code.size() && !refused(); ++i) {
     const ptx::Instruction& instruction = function_.code[i];
     if (labelled[i] || !may_count_others(instruction)) count_prologue_apart();
+    if (labelled[i]) labelled_ = code_.size();
     starts_.push_back(static_cast<uint32_t>(code_.size()));
     in_prologue_ = invariants_.instructions[i];
     size_t first = code_.size();
@@ -112,6 +113,7 @@ void FunctionCompiler::decode_all() {
       ++uncounted_;
     } else if (code_.size() > first) {
       count_prologue(first);
+      if (instruction.opcode == "bra") join_branch(first);
     }
   }
   count_prologue_apart();
@@ -124,7 +126,20 @@ void FunctionCompiler::count_prologue(size_t first) {
   uncounted_ = 0;
 }
 
-// The same by an Op of their own, where the next one is reached from elsewhere too or may run again.
+void FunctionCompiler::let_branch_join() {
+  if (!in_prologue_) comparison_ = code_.size() - 1;
+}
+
+// A comparison runs the branch behind it, where nothing else leads to the branch: a step less. The branch stays where
+// it is, for it has the target.
+void FunctionCompiler::join_branch(size_t branch) {
+  if (!comparison_ || *comparison_ + 1 != branch || branch == labelled_) return;
+  Op& comparison = code_[*comparison_];
+  comparison.flags |= kThenBranch;
+  comparison.weight = static_cast<uint8_t>(comparison.weight + code_[branch].weight);
+}
+
+// Counts them by an Op of their own, where the next one is reached from elsewhere too or may run again.
 void FunctionCompiler::count_prologue_apart() {
   in_prologue_ = false;
   if (!uncounted_) return;
@@ -269,11 +284,11 @@ uint32_t FunctionCompiler::literal_value(const ptx::Literal& literal, Width widt
   return constant(literal.bits, width);
 }
 
-uint32_t FunctionCompiler::special_value(const std::string& name, Width width) {
+Op* FunctionCompiler::emit_special(const std::string& name, Width width) {
   auto special = find_special(name);
   if (!special || width == Width::kPredicate) {
     refuse("special register or undeclared register " + name);
-    return 0;
+    return nullptr;
   }
   bool thread = *special <= Special::kTidZ;
   bool lane = *special == Special::kLaneId || (*special >= Special::kLaneMaskEq && *special <= Special::kLaneMaskGe);
@@ -281,13 +296,18 @@ uint32_t FunctionCompiler::special_value(const std::string& name, Width width) {
                           : lane                ? "special.lane"
                           : width == Width::k64 ? "special.uniform.64"
                                                 : "special.uniform.32");
-  if (!reader) return 0;
+  if (!reader) return nullptr;
   if (reader->d != width) refuse("special register " + name + " has 32 bits");
-  uint32_t result = temporary(width);
-  Op& op = emit_extra(reader->handler);
-  op.d = result;
+  Op& op = emit(reader->handler);
   op.count = static_cast<uint8_t>(*special);
-  return result;
+  return &op;
+}
+
+uint32_t FunctionCompiler::special_value(const std::string& name, Width width) {
+  Op* op = emit_special(name, width);
+  if (!op) return 0;
+  op->weight = 0;
+  return op->d = temporary(width);
 }
 
 // The address of a variable as a value, for mov, cvta and arithmetic.

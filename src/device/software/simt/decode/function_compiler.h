@@ -57,6 +57,8 @@ class FunctionCompiler {
   // Offsets of operands in the registers. A source may be a register, a literal, a special register, the address of a
   // variable or a negated predicate; what is not a register is put into one.
   uint32_t source(const ptx::Operand& operand, Width width);
+  // An Op that reads a special register; null if there is none of that name and width.
+  Op* emit_special(const std::string& name, Width width);
   // Op::kNone for a discarded operand.
   uint32_t destination(const ptx::Operand& operand, Width width);
   uint32_t constant(uint64_t bits, Width width);
@@ -77,6 +79,9 @@ class FunctionCompiler {
   uint32_t operand_list(const std::vector<uint32_t>& offsets);
   uint32_t local_offset(uint32_t variable) const { return kernel_.locals(index_).offsets[variable]; }
 
+  // Lets a branch that follows the comparison emitted last run as part of it.
+  void let_branch_join();
+
   // Branches are bound to Ops when the whole function is decoded.
   void bind_to_label(Op& op, uint32_t label);
   uint32_t add_table(const std::vector<uint32_t>& labels);
@@ -86,6 +91,7 @@ class FunctionCompiler {
   void decode_all();
   void decode(const ptx::Instruction& instruction);
   void count_prologue(size_t first);
+  void join_branch(size_t branch);
   void count_prologue_apart();
   void begin_stack();
   void bind_labels();
@@ -102,8 +108,10 @@ class FunctionCompiler {
   std::vector<Op>& code_;
   const ptx::Instruction* current_ = nullptr;
   const Invariants invariants_;
-  bool in_prologue_ = false;  // where the current instruction's Ops go
-  uint32_t uncounted_ = 0;    // instructions that went there, for which no Op of the code counts yet
+  bool in_prologue_ = false;          // where the current instruction's Ops go
+  size_t labelled_ = 0;               // the last Op so far that is reached from elsewhere
+  std::optional<size_t> comparison_;  // the last Op so far that a branch may join
+  uint32_t uncounted_ = 0;            // instructions that went there, for which no Op of the code counts yet
   const RegisterLayout layout_;
   const std::vector<uint32_t>& registers_;  // offset of each PTX register
   const uint32_t register_end_;

@@ -1,6 +1,7 @@
 // setp, set and testp: comparisons to predicates and to values. The floating comparisons come in an ordered kind, false
 // if an operand is NaN, and an unordered kind (equ, neu, ltu, ...), true then.
 
+#include "device/software/simt/control.h"
 #include "device/software/simt/lanes/families.h"
 #include "device/software/simt/lanes/half.h"
 
@@ -80,6 +81,7 @@ void set_predicate(Warp& warp, const Op& op) {
   holds = combine(warp, op, holds);
   if (op.d != Op::kNone) write_predicate(warp, op.d, holds);
   if (op.target != Op::kNone) write_predicate(warp, op.target, opposite);
+  if (op.flags & kThenBranch) branch_behind(warp, op);
 }
 
 // Comparisons of 16-bit floats are those of the f32 that they are.
