@@ -172,9 +172,10 @@ void block_sync(Warp& warp, const Op& op) {
   if (warp.active != warp.live) return block_barrier(warp, op);
   BlockState& block = *warp.block;
   const auto index = static_cast<uint32_t>(op.imm);
+  const uint32_t me = 1u << warp.index;
   block.barriers_in_use |= 1u << index;
-  block.held[index] |= 1u << warp.index;
-  block.running &= ~(1u << warp.index);
+  block.held[index] |= me;
+  block.running &= ~me;
   stop_path(warp);
   // While other warps run that have not come, only a count of threads can be complete.
   if (block.running && !block.barriers[index].arrivals) return;

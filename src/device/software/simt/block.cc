@@ -154,16 +154,23 @@ Block::Progress Block::run(uint64_t max_warp_instructions) {
     Warp& warp = state_.warps[turn];
     next_warp_ = turn + 1 == count ? 0 : turn + 1;
     uint64_t done = run_warp(warp, std::min(kTurn, max_warp_instructions));
-    uint64_t counted = done - std::min(done, warp.refunded);
     idle = done ? 0 : idle + 1;
-    counters_.warp_instructions += counted;
-    counters_.global_bytes += warp.global_bytes;
-    warp.refunded = warp.global_bytes = 0;
+    counters_.warp_instructions += done;
     max_warp_instructions -= std::min(max_warp_instructions, done);
     if (warp.parked_count) yield_if_polling(warp);
   }
+  take_counts();
   if ((idle == count || !state_.running) && progress() == Progress::kRunning) report_deadlock();
   return progress();
+}
+
+// What the warps have counted themselves since the last time.
+void Block::take_counts() {
+  for (Warp& warp : state_.warps) {
+    counters_.warp_instructions -= warp.refunded;
+    counters_.global_bytes += warp.global_bytes;
+    warp.refunded = warp.global_bytes = 0;
+  }
 }
 
 // Threads that wait for each other for ever would hang a device; here they are told what they wait at.

@@ -50,6 +50,7 @@ class Block {
   void run_prologue(Warp& warp);
   void start_warp(Warp& warp);
   void forget_barriers();
+  void take_counts();
   Progress progress() const;
   void report_deadlock();
 

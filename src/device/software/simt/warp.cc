@@ -85,7 +85,7 @@ void diverge(Warp& warp, uint32_t target, uint32_t lanes) {
 }
 
 bool reschedule(Warp& warp) {
-  if (warp.block->fault.cuda_error || is_held(warp)) return false;
+  if (warp.block->fault.cuda_error || is_held(warp) || !warp.live) return false;
   if (warp.active && warp.parked_count == 0) {
     warp.limit = Warp::kNoLimit;
     return true;
@@ -126,7 +126,7 @@ void wake(Warp& warp, Wait wait, bool behind_op) {
 void retire(Warp& warp, uint32_t lanes) {
   warp.active &= ~lanes;
   warp.live &= ~lanes;
-  warp.block->live -= static_cast<uint32_t>(std::popcount(lanes));
+  warp.block->live -= lanes == kAllLanes ? kLanes : static_cast<uint32_t>(std::popcount(lanes));
   if (!warp.live) {
     warp.block->alive &= ~(1u << warp.index);
     warp.block->running &= ~(1u << warp.index);

@@ -16,7 +16,7 @@ void run_guarded(Warp& warp, const Op& op) {
 uint64_t run_warp(Warp& warp, uint64_t budget) {
   uint64_t done = 0;
   while (done < budget) {
-    if (__builtin_expect(warp.pc >= warp.limit, 0) && !reschedule(warp)) break;
+    if (__builtin_expect(warp.pc >= warp.limit, 0) && (is_held(warp) || !reschedule(warp))) break;
     const Op& op = warp.code[warp.pc++];
     op.run(warp, op);
     done += op.weight;
