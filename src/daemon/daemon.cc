@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "daemon/cuda_codes.h"
+#include "daemon/gpus.h"
 #include "daemon/spawn.h"
 #include "policy/placement/table.h"
 
@@ -88,12 +89,13 @@ Daemon::Daemon(Options options, std::unique_ptr<EventLoop> loop, const Clock& cl
 Daemon::~Daemon() = default;
 
 Status Daemon::start(protocol::Socket vault) {
+  auto items = vault_.open(std::move(vault));
+  if (!items) return tl::unexpected(std::move(items).error());
+  HEDDLE_TRY(add_machine_gpus(*items));
   for (const DeviceConfig& device : shared_.config.devices) {
     registry_.devices.emplace_back();
     registry_.devices.back().config = device;
   }
-  auto items = vault_.open(std::move(vault));
-  if (!items) return tl::unexpected(std::move(items).error());
   TakenOver restored = restore(shared_, std::move(*items));
   if (!restored.policy.empty()) shared_.config.policy = restored.policy;
   // Whoever started this process takes the first deposit as its word that it runs: what can be wrong comes before.
@@ -130,6 +132,39 @@ Status Daemon::start(protocol::Socket vault) {
   log_->info("heddled {} listens at {}: {} devices, policy {}, {} sessions from before", HEDDLE_VERSION,
              shared_.places.control, registry_.devices.size(), shared_.config.policy, registry_.sessions.size());
   return {};
+}
+
+// The GPUs that the configuration asks for; where it names no devices at all, whatever there is.
+Status Daemon::add_machine_gpus(std::vector<RestoredItem>& items) {
+  if (!options_.list_gpus || !wants_gpus(shared_.config)) return {};
+  const auto list = gpu_list(items);
+  const auto found = list ? parse_gpu_list(*list) : tl::unexpected(list.error());
+  Status added = found ? add_gpus(shared_.config, *found) : tl::unexpected(found.error());
+  if (added || !shared_.config.gpus.empty()) return added;
+  log_->info("the pool consists of software devices: {}", added.error().text);
+  return {};
+}
+
+// Looked for once: while programs hold the GPUs' memory, neither what is free nor what a context costs can be measured.
+Result<std::string> Daemon::gpu_list(std::vector<RestoredItem>& items) {
+  for (RestoredItem& item : items) {
+    if (item.kind != NoteKind::kGpus) continue;
+    const auto note = read_note<GpusNote>(item.note);
+    if (!note) return tl::unexpected(note.error());
+    gpu_list_ = std::move(item.descriptor);
+    const auto memory = map_shared(gpu_list_, Bytes{note->length}, false);
+    if (!memory) return tl::unexpected(memory.error());
+    return std::string(static_cast<const char*>(memory->data()), note->length);
+  }
+  auto list = options_.list_gpus();
+  if (!list) return list;
+  auto memory = create_memfd("heddle-gpus", Bytes{list->size()});
+  if (!memory) return tl::unexpected(std::move(memory).error());
+  if (::pwrite(memory->get(), list->data(), list->size(), 0) != static_cast<ssize_t>(list->size()))
+    return fail_errno(-1, "cannot keep the list of GPUs");
+  gpu_list_ = std::move(*memory);
+  vault_.deposit(NoteKind::kGpus, 0, write_note(GpusNote{list->size()}), gpu_list_.get());
+  return list;
 }
 
 void Daemon::deposit_life() {

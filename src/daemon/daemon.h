@@ -16,6 +16,7 @@ class Daemon {
     std::string keeper_program;  // heddle-keeper's path; empty where it is not installed
     int worker_output = -1;      // where workers' and keepers' standard error goes; -1: ours
     VaultLink::StartVault start_vault;
+    std::function<Result<std::string>()> list_gpus;  // see gpus.h; called in the first life, where GPUs are wanted
   };
 
   // Takes everything back from the vault at `vault` and is ready to run.
@@ -36,6 +37,8 @@ class Daemon {
  private:
   Daemon(Options options, std::unique_ptr<EventLoop> loop, const Clock& clock);
   Status start(protocol::Socket vault);
+  Status add_machine_gpus(std::vector<RestoredItem>& items);
+  Result<std::string> gpu_list(std::vector<RestoredItem>& items);
   Status make_boards();
   Status start_gpus();
   void look_after_mps();
@@ -52,6 +55,7 @@ class Daemon {
   Options options_;
   std::unique_ptr<EventLoop> loop_;
   std::shared_ptr<spdlog::logger> log_;
+  Fd gpu_list_;  // with the vault
   Registry registry_;
   Trace trace_;
   VaultLink vault_;

@@ -25,12 +25,15 @@ Result<GpuConfig> parse_gpu(const toml::table& table, const std::string& file);
 // Lines of `heddle-keeper --list`. kCorrupt with the line where one makes no sense.
 Result<std::vector<FoundGpu>> parse_gpu_list(std::string_view text);
 
-// Runs `keeper --list`. An error where there is no driver, with the keeper's own words.
-Result<std::vector<FoundGpu>> find_gpus(const std::string& keeper);
+// What `keeper --list` prints. An error where there is no driver, with the keeper's own words.
+Result<std::string> list_gpus(const std::string& keeper);
 
 // Adds to the pool what the [[gpu]] tables ask for: kNotFound for a GPU that is named and not there, kNotSupported for
 // one that heddle cannot use, kOutOfMemory for one that is full. Without [[gpu]] and [[device]] tables: all GPUs that
 // can be used take the software devices' place; kNotFound where there is none, and then the software devices stay.
 Status add_gpus(Config& config, const std::vector<FoundGpu>& found);
+
+// Whether the configuration leaves room for GPUs: it names some, or names no devices at all.
+bool wants_gpus(const Config& config);
 
 }  // namespace heddle::daemon

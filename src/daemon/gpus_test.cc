@@ -56,6 +56,17 @@ TEST(GpuPool, WithoutTablesAllGpusTakeTheSoftwareDevicesPlace) {
   EXPECT_EQ(config.devices[0].model.context_bytes, 520 * kMiB);
 }
 
+TEST(GpuPool, TheContextsOfWarmWorkersAreNotPromised) {
+  Config config = default_config();
+  config.warm_workers = 0;
+  ASSERT_TRUE(add_gpus(config, two_gpus()));
+  const uint64_t without = config.devices[0].model.memory_bytes;
+  config = default_config();
+  config.warm_workers = 3;
+  ASSERT_TRUE(add_gpus(config, two_gpus()));
+  EXPECT_EQ(config.devices[0].model.memory_bytes, without - 3 * 520 * kMiB);
+}
+
 TEST(GpuPool, TablesChooseAndLimit) {
   auto config = parse_config("[[gpu]]\nindex = 1\nmemory = \"16G\"\ncontext_memory = \"0\"\nmps = \"off\"\n", "f");
   ASSERT_TRUE(config) << config.error().text;

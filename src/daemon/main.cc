@@ -46,17 +46,6 @@ Result<Config> read_config(const Options& options) {
   return config;
 }
 
-// The GPUs that the configuration asks for; where it names no devices at all, whatever there is.
-Status add_machine_gpus(Config& config, const Result<std::string>& keeper) {
-  const bool asked = !config.gpus.empty();
-  if (!asked && (config.names_devices || !config.use_gpus)) return {};
-  const auto found = keeper ? find_gpus(*keeper) : tl::unexpected(keeper.error());
-  Status added = found ? add_gpus(config, *found) : tl::unexpected(found.error());
-  if (added || asked) return added;
-  logger("daemon")->info("the pool consists of software devices: {}", added.error().text);
-  return {};
-}
-
 std::vector<std::string> vault_arguments(const Options& options, const Places& places) {
   std::vector<std::string> arguments{"--socket", places.control, "--restarts", std::to_string(options.restarts)};
   if (options.system) arguments.push_back("--system");
@@ -135,7 +124,6 @@ int run(const Options& options) {
   if (!config) return complain(config.error());
   if (const Status opened = open_log(config->log_file, config->log_level); !opened) return complain(opened.error());
   const auto keeper = find_program("heddle-keeper", options.libexec);
-  if (const Status added = add_machine_gpus(*config, keeper); !added) return complain(added.error());
   auto worker = find_program("heddle-worker", options.libexec);
   if (!worker) return complain(worker.error());
   auto vault = find_program("heddle-vault", options.libexec);
@@ -148,8 +136,9 @@ int run(const Options& options) {
 
   VaultStarter starter(*vault, vault_arguments(options, places));
   const MonotonicClock clock;
+  const auto gpus = [&]() -> Result<std::string> { return keeper ? list_gpus(*keeper) : keeper; };
   auto daemon = Daemon::create({std::move(*config), places, *worker, keeper.value_or(std::string()), output.get(),
-                                [&] { return starter.start(); }},
+                                [&] { return starter.start(); }, gpus},
                                protocol::Socket(Fd(options.vault)), clock);
   if (!daemon) return complain(daemon.error());
   const auto watch = watch_signals(**daemon, signals);

@@ -25,6 +25,7 @@ enum class NoteKind : uint64_t {
   kTask,          // key: task. No descriptor.
   kSegment,       // key: segment. Descriptor: the memory, once there is some.
   kWorker,        // key: worker. Descriptor: its process.
+  kGpus,  // key 0: the machine's GPUs as the first heddled found them. Descriptor: lines of heddle-keeper --list.
 };
 
 struct IdsNote {
@@ -33,6 +34,9 @@ struct IdsNote {
 struct LifeNote {
   uint64_t starts;  // of heddled, this one included
   char policy[64];  // as it was set last
+};
+struct GpusNote {
+  uint64_t length;  // of the text
 };
 struct BoardNote {
   uint64_t bytes;

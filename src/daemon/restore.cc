@@ -37,6 +37,8 @@ class Restorer {
         return with<SegmentNote>(item, [&](const SegmentNote& note) { return segment(item, note); });
       case NoteKind::kWorker:
         return with<WorkerNote>(item, [&](const WorkerNote& note) { return worker(item, note); });
+      case NoteKind::kGpus:
+        return {};  // read before the pool was made
     }
     return fail(ErrorCode::kCorrupt, "of unknown kind");
   }

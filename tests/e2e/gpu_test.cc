@@ -118,20 +118,31 @@ TEST_F(Gpu, ProgramsGrowWhileHeddledIsKilledBeforeTheyHaveMemory) {
   EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node->log();
 }
 
-// Another program takes most of the GPU past heddled, and gives it back.
-TEST_F(Gpu, MemoryThatIsUsedOutsideIsNotPromised) {
-  HEDDLE_NEEDS_WORKLOADS();
+// A GPU of which the test says what it has left, whoever uses the rest.
+struct SharedGpu : Gpu {
+  SharedGpu() {
+    EXPECT_NE(::mkdtemp(directory.data()), nullptr);
+    const std::string driver = directory + "/libcuda-test.so";
+    std::filesystem::create_symlink(HEDDLE_TEST_DRIVER, driver);
+    ::setenv("HEDDLE_CUDA_LIBRARY", driver.c_str(), 1);
+    node = std::make_unique<Node>(kConfig);
+  }
+  ~SharedGpu() override {
+    node.reset();
+    std::filesystem::remove_all(directory);
+  }
+  void leave(uint64_t bytes) const { std::ofstream(directory + "/libcuda-test.so.free") << bytes; }
+  uint64_t outside() const { return node->ask({{"command", "devices"}})["devices"][0].value("outside", 0ul); }
+
   std::string directory = testing::TempDir() + "/heddle-driver-XXXXXX";
-  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
-  const std::string driver = directory + "/libcuda-test.so", left = driver + ".free";
-  std::filesystem::create_symlink(HEDDLE_TEST_DRIVER, driver);
-  ::setenv("HEDDLE_CUDA_LIBRARY", driver.c_str(), 1);
-  node = std::make_unique<Node>(kConfig);
-  const auto outside = [&] { return node->ask({{"command", "devices"}})["devices"][0].value("outside", 0ul); };
+};
+
+TEST_F(SharedGpu, MemoryThatOthersUseIsNotPromised) {
+  HEDDLE_NEEDS_WORKLOADS();
   ASSERT_TRUE(node->ready() && warm()) << node->why() << node->log();
   EXPECT_EQ(outside(), 0u);
 
-  std::ofstream(left) << 16 * kMiB;
+  leave(16 * kMiB);
   ASSERT_TRUE(Node::eventually([&] { return outside() == 240 * kMiB; })) << outside();
   Process waiting = node->spawn_run({workload("vecadd", true), "--size", "4m"});
   EXPECT_TRUE(Node::eventually([&] {
@@ -139,12 +150,21 @@ TEST_F(Gpu, MemoryThatIsUsedOutsideIsNotPromised) {
     return ps.dump().find("240 MiB are used by processes outside of heddled") != std::string::npos;
   })) << node->ask({{"command", "ps"}});
 
-  std::ofstream(left) << 512 * kMiB;
+  leave(512 * kMiB);
   const Finished finished = waiting.wait();
   EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node->log();
   EXPECT_TRUE(Node::eventually([&] { return outside() == 0; }));
-  node.reset();
-  std::filesystem::remove_all(directory);
+}
+
+TEST_F(SharedGpu, AHeddledThatIsKilledComesBackToAFullGpu) {
+  HEDDLE_NEEDS_WORKLOADS();
+  ASSERT_TRUE(node->ready() && warm()) << node->why() << node->log();
+  Process running = node->spawn_run({workload("srad_v1", true), "--iterations", "60", "--check", "sample"});
+  ASSERT_TRUE(Node::eventually([&] { return !node->empty(); }));
+  leave(2 * kMiB);
+  ::kill(node->daemon_pid(), SIGKILL);
+  const Finished finished = running.wait();
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node->log();
 }
 
 }  // namespace
