@@ -216,6 +216,34 @@ TEST_F(GraphTest, WhatNobodyWaitsForIsUnjoined) {
   EXPECT_EQ(cudaEventDestroy(fork), cudaSuccess);
 }
 
+TEST_F(GraphTest, StreamsThatJoinedMayBeDestroyed) {
+  cudaGraph_t graph;
+  cudaEvent_t fork, joined;
+  ASSERT_EQ(cudaEventCreate(&fork), cudaSuccess);
+  ASSERT_EQ(cudaEventCreate(&joined), cudaSuccess);
+  for (const bool joins : {true, false}) {
+    begin();
+    ASSERT_EQ(launch(0, 1, 0, stream_), cudaSuccess);
+    ASSERT_EQ(cudaEventRecord(fork, stream_), cudaSuccess);
+    ASSERT_EQ(cudaStreamWaitEvent(other_, fork, 0), cudaSuccess);
+    ASSERT_EQ(launch(1, 10, 0, other_), cudaSuccess);
+    ASSERT_EQ(cudaEventRecord(joined, other_), cudaSuccess);
+    ASSERT_EQ(cudaStreamDestroy(other_), cudaSuccess);
+    ASSERT_EQ(cudaStreamCreate(&other_), cudaSuccess);
+    EXPECT_EQ(status(other_), cudaStreamCaptureStatusNone);
+    if (joins) {
+      ASSERT_EQ(cudaStreamWaitEvent(stream_, joined, 0), cudaSuccess);
+    }
+    EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), joins ? cudaSuccess : cudaErrorStreamCaptureUnjoined);
+    if (!joins) continue;
+    run(graph);
+    EXPECT_EQ(value(1), 11);
+    EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+  }
+  EXPECT_EQ(cudaEventDestroy(fork), cudaSuccess);
+  EXPECT_EQ(cudaEventDestroy(joined), cudaSuccess);
+}
+
 TEST_F(GraphTest, CallsThatWaitBreakTheCapture) {
   cudaGraph_t graph;
   EXPECT_EQ(cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeGlobal), cudaErrorStreamCaptureUnsupported);

@@ -33,7 +33,7 @@ Done create(cudaStream_t* stream, unsigned flags, int priority) {
 // Work that was enqueued still runs; the slot is used again when it is done.
 Done destroy(cudaStream_t stream, const StreamRef& ref) {
   if (reinterpret_cast<uintptr_t>(stream) <= 2) return refuse(cudaErrorInvalidResourceHandle);
-  HEDDLE_ANSWER(captures().refuse_on(ref));
+  HEDDLE_ANSWER(captures().stream_ends(ref));
   const VirtualDevice::Lock lock(ref.device->mutex);
   ref.device->streams.close(ref.slot);
   return {};

@@ -78,8 +78,9 @@ Answer<Graph*> Captures::end(const StreamRef& stream) {
   const bool invalid = sequence->invalid;
   bool joined = true;
   const auto& ends = sequence->streams.at(sequence->origin);
-  for (const auto& [other, nodes] : sequence->streams)
-    joined &= std::all_of(nodes.begin(), nodes.end(), [&](const GraphNode* node) { return leads_to(node, ends); });
+  const auto is_joined = [&](const GraphNode* node) { return leads_to(node, ends); };
+  for (const auto& [other, nodes] : sequence->streams) joined &= std::all_of(nodes.begin(), nodes.end(), is_joined);
+  joined &= std::all_of(sequence->ended.begin(), sequence->ended.end(), is_joined);
   forget(*sequence);
   if (invalid) return refuse(cudaErrorStreamCaptureInvalidated);
   if (!joined) return refuse(cudaErrorStreamCaptureUnjoined);
@@ -203,6 +204,21 @@ Done Captures::refuse_on(const StreamRef& stream) {
   if (sequence->invalid) return refuse(cudaErrorStreamCaptureInvalidated);
   sequence->invalid = true;
   return refuse(cudaErrorStreamCaptureUnsupported);
+}
+
+Done Captures::stream_ends(const StreamRef& stream) {
+  if (!any()) return {};
+  const std::lock_guard lock(mutex_);
+  Sequence* const sequence = of(stream);
+  if (!sequence) return {};
+  const Stream key{stream.device, stream.slot};
+  if (key == sequence->origin) {
+    sequence->invalid = true;
+    return refuse(cudaErrorStreamCaptureUnsupported);
+  }
+  append_new(sequence->ended, sequence->streams.at(key));
+  sequence->streams.erase(key);
+  return {};
 }
 
 Done Captures::refuse_on(const VirtualDevice& device) {

@@ -45,8 +45,10 @@ class Captures {
   Done check_event(cudaEvent_t event);
   void forget_event(cudaEvent_t event);
 
-  // For calls that no capture survives: waiting for the stream, destroying it.
+  // For calls that no capture survives: waiting for the stream.
   Done refuse_on(const StreamRef& stream);
+  // The program destroys the stream. No capture survives that of the one it began in; what others were given stays.
+  Done stream_ends(const StreamRef& stream);
   // For calls that wait for the whole device.
   Done refuse_on(const VirtualDevice& device);
   // The legacy stream waits for blocking streams, of which none may be capturing then.
@@ -66,6 +68,7 @@ class Captures {
     std::unique_ptr<Graph> owned;  // a graph that the program does not have yet
     bool invalid = false;
     std::map<Stream, std::vector<GraphNode*>> streams;
+    std::vector<GraphNode*> ended;  // the last nodes of streams that are destroyed
   };
   struct CapturedEvent {
     uint64_t sequence = 0;
