@@ -53,12 +53,15 @@ std::optional<uint64_t> Arena::take_range(uint64_t bytes, uint64_t committed) {
 
 Segment* Arena::new_segment(uint64_t bytes, uint64_t committed) {
   const auto address = take_range(bytes, committed);
-  if (!address) return nullptr;
+  return address ? segment_at(*address, bytes) : nullptr;
+}
+
+Segment* Arena::segment_at(uint64_t address, uint64_t bytes) {
   auto segment = std::make_unique<Segment>();
-  segment->address = *address;
+  segment->address = address;
   segment->bytes = bytes;
   segment_bytes_ += bytes;
-  return segments_.emplace(*address, std::move(segment)).first->second.get();
+  return segments_.emplace(address, std::move(segment)).first->second.get();
 }
 
 void Arena::reclaim_holes(uint64_t committed) {
@@ -127,9 +130,40 @@ Segment* Arena::release(uint64_t address, uint64_t sequence) {
 
 void Arena::retire(Segment* segment, uint64_t sequence) {
   std::erase_if(freed_holes_, [&](const Hole& hole) { return hole.segment == segment; });
-  retired_.push_back({segment->address, segment->bytes, sequence});
+  if (const auto reserved = reserved_.find(segment->address); reserved != reserved_.end()) {
+    reserved->second.sequence = sequence;
+  } else {
+    retired_.push_back({segment->address, segment->bytes, sequence});
+  }
   segment_bytes_ -= segment->bytes;
   segments_.erase(segment->address);
+}
+
+std::optional<uint64_t> Arena::reserve(uint64_t bytes, uint64_t committed) {
+  if (bytes > end_ - base_) return std::nullopt;
+  const auto address = take_range(bytes, committed);
+  if (address) reserved_.emplace(*address, Reserved{bytes, 0});
+  return address;
+}
+
+bool Arena::can_back(uint64_t address, uint64_t committed) const {
+  return !segments_.contains(address) && reserved_.at(address).sequence <= committed;
+}
+
+Arena::Place Arena::back(uint64_t address) {
+  const uint64_t bytes = reserved_.at(address).bytes;
+  Segment* const segment = segment_at(address, bytes);
+  segment->buffers = 1;
+  buffers_.emplace(address, Buffer{address, bytes, segment, 0});
+  return {address, segment, true};
+}
+
+void Arena::unreserve(uint64_t address) {
+  const auto found = reserved_.find(address);
+  const auto [bytes, sequence] = found->second;
+  reserved_.erase(found);
+  // A segment that is still there retires later, like any other.
+  if (!segments_.contains(address)) retired_.push_back({address, bytes, sequence});
 }
 
 const Buffer* Arena::buffer_at(uint64_t address) const {

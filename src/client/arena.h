@@ -11,6 +11,8 @@
 // Buffers of 1 MiB and more own a segment; smaller ones share segments of 2 MiB. Segments get fresh addresses for as
 // long as there are any, so that one that was just freed is not declared again at the same place while others may
 // still know the old one; only then are freed ranges used again, oldest first, once what touched them is committed.
+//
+// Addresses can be reserved without a segment, get one later, lose it and get another.
 namespace heddle::client {
 
 inline constexpr uint64_t kSegmentBytes = 2ull << 20;    // segments are multiples of it, and aligned to it
@@ -57,6 +59,15 @@ class Arena {
   // Gives up an empty segment; its addresses may be used again once `sequence` is committed. `segment` is gone then.
   void retire(Segment* segment, uint64_t sequence);
 
+  // Addresses without memory; `bytes` is a multiple of kSegmentBytes. nullopt when none are left.
+  std::optional<uint64_t> reserve(uint64_t bytes, uint64_t committed);
+  // Whether reserved addresses may have a segment now: they have none, and what touched the last one is committed.
+  bool can_back(uint64_t address, uint64_t committed) const;
+  // A segment for all of them, and one buffer in it. What the device's memory needs is allocate()'s.
+  Place back(uint64_t address);
+  // Their segment, where there is one, has no buffer any more.
+  void unreserve(uint64_t address);
+
   // The buffer that holds `address`, or nullptr.
   const Buffer* buffer_at(uint64_t address) const;
   std::optional<uint64_t> first_buffer() const {
@@ -77,8 +88,12 @@ class Arena {
     uint64_t address, bytes, sequence;
     Segment* segment;
   };
+  struct Reserved {
+    uint64_t bytes, sequence;  // of the record that gave its last segment back
+  };
 
   Segment* new_segment(uint64_t bytes, uint64_t committed);
+  Segment* segment_at(uint64_t address, uint64_t bytes);
   std::optional<uint64_t> take_range(uint64_t bytes, uint64_t committed);
   void reclaim_holes(uint64_t committed);
   std::optional<Place> place_in_shared(uint64_t bytes);
@@ -88,6 +103,7 @@ class Arena {
   std::map<uint64_t, std::unique_ptr<Segment>> segments_;  // by address
   std::map<uint64_t, Buffer> buffers_;                     // by address
   std::map<uint64_t, uint64_t> free_ranges_;               // committed, coalesced
+  std::map<uint64_t, Reserved> reserved_;                  // by address
   std::deque<Retired> retired_;
   std::deque<Hole> freed_holes_;
 };

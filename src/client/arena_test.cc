@@ -86,6 +86,28 @@ TEST(Arena, KnowsWhatABufferCovers) {
   EXPECT_FALSE(arena.covers(address, ~0ull));
 }
 
+TEST(Arena, ReservedAddressesHaveMemoryMoreThanOnce) {
+  Arena arena(kBase, 2 * kSegmentBytes);
+  const uint64_t address = *arena.reserve(kSegmentBytes, 0);
+  EXPECT_EQ(arena.segment_bytes(), 0u);
+  EXPECT_FALSE(arena.covers(address, 1));
+  EXPECT_NE(arena.allocate(kSegmentBytes, 0)->address, address);
+  for (uint64_t sequence : {5, 9}) {
+    ASSERT_TRUE(arena.can_back(address, sequence));
+    const auto place = arena.back(address);
+    EXPECT_EQ(place.address, address);
+    EXPECT_TRUE(arena.covers(address, kSegmentBytes));
+    ASSERT_EQ(arena.release(address, sequence), place.segment);
+    EXPECT_FALSE(arena.can_back(address, sequence)) << "the old segment is still there";
+    arena.retire(place.segment, sequence);
+    EXPECT_FALSE(arena.can_back(address, sequence - 1)) << "not committed yet";
+  }
+  EXPECT_FALSE(arena.allocate(kSegmentBytes, 9)) << "reserved";
+  arena.unreserve(address);
+  EXPECT_FALSE(arena.allocate(kSegmentBytes, 8));
+  EXPECT_EQ(arena.allocate(kSegmentBytes, 9)->address, address);
+}
+
 TEST(Arena, MoreThanTheWindowIsRefused) {
   Arena arena(kBase, kSegmentBytes);
   EXPECT_FALSE(arena.allocate(~0ull, 0));

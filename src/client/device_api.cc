@@ -4,6 +4,7 @@
 
 #include "client/arrays.h"
 #include "client/graph/capture.h"
+#include "client/graph/graph_memory.h"
 #include "client/memory_pool.h"
 #include "client/properties.h"
 #include "client/stream_ref.h"
@@ -138,6 +139,7 @@ HEDDLE_EXPORT cudaError_t cudaDeviceReset() {
     });
     HEDDLE_ANSWER(lanes);
     memory_pools().forget(**device);
+    graph_memory().forget(**device);
     return {};
   });
 }

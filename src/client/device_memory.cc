@@ -3,6 +3,11 @@
 #include "client/virtual_device.h"
 
 namespace heddle::client {
+namespace {
+
+constexpr const char* kNoAddresses = "cudaMalloc: no addresses are left in the session's window";
+
+}  // namespace
 
 Answer<uint64_t> VirtualDevice::allocate(uint64_t bytes) {
   const Lock lock(mutex);
@@ -14,24 +19,65 @@ Answer<uint64_t> VirtualDevice::allocate(uint64_t bytes) {
 }
 
 Answer<uint64_t> VirtualDevice::place(uint64_t bytes) {
+  const bool too_large = bytes > session_.welcome().budget_bytes;  // for rounding up, too
+  HEDDLE_ANSWER(check_budget(bytes, too_large ? bytes : arena_.would_add(bytes, committed())));
+  const auto place = arena_.allocate(bytes, committed());
+  if (!place) return refuse(cudaErrorMemoryAllocation, kNoAddresses);
+  HEDDLE_ANSWER(placed(*place));
+  return place->address;
+}
+
+Done VirtualDevice::check_budget(uint64_t bytes, uint64_t added) {
   const uint64_t budget = session_.welcome().budget_bytes;
   const uint64_t live = arena_.segment_bytes() + bytes_beside();
-  if (bytes > budget || live + arena_.would_add(bytes, committed()) > budget)
-    return refuse(cudaErrorMemoryAllocation,
-                  stringf("cudaMalloc of %s: the program holds %s of its %s on device %u (heddle run --mem)",
-                          to_string(Bytes{bytes}).c_str(), to_string(Bytes{live}).c_str(),
-                          to_string(Bytes{budget}).c_str(), home().index_));
-  const auto place = arena_.allocate(bytes, committed());
-  if (!place) return refuse(cudaErrorMemoryAllocation, "cudaMalloc: no addresses are left in the session's window");
+  if (added <= budget && live <= budget - added) return {};
+  return refuse(cudaErrorMemoryAllocation,
+                stringf("cudaMalloc of %s: the program holds %s of its %s on device %u (heddle run --mem)",
+                        to_string(Bytes{bytes}).c_str(), to_string(Bytes{live}).c_str(),
+                        to_string(Bytes{budget}).c_str(), home().index_));
+}
+
+Done VirtualDevice::placed(const Arena::Place& place) {
   count_bytes();
-  if (!place->new_segment) return place->address;
-  place->segment->born = writer_.last_sequence();
-  const Done created = task_.created(place->segment, session_.welcome().binds_at_malloc != 0);
-  if (created) return place->address;
-  arena_.release(place->address, 0);
-  arena_.retire(place->segment, 0);
+  if (!place.new_segment) return {};
+  place.segment->born = writer_.last_sequence();
+  Done created = task_.created(place.segment, session_.welcome().binds_at_malloc != 0);
+  if (created) return {};
+  arena_.release(place.address, 0);
+  arena_.retire(place.segment, 0);
   count_bytes();
-  return tl::unexpected(created.error());
+  return created;
+}
+
+Answer<uint64_t> VirtualDevice::reserve_addresses(uint64_t bytes) {
+  const Lock lock(mutex);
+  HEDDLE_ANSWER(failure());
+  const auto address = arena_.reserve(bytes, committed());
+  if (!address) return refuse(cudaErrorMemoryAllocation, kNoAddresses);
+  return *address;
+}
+
+Done VirtualDevice::back(uint64_t address, uint64_t bytes) {
+  const auto can_back = [&] {
+    const Lock lock(mutex);
+    return arena_.can_back(address, committed());
+  };
+  if (!can_back()) {
+    {
+      const Lock lock(mutex);
+      HEDDLE_ANSWER(prepare(Begin::kYes));  // else nothing would ever be committed
+    }
+    HEDDLE_ANSWER(wait_until(can_back));
+  }
+  const Lock lock(mutex);
+  HEDDLE_ANSWER(failure());
+  HEDDLE_ANSWER(check_budget(bytes, bytes));
+  return placed(arena_.back(address));
+}
+
+void VirtualDevice::unreserve(uint64_t address) {
+  const Lock lock(mutex);
+  arena_.unreserve(address);
 }
 
 Done VirtualDevice::release(uint64_t address) {

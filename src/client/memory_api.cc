@@ -1,6 +1,7 @@
 // Device memory: cudaMalloc and its family, what is free, what a pointer is.
 
 #include "client/graph/capture.h"
+#include "client/graph/graph_memory.h"
 #include "client/memory_pool.h"
 
 namespace heddle::client {
@@ -8,12 +9,18 @@ namespace {
 
 constexpr size_t kPitchAlign = 512;  // as GPUs have had it since Fermi
 
+// Gives back what pools and graphs keep for later. False: there was nothing.
+bool make_room(const VirtualDevice& device) {
+  const bool trimmed = graph_memory().trim(device);
+  return memory_pools().make_room(device) || trimmed;
+}
+
 Answer<void*> allocate(size_t bytes) {
   HEDDLE_ANSWER(captures().check_unsafe());
   auto device = runtime().current_device();
   if (!device) return tl::unexpected(std::move(device).error());
   auto address = (*device)->allocate(bytes);
-  if (!address && address.error().code == cudaErrorMemoryAllocation && memory_pools().make_room(**device))
+  if (!address && address.error().code == cudaErrorMemoryAllocation && make_room(**device))
     address = (*device)->allocate(bytes);
   if (!address) return tl::unexpected(std::move(address).error());
   return reinterpret_cast<void*>(*address);
@@ -32,8 +39,12 @@ Done allocate_into(void** pointer, size_t bytes) {
   return {};
 }
 
-// A pool's memory stays with the pool until the wait that cudaFree is gives it back.
+// A pool's memory stays with the pool until the wait that cudaFree is gives it back; a graph's stays with the graph.
 Done release_on(VirtualDevice& device, uint64_t address) {
+  if (const auto of_graph = graph_memory().find(address)) {
+    HEDDLE_ANSWER(device.synchronize());
+    return graph_memory().free(of_graph, nullptr);
+  }
   if (!memory_pools().own(address)) return device.release(address);
   HEDDLE_ANSWER(device.synchronize());
   auto freed = memory_pools().free(address, nullptr);

@@ -1,22 +1,48 @@
 // Stream-ordered allocation and memory pools.
 
 #include "client/graph/capture.h"
+#include "client/graph/memory_nodes.h"
 #include "client/memory_pool.h"
 
 namespace heddle::client {
 namespace {
+
+// In a stream that captures, the address is known at once, and the memory comes with the launches of the graph.
+Answer<Work> capture_allocation(void** pointer, size_t bytes, cudaMemPool_t pool, const StreamRef& stream) {
+  const Captures::Info info = captures().info(stream);
+  if (!info.dependencies) return refuse(cudaErrorStreamCaptureInvalidated);
+  VirtualDevice* device = stream.device;
+  if (pool)
+    HEDDLE_ANSWER(memory_pools().with(pool, [&](const MemoryPool& from) -> Done {
+      device = from.device();
+      return {};
+    }));
+  cudaMemAllocNodeParams p{};
+  p.poolProps.allocType = cudaMemAllocationTypePinned;
+  p.poolProps.location = {cudaMemLocationTypeDevice, static_cast<int>(device->home().index())};
+  p.bytesize = bytes;
+  auto work = alloc_work(*info.graph, *info.dependencies, p);
+  *pointer = p.dptr;
+  return work;
+}
+
+Answer<Work> capture_free(void* pointer, const StreamRef& stream) {
+  const Captures::Info info = captures().info(stream);
+  if (!info.graph) return refuse(cudaErrorStreamCaptureInvalidated);
+  return free_work(*info.graph, reinterpret_cast<uint64_t>(pointer));
+}
 
 Done allocate(void** pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
   if (!pointer) return refuse(cudaErrorInvalidValue);
   *pointer = nullptr;
   auto resolved = resolve_stream(stream);
   if (!resolved) return tl::unexpected(std::move(resolved).error());
-  if (auto done = captured(*resolved, []() -> Answer<Work> {
-        return refuse(cudaErrorNotSupported, "cudaMallocAsync into a CUDA graph is not supported");
-      }))
-    return *done;
   if (bytes == 0) return resolved->device->failure();
+  if (auto done = captured(*resolved, [&] { return capture_allocation(pointer, bytes, pool, *resolved); }))
+    return *done;
   auto address = memory_pools().allocate(bytes, pool, *resolved);
+  const bool full = !address && address.error().code == cudaErrorMemoryAllocation;
+  if (full && graph_memory().trim(*resolved->device)) address = memory_pools().allocate(bytes, pool, *resolved);
   if (!address) return tl::unexpected(std::move(address).error());
   *pointer = reinterpret_cast<void*>(*address);
   return {};
@@ -26,12 +52,10 @@ Done allocate(void** pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t str
 Done release(void* pointer, cudaStream_t stream) {
   auto resolved = resolve_stream(stream);
   if (!resolved) return tl::unexpected(std::move(resolved).error());
-  if (auto done = captured(*resolved, []() -> Answer<Work> {
-        return refuse(cudaErrorNotSupported, "cudaFreeAsync into a CUDA graph is not supported");
-      }))
-    return *done;
   if (!pointer) return {};
+  if (auto done = captured(*resolved, [&] { return capture_free(pointer, *resolved); })) return *done;
   const auto address = reinterpret_cast<uint64_t>(pointer);
+  if (const auto of_graph = graph_memory().find(address)) return graph_memory().free(of_graph, &*resolved);
   auto freed = memory_pools().free(address, &*resolved);
   if (!freed) return tl::unexpected(std::move(freed).error());
   if (*freed) return {};

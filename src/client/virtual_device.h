@@ -103,6 +103,11 @@ class VirtualDevice : private TaskVoice {
   Done release_all();
   // The buffer goes back behind the work that was called so far, without waiting.
   Done release_behind(uint64_t address);
+  // Addresses that get memory later, maybe more than once; release_behind() takes it away again. back() waits until
+  // nothing that used the memory before can still run.
+  Answer<uint64_t> reserve_addresses(uint64_t bytes);
+  Done back(uint64_t address, uint64_t bytes);
+  void unreserve(uint64_t address);
   // What declared tasks promise: allocate() of exactly that size takes it. What has no room is not promised; where the
   // policy binds at cudaMalloc nothing is.
   void open_promises(uint64_t task);
@@ -255,6 +260,8 @@ class VirtualDevice : private TaskVoice {
   Done take_away_texture(uint32_t slot);
   // Under the lock: a new buffer; the end of one.
   Answer<uint64_t> place(uint64_t bytes);
+  Done check_budget(uint64_t bytes, uint64_t added);
+  Done placed(const Arena::Place& place);
   Done give_back(uint64_t address);
 
   template <class Room>

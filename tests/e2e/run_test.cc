@@ -91,6 +91,13 @@ TEST_F(Run, GraphsRunAsTheyWereBuilt) {
   EXPECT_EQ(finished.out, "captured 1, built 1: PASS\n");
 }
 
+TEST_F(Run, GraphsAllocateAndFree) {
+  HEDDLE_NEEDS_WORKLOADS();
+  const Finished finished = node.run({HEDDLE_E2E_PROGRAMS "/graph_memory"});
+  EXPECT_EQ(finished.out, "PASS\n") << finished.err;
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
+}
+
 TEST_F(Run, ACooperativeGridSynchronises) {
   HEDDLE_NEEDS_WORKLOADS();
   const Finished finished = node.run({HEDDLE_E2E_PROGRAMS "/grid_sync"});

@@ -42,6 +42,7 @@ Done remove_edges(cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGrap
                   const cudaGraphEdgeData* edges, size_t count) {
   const auto read = read_edges(graph, from, to, edges, count);
   if (!read) return tl::unexpected(read.error());
+  if (!read->empty()) HEDDLE_ANSWER(check_removal(*read->front().first->graph));
   for (const auto& [first, second] : *read) {
     if (!Graph::disconnect(first, second)) return refuse(cudaErrorInvalidValue);
   }

@@ -7,7 +7,7 @@
 namespace heddle::client {
 
 Done add_node(cudaGraphNode_t* made, cudaGraph_t graph, const cudaGraphNode_t* before, const cudaGraphEdgeData* edges,
-              size_t count, const cudaGraphNodeParams* p);  // node_api.cc
+              size_t count, cudaGraphNodeParams* p);  // node_api.cc
 Done add_edges(cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
                const cudaGraphEdgeData* edges, size_t count);
 Done remove_edges(cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to,

@@ -23,8 +23,7 @@ using ConstEdges = const cudaGraphEdgeData*;
 #endif
 
 HEDDLE_EXPORT cudaError_t HEDDLE_WITH_EDGES(cudaGraphAddNode)(Nodes made, cudaGraph_t graph, ConstNodes before,
-                                                              ConstEdges edges, size_t count,
-                                                              const cudaGraphNodeParams* p) {
+                                                              ConstEdges edges, size_t count, cudaGraphNodeParams* p) {
   return answer([&] { return add_node(made, graph, before, edges, count, p); });
 }
 HEDDLE_EXPORT cudaError_t HEDDLE_WITH_EDGES(cudaGraphAddDependencies)(cudaGraph_t graph, ConstNodes from, ConstNodes to,
@@ -72,7 +71,7 @@ HEDDLE_EXPORT cudaError_t HEDDLE_CAPTURE_INFO_PTSZ(cudaStream_t stream, cudaStre
 
 #if HEDDLE_CUDART_MAJOR == 12
 HEDDLE_EXPORT cudaError_t cudaGraphAddNode(Nodes made, cudaGraph_t graph, ConstNodes before, size_t count,
-                                           const cudaGraphNodeParams* p) {
+                                           cudaGraphNodeParams* p) {
   return answer([&] { return add_node(made, graph, before, nullptr, count, p); });
 }
 HEDDLE_EXPORT cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, ConstNodes from, ConstNodes to, size_t count) {

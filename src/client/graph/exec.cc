@@ -52,13 +52,20 @@ std::optional<std::vector<size_t>> GraphExec::flatten(const Graph& graph, const 
   return last;
 }
 
-tl::expected<std::shared_ptr<GraphExec>, GraphExec::Refusal> GraphExec::instantiate(const Graph& graph,
+tl::expected<std::shared_ptr<GraphExec>, GraphExec::Refusal> GraphExec::instantiate(Graph& graph,
                                                                                     unsigned long long flags) {
   const auto refused = [](cudaGraphInstantiateResult result, GraphNode* node, Failure failure) {
     return tl::unexpected(Refusal{result, node, std::move(failure)});
   };
   std::shared_ptr<GraphExec> exec(new GraphExec);
   exec->flags_ = flags;
+  if (graph.has_memory_nodes()) {
+    if (!graph.instantiated.expired())
+      return refused(cudaGraphInstantiateError, nullptr,
+                     {cudaErrorNotSupported,
+                      "a CUDA graph that allocates or frees memory can only be instantiated once at a time"});
+    graph.instantiated = exec->only_one_ = std::make_shared<char>();
+  }
   if (!flatten(graph, {}, exec->steps_))
     return refused(cudaGraphInstantiateInvalidStructure, nullptr, {cudaErrorInvalidValue, {}});
   for (Step& step : exec->steps_) {
@@ -174,6 +181,7 @@ Done GraphExec::launch(const StreamRef& stream) {
   const std::lock_guard lock(mutex_);
   HEDDLE_ANSWER(stream.device->failure());
   HEDDLE_ANSWER(open_lanes(stream));
+  if (only_one_) HEDDLE_ANSWER(allocate(stream));
   HEDDLE_ANSWER(begin(stream));
   std::vector<uint64_t> done(steps_.size());  // the record that says so
   for (size_t i = 0; i < steps_.size(); ++i) {
@@ -185,7 +193,44 @@ Done GraphExec::launch(const StreamRef& stream) {
     if (step.enabled) HEDDLE_ANSWER(run(lanes_[step.lane], step));
     done[i] = tail(step.lane);
   }
-  return join();
+  HEDDLE_ANSWER(join());
+  return only_one_ ? free(stream) : Done{};
+}
+
+Done GraphExec::allocate(const StreamRef& stream) {
+  GraphMemory& memory = graph_memory();
+  std::vector<GraphAllocationPtr> own;
+  for (const Step& step : steps_) {
+    const auto* made = std::get_if<AllocWork>(&step.work);
+    if (!made) continue;
+    own.push_back(made->memory);
+    if (!memory.is_live(made->memory)) continue;
+    if (!(flags_ & cudaGraphInstantiateFlagAutoFreeOnLaunch))
+      return refuse(
+          cudaErrorInvalidValue,
+          stringf("a CUDA graph is launched while what it allocated at 0x%llx is not freed; free it before, or "
+                  "instantiate with cudaGraphInstantiateFlagAutoFreeOnLaunch",
+                  static_cast<unsigned long long>(made->memory->address)));
+    HEDDLE_ANSWER(memory.free(made->memory, &stream));
+  }
+  for (const Step& step : steps_) {
+    const auto* freed = std::get_if<FreeWork>(&step.work);
+    if (!freed || memory.is_live(freed->memory)) continue;
+    if (std::find(own.begin(), own.end(), freed->memory) == own.end())
+      return refuse(cudaErrorInvalidValue,
+                    stringf("a CUDA graph frees memory at 0x%llx, but no launch has allocated it",
+                            static_cast<unsigned long long>(freed->memory->address)));
+  }
+  return memory.allocate(own, stream);
+}
+
+// Everything has joined the stream: what comes behind in it may have the memory.
+Done GraphExec::free(const StreamRef& stream) {
+  for (const Step& step : steps_) {
+    if (const auto* freed = std::get_if<FreeWork>(&step.work))
+      HEDDLE_ANSWER(graph_memory().free(freed->memory, &stream));
+  }
+  return {};
 }
 
 Done GraphExec::join() {
@@ -238,8 +283,10 @@ Done GraphExec::run_copy(const StreamRef& lane, const Step& step, const CopyWork
   return enqueue_host_call(lane, move(to, staging));
 }
 
-std::shared_ptr<Graph> GraphExec::as_graph() {
+Answer<std::shared_ptr<Graph>> GraphExec::as_graph() {
   const std::lock_guard lock(mutex_);
+  if (only_one_)
+    return refuse(cudaErrorNotSupported, "a CUDA graph that allocates or frees memory cannot be the child of another");
   auto graph = std::make_shared<Graph>();
   std::vector<GraphNode*> made;
   for (const Step& step : steps_) {

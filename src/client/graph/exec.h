@@ -20,7 +20,7 @@ class GraphExec {
     GraphNode* node = nullptr;
     Failure failure;
   };
-  static tl::expected<std::shared_ptr<GraphExec>, Refusal> instantiate(const Graph& graph, unsigned long long flags);
+  static tl::expected<std::shared_ptr<GraphExec>, Refusal> instantiate(Graph& graph, unsigned long long flags);
   ~GraphExec();
   GraphExec(const GraphExec&) = delete;
   GraphExec& operator=(const GraphExec&) = delete;
@@ -36,8 +36,8 @@ class GraphExec {
   // Takes over what the nodes of another graph of the same form do.
   Done update(const Graph& graph, cudaGraphExecUpdateResultInfo& info);
 
-  // A graph that does the same.
-  std::shared_ptr<Graph> as_graph();
+  // A graph that does the same. cudaErrorNotSupported for one with memory nodes.
+  Answer<std::shared_ptr<Graph>> as_graph();
 
   unsigned long long flags() const { return flags_; }
 
@@ -69,6 +69,10 @@ class GraphExec {
   Done replace(Step& step, Work work);
   Answer<Step*> step_of(const GraphNode& node);
 
+  // What the launch allocates becomes live, if what an earlier one allocated is freed, or may be now.
+  Done allocate(const StreamRef& stream);
+  Done free(const StreamRef& stream);
+
   Done open_lanes(const StreamRef& stream);
   Done begin(const StreamRef& stream);
   Done run(const StreamRef& lane, Step& step);
@@ -81,6 +85,7 @@ class GraphExec {
   Steps steps_;
   VirtualDevice* device_ = nullptr;  // null: nothing in it needs a device
   References references_;
+  std::shared_ptr<void> only_one_;  // of a graph with memory nodes; null: of another
   size_t lane_count_ = 1;
   std::vector<StreamRef> lanes_;  // [0] changes with each launch
   std::vector<uint64_t> pinned_;  // everything that stage() took

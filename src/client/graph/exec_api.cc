@@ -35,7 +35,12 @@ Done launch(cudaGraphExec_t handle, cudaStream_t stream) {
   if (!exec) return tl::unexpected(std::move(exec).error());
   auto resolved = resolve_stream(stream);
   if (!resolved) return tl::unexpected(std::move(resolved).error());
-  if (auto done = captured(*resolved, [&]() -> Answer<Work> { return ChildWork{(*exec)->as_graph()}; })) return *done;
+  if (auto done = captured(*resolved, [&]() -> Answer<Work> {
+        auto graph = (*exec)->as_graph();
+        if (!graph) return tl::unexpected(std::move(graph).error());
+        return ChildWork{std::move(*graph)};
+      }))
+    return *done;
   return (*exec)->launch(*resolved);
 }
 

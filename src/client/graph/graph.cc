@@ -123,6 +123,12 @@ std::unique_ptr<Graph> Graph::clone() const {
   return copy;
 }
 
+bool Graph::has_memory_nodes() const {
+  return std::any_of(nodes_.begin(), nodes_.end(), [](const auto& node) {
+    return std::holds_alternative<AllocWork>(node->work) || std::holds_alternative<FreeWork>(node->work);
+  });
+}
+
 Answer<Graph*> resolve_graph(cudaGraph_t handle) {
   auto* const graph = reinterpret_cast<Graph*>(handle);
   const std::lock_guard lock(alive().mutex);

@@ -47,13 +47,16 @@ class Graph {
   std::vector<GraphNode*> dependents(const GraphNode* node) const;
   // Every node behind those it depends on, otherwise in the order in which they were made; nullopt: there is a circle.
   std::optional<std::vector<GraphNode*>> sorted() const;
-  // A copy of everything, child graphs too.
+  // A copy of everything, child graphs too. Not of one that allocates or frees: an address is one graph's.
   std::unique_ptr<Graph> clone() const;
+  bool has_memory_nodes() const;
 
   // Whether the process ever made one.
   static bool any_made();
 
   References references;
+  GraphAddresses addresses;
+  std::weak_ptr<void> instantiated;  // lives as long as the one that there may be of a graph with memory nodes
 
  private:
   std::vector<std::unique_ptr<GraphNode>> nodes_;

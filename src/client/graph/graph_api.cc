@@ -35,6 +35,10 @@ const char* name_of(cudaGraphNodeType type) {
       return "event wait";
     case cudaGraphNodeTypeEventRecord:
       return "event record";
+    case cudaGraphNodeTypeMemAlloc:
+      return "memory allocation";
+    case cudaGraphNodeTypeMemFree:
+      return "memory free";
     default:
       return "other";
   }
@@ -124,6 +128,8 @@ HEDDLE_EXPORT cudaError_t cudaGraphClone(cudaGraph_t* made, cudaGraph_t original
     auto graph = resolve_graph(original);
     if (!graph) return tl::unexpected(std::move(graph).error());
     if (!made) return refuse(cudaErrorInvalidValue);
+    if ((*graph)->has_memory_nodes())
+      return refuse(cudaErrorNotSupported, "a CUDA graph that allocates or frees memory cannot be cloned");
     *made = handle_of(keep_graph((*graph)->clone()));
     return {};
   });

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "client/cuda_types.h"
+#include "client/pool_types.h"
 
 // CUDA's public types of graphs and stream capture; see cuda_types.h.
 namespace heddle::client {
@@ -60,6 +60,22 @@ struct cudaChildGraphNodeParams {
   cudaGraph_t graph;
   int ownership;  // cudaGraphChildGraphOwnershipClone, ...Move
 };
+struct cudaMemAllocNodeParams {
+  cudaMemPoolProps poolProps;
+  const cudaMemAccessDesc* accessDescs;
+  size_t accessDescCount;
+  size_t bytesize;
+  void* dptr;  // out
+};
+struct cudaMemFreeNodeParams {
+  void* dptr;
+};
+enum cudaGraphMemAttributeType : int {
+  cudaGraphMemAttrUsedMemCurrent = 0,
+  cudaGraphMemAttrUsedMemHigh = 1,
+  cudaGraphMemAttrReservedMemCurrent = 2,
+  cudaGraphMemAttrReservedMemHigh = 3,
+};
 struct cudaGraphNodeParams {
   cudaGraphNodeType type;
   int reserved0[3];
@@ -71,6 +87,8 @@ struct cudaGraphNodeParams {
     cudaHostNodeParams host;
     cudaChildGraphNodeParams graph;
     cudaEvent_t event;  // of eventWait and eventRecord
+    cudaMemAllocNodeParams alloc;
+    cudaMemFreeNodeParams free;
   };
   long long reserved2;
 };

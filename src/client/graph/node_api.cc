@@ -3,38 +3,13 @@
 #include "client/events.h"
 #include "client/graph/edges.h"
 #include "client/graph/exec.h"
-#include "client/graph/node_lists.h"
+#include "client/graph/memory_nodes.h"
 
 namespace heddle::client {
 namespace {
 
-// Where a new node comes.
-struct At {
-  cudaGraphNode_t* made;
-  cudaGraph_t graph;
-  const cudaGraphNode_t* dependencies;
-  size_t count;
-};
-
-Done add(const At& at, Answer<Work> work) {
-  auto graph = resolve_graph(at.graph);
-  if (!graph) return tl::unexpected(std::move(graph).error());
-  if (!at.made) return refuse(cudaErrorInvalidValue);
-  auto dependencies = read_nodes(**graph, at.dependencies, at.count);
-  if (!dependencies) return tl::unexpected(std::move(dependencies).error());
-  if (!work) return tl::unexpected(std::move(work).error());
-  *at.made = handle_of((*graph)->add(std::move(*work), std::move(*dependencies)));
-  return {};
-}
-
-// The work of a node, where it is of type W.
-template <class W>
-Answer<W*> work_of(cudaGraphNode_t handle) {
-  auto node = resolve_node(handle);
-  if (!node) return tl::unexpected(std::move(node).error());
-  W* const work = std::get_if<W>(&(*node)->work);
-  if (!work) return refuse(cudaErrorInvalidValue);
-  return work;
+Done add(const NewNode& at, Answer<Work> work) {
+  return add_made(at, [&](Graph&, const std::vector<GraphNode*>&) { return std::move(work); });
 }
 
 // What a node does from now on: the same kind of thing as before.
@@ -74,6 +49,8 @@ Answer<Work> event_work(cudaEvent_t event) {
 Answer<Work> child_work(cudaGraph_t handle) {
   auto graph = resolve_graph(handle);
   if (!graph) return tl::unexpected(std::move(graph).error());
+  if ((*graph)->has_memory_nodes())
+    return refuse(cudaErrorNotSupported, "a CUDA graph that allocates or frees memory cannot be the child of another");
   return ChildWork{(*graph)->clone()};
 }
 
@@ -98,6 +75,9 @@ Answer<Work> any_work(const cudaGraphNodeParams* p) {
       return event_work<EventWaitWork>(p->event);
     case cudaGraphNodeTypeEventRecord:
       return event_work<EventRecordWork>(p->event);
+    case cudaGraphNodeTypeMemAlloc:
+    case cudaGraphNodeTypeMemFree:
+      return refuse(cudaErrorInvalidValue, "what a memory node of a CUDA graph allocates or frees cannot be changed");
     case cudaGraphNodeTypeConditional:
       return refuse(cudaErrorNotSupported, "conditional nodes in CUDA graphs are not supported");
     default:
@@ -163,6 +143,7 @@ Done copy_attributes(cudaGraphNode_t to, cudaGraphNode_t from) {
 Done destroy(cudaGraphNode_t handle) {
   auto node = resolve_node(handle);
   if (!node) return tl::unexpected(std::move(node).error());
+  HEDDLE_ANSWER(check_removal(*(*node)->graph));
   (*node)->graph->remove(*node);
   return {};
 }
@@ -352,9 +333,12 @@ HEDDLE_EXPORT cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* made, cudaGraph
 }
 // cudaGraphAddNode of CUDA 13, under a name that both libraries' own can call.
 Done add_node(cudaGraphNode_t* made, cudaGraph_t graph, const cudaGraphNode_t* before, const cudaGraphEdgeData* edges,
-              size_t count, const cudaGraphNodeParams* p) {
+              size_t count, cudaGraphNodeParams* p) {
   HEDDLE_ANSWER(check_edges(edges, count));
-  return add({made, graph, before, count}, any_work(p));
+  const NewNode at{made, graph, before, count};
+  if (p && p->type == cudaGraphNodeTypeMemAlloc) return add_allocation(at, &p->alloc);
+  if (p && p->type == cudaGraphNodeTypeMemFree) return add_free(at, p->free.dptr);
+  return add(at, any_work(p));
 }
 HEDDLE_EXPORT cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, const cudaGraphNodeParams* p) {
   return answer([&] { return change(node, any_work(p)); });

@@ -29,6 +29,12 @@ Done list_nodes(const Answer<std::vector<GraphNode*>>& found, cudaGraphNode_t* n
   return {};
 }
 
+Done check_removal(const Graph& graph) {
+  if (!graph.has_memory_nodes()) return {};
+  return refuse(cudaErrorInvalidValue,
+                "nodes and edges of a CUDA graph that allocates or frees memory cannot be taken out of it");
+}
+
 Done check_edges(const cudaGraphEdgeData* edges, size_t count) {
   for (size_t i = 0; edges && i < count; ++i) {
     if (edges[i].from_port != 0 || edges[i].to_port != 0 || edges[i].type != 0)

@@ -6,6 +6,7 @@
 
 #include "client/copy_plan.h"
 #include "client/enqueue.h"
+#include "client/graph/graph_memory.h"
 #include "client/graph/graph_types.h"
 #include "client/launch.h"
 
@@ -47,8 +48,16 @@ struct EventWaitWork {
 struct ChildWork {
   std::shared_ptr<Graph> graph;
 };
-using Work =
-    std::variant<EmptyWork, KernelWork, CopyWork, FillWork, HostWork, EventRecordWork, EventWaitWork, ChildWork>;
+struct AllocWork {
+  GraphAllocationPtr memory;
+  cudaMemAllocNodeParams parameters{};  // as cudaGraphMemAllocNodeGetParams tells them
+  std::vector<cudaMemAccessDesc> access;
+};
+struct FreeWork {
+  GraphAllocationPtr memory;
+};
+using Work = std::variant<EmptyWork, KernelWork, CopyWork, FillWork, HostWork, EventRecordWork, EventWaitWork,
+                          ChildWork, AllocWork, FreeWork>;
 
 cudaGraphNodeType type_of(const Work& work);
 // The one device that it runs on; null: any.

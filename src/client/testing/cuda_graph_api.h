@@ -38,8 +38,7 @@ cudaError_t cudaGraphAddEmptyNode(Node*, cudaGraph_t, ConstNodes, size_t);
 cudaError_t cudaGraphAddChildGraphNode(Node*, cudaGraph_t, ConstNodes, size_t, cudaGraph_t);
 cudaError_t cudaGraphAddEventRecordNode(Node*, cudaGraph_t, ConstNodes, size_t, cudaEvent_t);
 cudaError_t cudaGraphAddEventWaitNode(Node*, cudaGraph_t, ConstNodes, size_t, cudaEvent_t);
-cudaError_t cudaGraphAddNode(Node*, cudaGraph_t, ConstNodes, const cudaGraphEdgeData*, size_t,
-                             const cudaGraphNodeParams*);
+cudaError_t cudaGraphAddNode(Node*, cudaGraph_t, ConstNodes, const cudaGraphEdgeData*, size_t, cudaGraphNodeParams*);
 cudaError_t cudaGraphChildGraphNodeGetGraph(Node, cudaGraph_t*);
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t*, cudaGraph_t, unsigned long long);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t, cudaStream_t);
@@ -49,6 +48,15 @@ cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t, Node, void*, con
 cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t, Node, cudaGraph_t);
 cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t, Node, unsigned);
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t, cudaGraph_t, cudaGraphExecUpdateResultInfo*);
+cudaError_t cudaGraphAddMemAllocNode(Node*, cudaGraph_t, ConstNodes, size_t, cudaMemAllocNodeParams*);
+cudaError_t cudaGraphAddMemFreeNode(Node*, cudaGraph_t, ConstNodes, size_t, void*);
+cudaError_t cudaGraphMemAllocNodeGetParams(Node, cudaMemAllocNodeParams*);
+cudaError_t cudaGraphMemFreeNodeGetParams(Node, void*);
+cudaError_t cudaDeviceGraphMemTrim(int);
+cudaError_t cudaDeviceGetGraphMemAttribute(int, cudaGraphMemAttributeType, void*);
+cudaError_t cudaDeviceSetGraphMemAttribute(int, cudaGraphMemAttributeType, void*);
+cudaError_t cudaMallocAsync(void**, size_t, cudaStream_t);
+cudaError_t cudaFreeAsync(void*, cudaStream_t);
 cudaError_t cudaGraphDebugDotPrint(cudaGraph_t, const char*, unsigned);
 cudaError_t cudaUserObjectCreate(cudaUserObject_t*, void*, cudaHostFn_t, unsigned, unsigned);
 cudaError_t cudaUserObjectRelease(cudaUserObject_t, unsigned);
