@@ -33,19 +33,41 @@ double folded(double coordinate, AddressMode mode) {
   return back ? 1.0 - rest : rest;
 }
 
+// The largest integer that is not above; within int64_t's range. Faster than std::floor where that is a call.
+int64_t whole_below(double value) {
+  const auto towards_zero = static_cast<int64_t>(value);
+  return towards_zero - (static_cast<double>(towards_zero) > value);
+}
+
+// To the nearest 256th, halves to even: doubles above 2^52 are whole, so adding that much rounds.
+float in_steps_of_256th(double weight) {
+  constexpr double kRounds = 6755399441055744.0;  // 1.5 * 2^52
+  return static_cast<float>((weight * 256 + kRounds - kRounds) / 256);
+}
+
 int64_t modulo(int64_t index, int64_t size) {
   return (index % size + size) % size;
 }
 
 }  // namespace
 
-uint32_t Sampler::size(uint32_t axis) const {
-  return axis == 0 ? texture_.width : axis == 1 ? texture_.height : texture_.depth;
-}
-
-uint32_t Sampler::dimensions() const {
-  if (texture_.shape == TextureShape::k3D) return 3;
-  return texture_.shape == TextureShape::k1D || texture_.shape == TextureShape::k1DLayered ? 1 : 2;
+Sampler::Sampler(const Texture& texture, const MemoryMap& memory) : texture_(texture), memory_(memory) {
+  const uint32_t sizes[] = {texture.width, texture.height, texture.depth};
+  const bool flat = texture.shape == TextureShape::k1D || texture.shape == TextureShape::k1DLayered;
+  dimensions_ = texture.shape == TextureShape::k3D ? 3 : flat ? 1 : 2;
+  texel_bytes_ = texture.texel_bytes();
+  cube_ = is_cube(texture);
+  layered_ = is_layered(texture);
+  scaled_ = texture.has(Texture::kNormalizedCoordinates) || cube_;
+  reads_float_ =
+      texture.kind == TexelKind::kFloat || (texture.has(Texture::kNormalizedValues) && texture.channel_bytes < 4);
+  linear_ = texture.has(Texture::kLinearFilter) && reads_float_;
+  plain_ = texture.channel_bytes == 4;
+  all_there_ = memory.contains(texture.address, texture.bytes());
+  for (uint32_t axis = 0; axis < dimensions_; ++axis) {
+    const AddressMode mode = this->mode(axis);
+    axes_[axis] = {sizes[axis], mode, mode == AddressMode::kWrap || mode == AddressMode::kMirror};
+  }
 }
 
 // Wrapping and mirroring need normalised coordinates; without them CUDA clamps. So it does on the faces of a cube.
@@ -56,14 +78,10 @@ AddressMode Sampler::mode(uint32_t axis) const {
   return turns && (!texture_.has(Texture::kNormalizedCoordinates) || is_cube(texture_)) ? AddressMode::kClamp : mode;
 }
 
-bool Sampler::reads_float() const {
-  return texture_.kind == TexelKind::kFloat || (texture_.has(Texture::kNormalizedValues) && texture_.channel_bytes < 4);
-}
-
-int64_t Sampler::resolve(uint32_t axis, int64_t index) const {
-  const int64_t n = size(axis);
+int64_t Sampler::resolve(const Axis& axis, int64_t index) {
+  const int64_t n = axis.size;
   if (index >= 0 && index < n) return index;
-  switch (mode(axis)) {
+  switch (axis.mode) {
     case AddressMode::kWrap:
       return modulo(index, n);
     case AddressMode::kMirror: {
@@ -78,22 +96,21 @@ int64_t Sampler::resolve(uint32_t axis, int64_t index) const {
   return std::clamp<int64_t>(index, 0, n - 1);
 }
 
-Sampler::Taps Sampler::taps(uint32_t axis, float coordinate, bool linear) const {
+Sampler::Taps Sampler::taps(const Axis& axis, float coordinate, bool linear) const {
   double x = std::isnan(coordinate) ? 0 : std::clamp<double>(coordinate, -kFarAway, kFarAway);
-  if (texture_.has(Texture::kNormalizedCoordinates) || is_cube(texture_)) {
-    const bool turns = mode(axis) == AddressMode::kWrap || mode(axis) == AddressMode::kMirror;
-    x = (turns ? folded(x, mode(axis)) : x) * size(axis);
+  if (scaled_) {
+    x = (axis.turns ? folded(x, axis.mode) : x) * static_cast<double>(axis.size);
     x = std::clamp(x, -kFarAway, kFarAway);
   }
   Taps taps;
   if (!linear) {
-    taps.index[0] = resolve(axis, static_cast<int64_t>(std::floor(x)));
+    taps.index[0] = resolve(axis, whole_below(x));
     return taps;
   }
-  const double begin = std::floor(x - 0.5);
-  taps.count = 2;
-  taps.weight = static_cast<float>(std::nearbyint((x - 0.5 - begin) * 256) / 256);
-  for (int i = 0; i < 2; ++i) taps.index[i] = resolve(axis, static_cast<int64_t>(begin) + i);
+  const int64_t begin = whole_below(x - 0.5);
+  taps.weight = in_steps_of_256th(x - 0.5 - static_cast<double>(begin));
+  taps.count = taps.weight == 0 ? 1 : 2;
+  for (int i = 0; i < 2; ++i) taps.index[i] = resolve(axis, begin + i);
   return taps;
 }
 
@@ -121,16 +138,15 @@ TexturePlace Sampler::on_face(const TexturePlace& place) const {
 }
 
 uint32_t Sampler::layer_of(uint32_t layer) const {
-  return is_layered(texture_) ? std::min(layer, texture_.depth - 1) : 0;
+  return layered_ ? std::min(layer, texture_.depth - 1) : 0;
 }
 
 Texel Sampler::sample(const TexturePlace& where) {
-  const TexturePlace place = is_cube(texture_) ? on_face(where) : where;
-  const uint32_t layer = is_cube(texture_) ? place.layer : layer_of(place.layer);
-  const bool linear = texture_.has(Texture::kLinearFilter) && reads_float();
+  const TexturePlace place = cube_ ? on_face(where) : where;
+  const uint32_t layer = cube_ ? place.layer : layer_of(place.layer);
   Taps axes[3];
-  for (uint32_t axis = 0; axis < dimensions(); ++axis) axes[axis] = taps(axis, place.at[axis], linear);
-  if (!linear) return fetch(axes[0].index[0], axes[1].index[0], axes[2].index[0], layer);
+  for (uint32_t axis = 0; axis < dimensions_; ++axis) axes[axis] = taps(axes_[axis], place.at[axis], linear_);
+  if (!linear_) return fetch(axes[0].index[0], axes[1].index[0], axes[2].index[0], layer);
   return filter(axes, layer);
 }
 
@@ -154,15 +170,15 @@ Texel Sampler::filter(const Taps (&axes)[3], uint32_t layer) {
 
 Texel Sampler::element(const int32_t (&at)[3], uint32_t layer) {
   int64_t index[3] = {};
-  for (uint32_t axis = 0; axis < dimensions(); ++axis) index[axis] = resolve(axis, at[axis]);
+  for (uint32_t axis = 0; axis < dimensions_; ++axis) index[axis] = resolve(axes_[axis], at[axis]);
   return fetch(index[0], index[1], index[2], layer_of(layer));
 }
 
 // Counter-clockwise from the lower left, which is the row behind.
 Texel Sampler::gather(const TexturePlace& where, uint32_t channel) {
-  const TexturePlace place = is_cube(texture_) ? on_face(where) : where;
-  const uint32_t layer = is_cube(texture_) ? place.layer : layer_of(place.layer);
-  const Taps x = taps(0, place.at[0], true), y = taps(1, place.at[1], true);
+  const TexturePlace place = cube_ ? on_face(where) : where;
+  const uint32_t layer = cube_ ? place.layer : layer_of(place.layer);
+  const Taps x = taps(axes_[0], place.at[0], true), y = taps(axes_[1], place.at[1], true);
   static constexpr uint32_t kOrder[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}};
   Texel result;
   for (uint32_t i = 0; i < 4; ++i) result[i] = fetch(x.index[kOrder[i][0]], y.index[kOrder[i][1]], 0, layer)[channel];
@@ -170,26 +186,27 @@ Texel Sampler::gather(const TexturePlace& where, uint32_t channel) {
 }
 
 Texel Sampler::fetch(int64_t x, int64_t y, int64_t z, uint32_t layer) {
-  Texel texel = {0, 0, 0, reads_float() ? kOne : 1};
   if (x == kOutside || y == kOutside || z == kOutside) {
     // A buffer's outside is zero whatever the description says.
     if (texture_.has(Texture::kBuffer)) return {};
-    for (uint32_t c = 0; c < texel.size(); ++c) texel[c] = texture_.border[c];
-    return texel;
+    return {texture_.border[0], texture_.border[1], texture_.border[2], texture_.border[3]};
   }
   const uint64_t address = texture_.address + static_cast<uint64_t>(z + layer) * texture_.slice +
-                           static_cast<uint64_t>(y) * texture_.pitch +
-                           static_cast<uint64_t>(x) * texture_.texel_bytes();
+                           static_cast<uint64_t>(y) * texture_.pitch + static_cast<uint64_t>(x) * texel_bytes_;
   if (first_address_ == 0) first_address_ = address;
-  if (!memory_.contains(address, texture_.texel_bytes())) {
+  if (!all_there_ && !memory_.contains(address, texel_bytes_)) {
     if (bad_address_ == 0) bad_address_ = address;
-    return texel;
+    return {};
   }
   return decode(reinterpret_cast<const std::byte*>(address));
 }
 
 Texel Sampler::decode(const std::byte* raw) const {
-  Texel texel = {0, 0, 0, reads_float() ? kOne : 1};
+  Texel texel = {0, 0, 0, reads_float_ ? kOne : 1};
+  if (plain_) {
+    std::memcpy(texel.data(), raw, texel_bytes_);
+    return texel;
+  }
   for (uint32_t c = 0; c < texture_.channels; ++c) texel[c] = channel(raw + size_t{c} * texture_.channel_bytes, c);
   return texel;
 }
@@ -202,7 +219,7 @@ uint32_t Sampler::channel(const std::byte* raw, uint32_t c) const {
     return width == 16 ? std::bit_cast<uint32_t>(common::widen(common::Half(bits))) : bits;
   const auto extended = static_cast<int32_t>(bits << (32 - width)) >> (32 - width);
   const bool is_signed = texture_.kind == TexelKind::kSigned;
-  if (!reads_float()) return is_signed ? static_cast<uint32_t>(extended) : bits;
+  if (!reads_float_) return is_signed ? static_cast<uint32_t>(extended) : bits;
   if (is_signed) {
     const auto most = static_cast<float>((1 << (width - 1)) - 1);
     return std::bit_cast<uint32_t>(std::max(static_cast<float>(extended) / most, -1.0f));

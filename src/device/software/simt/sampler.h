@@ -23,8 +23,8 @@ struct TexturePlace {
 
 class Sampler {
  public:
-  // The texture passed check(). Both outlive the sampler.
-  Sampler(const Texture& texture, const MemoryMap& memory) : texture_(texture), memory_(memory) {}
+  // The texture passed check(). Both outlive the sampler. What does not change from fetch to fetch is found out here.
+  Sampler(const Texture& texture, const MemoryMap& memory);
 
   Texel sample(const TexturePlace& place);
   // The element at whole coordinates, without filter (tex with .s32 coordinates).
@@ -32,6 +32,8 @@ class Sampler {
   // One channel of the four elements that a linear filter would mix, in the order of tld4.
   Texel gather(const TexturePlace& place, uint32_t channel);
 
+  // The next call's addresses are wanted.
+  void restart() { bad_address_ = first_address_ = 0; }
   // The first address that may not be touched, of any call; 0: all was well.
   uint64_t bad_address() const { return bad_address_; }
   // Of the element that was read first.
@@ -46,13 +48,15 @@ class Sampler {
     uint32_t count = 1;
   };
   using Texels = std::array<float, 4>;
+  struct Axis {
+    int64_t size = 1;
+    AddressMode mode = AddressMode::kClamp;
+    bool turns = false;  // beyond the end it goes on from the beginning, or backwards
+  };
 
-  Taps taps(uint32_t axis, float coordinate, bool linear) const;
-  int64_t resolve(uint32_t axis, int64_t index) const;
-  uint32_t size(uint32_t axis) const;
-  uint32_t dimensions() const;
+  Taps taps(const Axis& axis, float coordinate, bool linear) const;
+  static int64_t resolve(const Axis& axis, int64_t index);
   AddressMode mode(uint32_t axis) const;
-  bool reads_float() const;
   // Cubes: the face, and the place on it.
   TexturePlace on_face(const TexturePlace& place) const;
   uint32_t layer_of(uint32_t layer) const;
@@ -63,6 +67,12 @@ class Sampler {
 
   const Texture& texture_;
   const MemoryMap& memory_;
+  Axis axes_[3];
+  uint32_t dimensions_ = 0, texel_bytes_ = 0;
+  bool cube_ = false, layered_ = false, scaled_ = false;  // coordinates from 0 to 1
+  bool reads_float_ = false, linear_ = false;
+  bool plain_ = false;      // channels of four bytes, taken as they are
+  bool all_there_ = false;  // every element is in memory
   uint64_t bad_address_ = 0, first_address_ = 0;
 };
 

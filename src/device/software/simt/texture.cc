@@ -3,6 +3,7 @@
 #define HEDDLE_LANES common
 #include <bit>
 #include <cstring>
+#include <optional>
 
 #include "device/software/simt/lanes/access.h"
 #include "device/software/simt/sampler.h"
@@ -232,17 +233,23 @@ void fetch_texture(Warp& warp, const Op& op) {
   Lanes lanes(warp, op, false);
   u64 touched[kLanes] = {};
   u32 read = 0;
+  std::optional<Sampler> sampler;  // of the texture that most lanes read
+  const Texture* sampled = nullptr;
   lanes.for_each([&](u32 lane, const Texture& texture) {
-    if (!check_geometry(lanes, lane, texture)) return false;
-    Sampler sampler(texture, *warp.block->memory);
-    const Texel texel = fetch(sampler, lanes, lane);
-    if (sampler.bad_address()) {
-      raise_access_fault(warp, op, lane, sampler.bad_address(), texture.texel_bytes(), false, false);
+    if (&texture != sampled) {
+      if (!check_geometry(lanes, lane, texture)) return false;
+      sampler.emplace(texture, *warp.block->memory);
+      sampled = &texture;
+    }
+    sampler->restart();
+    const Texel texel = fetch(*sampler, lanes, lane);
+    if (sampler->bad_address()) {
+      raise_access_fault(warp, op, lane, sampler->bad_address(), texture.texel_bytes(), false, false);
       return false;
     }
     for (u32 i = 0; i < kValues; ++i)
       if (lanes.value(i) != Op::kNone) common::lanes_of<u32>(warp, lanes.value(i))[lane] = texel[i];
-    touched[lane] = sampler.first_address();
+    touched[lane] = sampler->first_address();
     read |= 1u << lane;
     return true;
   });
