@@ -18,10 +18,14 @@ class Program:
     sources: list
     flags: list = field(default_factory=list)
     sizes: dict = field(default_factory=dict)  # macros defined behind the headers, which use such names themselves
+    edits: list = field(default_factory=list)  # (pattern, replacement) in a copy of the sources
+    files: list = field(default_factory=list)  # of the sources' directory, that it reads beside `data`
     arguments: list = field(default_factory=list)
     inputs: str = ""  # a function of inputs.py
+    preset: str = ""  # of the devices, where the default ones lack what it needs
     right: str = ""  # output of a run that found its own result right
     wrong: str = ""  # output of one that did not
+    compares: str = ""  # output of one that compares, and whose exit status tells what it found
     cpu_sources: list = field(default_factory=list)  # the same on the CPU
     cpu_flags: list = field(default_factory=list)
     cpu_arguments: list = field(default_factory=list)
@@ -153,15 +157,67 @@ SAMPLES_OF = ("0_Introduction", "2_Concepts_and_Techniques", "3_CUDA_Features", 
               "5_Domain_Specific", "6_Performance")
 NOT_COMPUTE = re.compile(r"EGL|(?<![a-z])D3D|Vulkan|vulkan|GL/|GLFW|NvSci|glut|helper_gl|freeglut|mpi\.h|npp|nvjpeg|"
                          r"FreeImage|cuda_gl_interop|nvcuvid", re.I)
-NEEDS_LIBRARY = re.compile(r"#\s*include\s*[<\"](cublas|cufft|cusolver|cusparse|curand|nvrtc|nvvm|npp|nvJitLink|"
-                           r"builtin_types)")
+# Smaller problems than the samples' own, where a software device would not finish those in time.
 SAMPLE_ARGUMENTS = {
-    "matrixMul": ["-wA=128", "-hA=128", "-wB=128", "-hB=128"], "FDTD3d": ["--dimx=32", "--dimy=32", "--dimz=32",
-                                                                         "--timesteps=2"],
-    "nbody": ["-benchmark", "-compare", "-numbodies=256"], "bodysystem": [], "cudaOpenMP": [],
-    "transpose": ["-dimX=128", "-dimY=128"], "MonteCarloMultiGPU": ["--scaling=weak"],
-    "scan": [], "simpleStreams": ["--use_generic_memory"],
+    "FDTD3d": ["--dimx=64", "--dimy=64", "--dimz=64", "--timesteps=2"],
+    "MonteCarloMultiGPU": ["--scaling=weak"],
+    "NV12toBGRandResize": ["-input=data/test1920x1080.nv12", "-width=1920", "-height=1080", "-dst_width=640",
+                           "-dst_height=480", "-batch=2"],
+    "SobolQRNG": ["--vectors=4096", "--dimensions=64"],
+    "UnifiedMemoryPerf": ["-kernel-iterations=1"],
+    "cudaGraphsPerfScaling": ["5", "1", "20", "1", "0", "1", "40"],
+    "globalToShmemAsyncCopy": ["-wA=256", "-hA=256", "-wB=256", "-hB=256"],
+    "matrixMul": ["-wA=128", "-hA=128", "-wB=128", "-hB=128"],
+    "reductionMultiBlockCG": ["-n=65536"],
+    "simpleStreams": ["--use_generic_memory"],
+    "transpose": ["-dimX=128", "-dimY=128"],
 }
+# The same where the sources say it alone.
+GEMMS = [f"{kind}TensorCoreGemm" for kind in ("bf16", "cuda", "dmma", "imma", "tf32")]
+SAMPLE_EDITS = {
+    "BlackScholes": [(r"(OPT_N +=) \d+", r"\1 100000"), (r"(NUM_ITERATIONS =) \d+", r"\1 4")],
+    "HSOpticalFlow": [(r"(nSolverIters =) \d+", r"\1 10"), (r"(nLevels +=) \d+", r"\1 3")],
+    "MonteCarloMultiGPU": [(r"(nOptions =) 8 \* 1024", r"\1 256"), (r"(PATH_N =) \d+", r"\1 16384")],
+    "NV12toBGRandResize": [(r"(define TEST_LOOP) \d+", r"\1 1")],
+    "UnifiedMemoryPerf": [(r"(maxSampleSizeInMb =) \d+", r"\1 1"), (r"(VERIFY_GPU_CORRECTNESS) 0", r"\1 1")],
+    "alignedTypes": [(r"(MEM_SIZE +=) \d+", r"\1 1000000"), (r"(NUM_ITERATIONS =) \d+", r"\1 2")],
+    "scan": [(r"(iCycles =) \d+", r"\1 1")],
+    **{name: [(r"(define [MNK]_TILES) \d+", r"\1 32")] for name in GEMMS},
+}
+SAMPLE_FLAGS = {
+    **{name: ["-arch=compute_80"] for name in ("globalToShmemAsyncCopy", "simpleAWBarrier")},
+    **{name: ["-arch=compute_80", "-DCPU_DEBUG=1"] for name in GEMMS},  # compare with the host
+}
+SAMPLE_SAYS_RIGHT = (r"(?i:test passed|passed|success|correct|PASS\b|Result = PASS|are equal|match)|\bOK\b|"
+                     r"Test Results: 0 Failures")
+SAMPLE_SAYS_WRONG = (r"(?i)test failed|\bFAILED\b|mismatch(?!.* 0\b)|Result = FAIL|error at|\*\*\*corrupted|"
+                     r"returned ERROR")
+# Programs that compare with the host and tell what they found in words of their own.
+SAMPLE_RIGHT = {
+    "HSOpticalFlow": r"L1 error : 0\.0[0-4]",  # of 0.05 that it allows
+    "MC_EstimatePi": r"Relative error: +\d\.\d+e-0[2-9]",
+    "MersenneTwisterGP11213": r"L1 norm: 0\.0+E\+00",
+    "SobolQRNG": r"L1-Error: (0|\d\.\d+e-0[5-9])$",
+    "batchCUBLAS": r"^0 error\(s\)",
+    "newdelete": r"Test Summary: (\d)/\1 succesfully run",
+    "quasirandomGenerator": r"L1 norm: \d\.\d+E-0[6-9]",
+    "shfl_scan": r"CheckSum: (\d+), \(expect 1920x1080=\1\)",
+    "simpleMultiGPU": r"Relative difference: \d\.\d+E-0[5-9]",
+    "stereoDisparity": r"GPU Checksum = (\d+),[\s\S]*CPU Checksum = \1,",
+    "threadFenceReduction": r"GPU result = (0\.\d{6})\d*\s+CPU result = \1",
+}
+SAMPLE_WRONG = {"simpleAssert": "returned ERROR"}  # its assertion is to fail
+# Those that say that they compare, and what they found by their exit status.
+SAMPLE_COMPARES = {
+    "FDTD3d": r"^CompareData \(tolerance",
+    "simpleCubemapTexture": r"^Comparing kernel output to expected data",
+    "simpleLayeredTexture": r"^Comparing kernel output to expected data",
+    "simpleZeroCopy": r"^> Checking the results from vectorAddGPU",
+}
+
+# How the samples' CMake files name the toolkit's libraries; those that nvcc links anyway are not here.
+LIBRARIES = {name: [name] for name in ("cublas", "cublasLt", "cufft", "cufftw", "cusparse", "curand", "nvrtc")} | {
+    "cuda_driver": ["cuda"], "cufft_static": ["cufft"], "cusolver": ["cusolver", "cusparse", "cublas"]}
 
 
 def samples(suites):
@@ -175,23 +231,24 @@ def samples(suites):
                 sources = [s for s in listed.group(1).split() if re.search(r"\.(cu|cpp|c)$", s) and "$" not in s]
             text = "".join(open(directory + s, errors="replace").read() for s in sources
                            if os.path.exists(directory + s))
-            flags = ["-I../../../Common", "-std=c++17"]
+            flags = [f"-I{os.path.join(suites, 'cuda-samples/Common')}", "-I.", "-std=c++17"]
+            flags += [f"-I{name}" for name in ("inc",) if os.path.isdir(directory + name)]
             if "CUDA_SEPARABLE_COMPILATION ON" in cmake:
                 flags.append("-rdc=true")
             if "OpenMP" in cmake:
                 flags.append("-Xcompiler=-fopenmp")
-            if "arch" in SAMPLE_FLAGS.get(name, ""):
-                flags.append(SAMPLE_FLAGS[name])
-            flags += [f"-l{lib}" for lib in ("cublas", "cufft", "cusolver", "cusparse", "curand") if lib in text.lower()
-                      and re.search(rf"include\s*[<\"]{lib}", text)]
+            flags += SAMPLE_FLAGS.get(name, [])
+            linked = [lib for name in re.findall(r"CUDA::(\w+)", cmake) for lib in LIBRARIES.get(name, [])]
+            linked += ["nvJitLink"] if "NAME nvJitLink" in cmake else []
+            copied = re.findall(r"\$\{CMAKE_CURRENT_SOURCE_DIR\}/([\w.]+\.\w+)", cmake)
+            flags += [f"-l{lib}" for lib in dict.fromkeys(linked)]
             yield Program("cuda-samples", name, f"cuda-samples/Samples/{group}/{name}", sources, flags=flags,
-                          arguments=SAMPLE_ARGUMENTS.get(name, []),
-                          right=r"(?i)test passed|passed|success|correct|PASS\b|Result = PASS|are equal|match",
-                          wrong=r"(?i)test failed|\bFAILED\b|mismatch(?!.* 0\b)|Result = FAIL|error at")
-
-
-SAMPLE_FLAGS = {name: "-arch=compute_80" for name in (
-    "bf16TensorCoreGemm", "tf32TensorCoreGemm", "dmmaTensorCoreGemm", "globalToShmemAsyncCopy", "simpleAWBarrier")}
+                          arguments=SAMPLE_ARGUMENTS.get(name, []), edits=SAMPLE_EDITS.get(name, []),
+                          preset="H200" if name in GEMMS else "",  # more shared memory than a P100 has
+                          files=[file for file in copied if os.path.isfile(directory + file)],
+                          right=next((own for start, own in SAMPLE_RIGHT.items() if name.startswith(start)),
+                                     SAMPLE_SAYS_RIGHT),
+                          wrong=SAMPLE_WRONG.get(name, SAMPLE_SAYS_WRONG), compares=SAMPLE_COMPARES.get(name, ""))
 
 
 def graphical(program, suites):
