@@ -3,7 +3,8 @@
  * A task is a set of kernel launches and the buffers that they share, placed on one device together (CASE, section
  * III-A). The compiler puts heddle_task_begin where all of its needs are known and none of its work has begun, and
  * heddle_task_end on every way out. What is said is a promise, not an allocation: buffers that the program then
- * allocates take what was promised, more is asked for as an extension, and what is left over goes back at the end.
+ * allocates take what was promised, more is asked for as an extension, and what is left over goes back behind the last
+ * allocation (heddle_task_allocated), at the latest at the end.
  *
  * The compiler defines these functions in every object, hidden; they reach heddle through heddle_task_api(), which
  * heddle's CUDA runtime exports. Where there is none, as on NVIDIA's runtime, they do nothing.
@@ -59,6 +60,10 @@ struct heddle_task {
  * with; 0 where there is no heddle, or where it could not take note. */
 uint64_t heddle_task_begin(const struct heddle_task* task);
 
+/* None of the task's buffers will be allocated any more: what was promised and not taken is given back. 0, or a task
+ * that has ended already: nothing happens. */
+void heddle_task_allocated(uint64_t task);
+
 /* The task's last operation was called. What was promised and not taken is given back. 0, or a task that has ended
  * already: nothing happens. */
 void heddle_task_end(uint64_t task);
@@ -80,6 +85,7 @@ struct heddle_task_functions {
   void (*free_early)(void* buffer);
   void (*enter)(uint64_t task);
   void (*leave)(void);
+  void (*allocated)(uint64_t task);
 };
 
 /* Exported by heddle's libcudart.so. */

@@ -120,22 +120,28 @@ void VirtualDevice::promise(uint64_t task, uint64_t bytes) {
 
 void VirtualDevice::take_back_promises(uint64_t task) {
   const Lock lock(mutex);
-  for (const uint64_t address : promises_.take_back(task)) (void)give_back(address);
+  for (const uint64_t address : promises_.take_back(task)) (void)give_back(address, true);
 }
 
 std::optional<TaskAccount> VirtualDevice::close_promises(uint64_t task) {
   const Lock lock(mutex);
   const auto closed = promises_.close(task);
   if (!closed) return std::nullopt;
-  for (const uint64_t address : closed->left) (void)give_back(address);  // a failure shows at the next call
+  for (const uint64_t address : closed->left) (void)give_back(address, true);  // a failure shows at the next call
   return closed->account;
 }
 
-Done VirtualDevice::give_back(uint64_t address) {
+void VirtualDevice::give_back_promises(uint64_t task) {
+  const Lock lock(mutex);
+  for (const uint64_t address : promises_.untaken(task)) (void)give_back(address, true);
+}
+
+Done VirtualDevice::give_back(uint64_t address, bool untaken) {
   Segment* segment = arena_.release(address, writer_.last_sequence());
   if (!segment) return refuse(cudaErrorInvalidValue);
   if (segment->buffers > 0) return {};
-  HEDDLE_ANSWER(task_.emptied(segment, segment->born != writer_.last_sequence()));
+  const bool touched = segment->born != writer_.last_sequence() && (!untaken || segment->shared);
+  HEDDLE_ANSWER(task_.emptied(segment, touched));
   // A worker that holds the program's variables stays until the session ends.
   if (arena_.buffer_count() == 0 && !worker_pinned_) return task_.all_freed();
   return {};

@@ -45,19 +45,24 @@ std::vector<uint64_t> Promises::take_back(uint64_t task) {
   return closed->left;
 }
 
-std::optional<Promises::Closed> Promises::close(uint64_t task) {
-  const auto found = open_.find(task);
-  if (found == open_.end()) return std::nullopt;
-  Closed closed{found->second, {}};
-  open_.erase(found);
+std::vector<uint64_t> Promises::untaken(uint64_t task) {
+  std::vector<uint64_t> left;
   for (auto size = by_size_.begin(); size != by_size_.end();) {
     std::erase_if(size->second, [&](const Promise& promise) {
       if (promise.task != task) return false;
-      closed.left.push_back(promise.address);
+      left.push_back(promise.address);
       return true;
     });
     size = size->second.empty() ? by_size_.erase(size) : std::next(size);
   }
+  return left;
+}
+
+std::optional<Promises::Closed> Promises::close(uint64_t task) {
+  const auto found = open_.find(task);
+  if (found == open_.end()) return std::nullopt;
+  Closed closed{found->second, untaken(task)};
+  open_.erase(found);
   return closed;
 }
 

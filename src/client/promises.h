@@ -10,6 +10,7 @@
 
 // Memory that probes of compiled programs announced (include/heddle/task.h) and that no cudaMalloc has asked for yet.
 // It lies in the arena already, so that heddled hears of it with the task; a cudaMalloc of exactly its size takes it.
+// What is not taken goes back when the compiler sees no allocation of the task ahead, at the latest at its end.
 namespace heddle::client {
 
 // What a declared task said against what came, in bytes as the program asked for them.
@@ -35,6 +36,9 @@ class Promises {
 
   // Undoes open() and what was added, none of which was taken; returns the buffers' addresses.
   std::vector<uint64_t> take_back(uint64_t task);
+
+  // Addresses of the task's buffers that nobody took; nobody will. Nothing of a task that is not open.
+  std::vector<uint64_t> untaken(uint64_t task);
 
   struct Closed {
     TaskAccount account;

@@ -39,6 +39,22 @@ TEST_F(PromisesTest, WhatNobodyTookComesBackAtTheEnd) {
   EXPECT_EQ(closed->account.undeclared, 10u);
 }
 
+TEST_F(PromisesTest, WhatNobodyWillTakeComesBackBeforeTheEnd) {
+  promises.open(1);
+  promises.open(2);
+  promises.add(1, 4096, 0x1000);
+  promises.add(1, 64, 0x3000);
+  promises.add(2, 64, 0x4000);
+  promises.take(4096);
+  EXPECT_THAT(promises.untaken(1), ElementsAre(0x3000u));
+  EXPECT_THAT(promises.untaken(1), IsEmpty());
+  EXPECT_EQ(promises.take(64), 0x4000u);
+  const auto closed = promises.close(1);
+  ASSERT_TRUE(closed);
+  EXPECT_THAT(closed->left, IsEmpty());
+  EXPECT_EQ(closed->account.declared, 4160u);
+}
+
 TEST_F(PromisesTest, EndingATaskTwiceEndsItOnce) {
   promises.open(7);
   EXPECT_TRUE(promises.close(7));

@@ -150,6 +150,14 @@ void end(uint64_t task) {
   });
 }
 
+void allocated(uint64_t task) {
+  quietly([&] {
+    for (uint32_t i = 0; i < protocol::kMaxDevices; ++i) {
+      if (VirtualDevice* device = runtime().opened(i)) device->give_back_promises(task);
+    }
+  });
+}
+
 void free_early(void* buffer) {
   quietly([&] {
     const auto address = reinterpret_cast<uint64_t>(buffer);
@@ -159,7 +167,7 @@ void free_early(void* buffer) {
 }
 
 constexpr heddle_task_functions kFunctions{
-    HEDDLE_TASK_ABI, sizeof(heddle_task_functions), begin, end, free_early, enter, leave};
+    HEDDLE_TASK_ABI, sizeof(heddle_task_functions), begin, end, free_early, enter, leave, allocated};
 
 }  // namespace
 

@@ -129,6 +129,31 @@ TEST_F(TaskTest, WhatWasPromisedAndNotTakenGoesBackAtTheEnd) {
   EXPECT_EQ(cudaFree(buffer), cudaSuccess);
 }
 
+TEST_F(TaskTest, WhatWillNotBeTakenGoesBackBehindTheLastAllocation) {
+  const uint64_t task = begin({{kLarge, 1}, {8 * kLarge, 1}});
+  void* buffer = allocate(kLarge);
+  ASSERT_EQ(launch_add(buffer, 1, buffer), cudaSuccess);
+  heddle_task_api()->allocated(task);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_TRUE(eventually([&] { return seen("free").size() == 1; }));
+  EXPECT_EQ(cudaFree(buffer), cudaSuccess);
+  heddle_task_api()->allocated(task);
+  heddle_task_api()->end(task);
+  heddle_task_api()->allocated(task);
+}
+
+TEST_F(TaskTest, WhatWillNotBeTakenIsNotAskedForAtAllBeforeTheFirstLaunch) {
+  const uint64_t task = begin({{kLarge, 1}, {8 * kLarge, 1}});
+  void* buffer = allocate(kLarge);
+  ASSERT_EQ(cudaMemset(buffer, 0, kLarge), cudaSuccess);
+  heddle_task_api()->allocated(task);
+  ASSERT_EQ(launch_add(buffer, 1, buffer), cudaSuccess);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(declared_with_task(), kLarge);
+  EXPECT_EQ(cudaFree(buffer), cudaSuccess);
+  heddle_task_api()->end(task);
+}
+
 TEST_F(TaskTest, APromiseOverTheBudgetTakesNothingFromTheProgram) {
   const uint64_t task = begin({{60 * kMiB, 1}, {60 * kMiB, 1}});
   void* buffer = allocate(60 * kMiB);

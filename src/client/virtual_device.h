@@ -116,6 +116,8 @@ class VirtualDevice : private TaskVoice {
   void take_back_promises(uint64_t task);
   // Gives back what was not taken. nullopt: no such task here.
   std::optional<TaskAccount> close_promises(uint64_t task);
+  // What is promised still goes back, and the task stays open.
+  void give_back_promises(uint64_t task);
   // release_behind(), after which the program's own free of it finds nothing to do.
   void release_early(uint64_t address);
   bool owns(uint64_t address) const { return arena_.owns(address); }
@@ -262,7 +264,8 @@ class VirtualDevice : private TaskVoice {
   Answer<uint64_t> place(uint64_t bytes);
   Done check_budget(uint64_t bytes, uint64_t added);
   Done placed(const Arena::Place& place);
-  Done give_back(uint64_t address);
+  // `untaken`: promised, and the program never had its address.
+  Done give_back(uint64_t address, bool untaken = false);
 
   template <class Room>
   Done wait_for_room(Room&& room);

@@ -45,7 +45,7 @@ TEST_F(Compiled, WithTheRuntimeLinkedInItsProbesAreRedirected) {
   EXPECT_THAT(finished.err, HasSubstr("declared 16777216 bytes, of which 16777216 were allocated, and 0 beside them"));
 }
 
-TEST_F(Compiled, WhatWasDeclaredUsedAndAskedForBesideShowsInPs) {
+TEST_F(Compiled, WhatWasDeclaredUsedAndAskedForBesideShowsInPsAndWhatIsNotUsedGoesBack) {
   const std::string go_on = node.directory() + "/go_on";
   Process program = node.spawn_run({compiled("shortfall"), go_on});
   const Json expected = {
@@ -55,10 +55,10 @@ TEST_F(Compiled, WhatWasDeclaredUsedAndAskedForBesideShowsInPs) {
     const Json sessions = node.ask({{"command", "ps"}}).value("sessions", Json::array());
     if (sessions.empty() || sessions[0]["tasks"].empty()) return false;
     seen = sessions[0];
-    return seen["declared"] == expected && seen["tasks"][0]["memory"] == 24 * kMiB;
+    return seen["declared"] == expected && seen["tasks"][0]["memory"] == 12 * kMiB;
   })) << seen
       << node.log();
-  EXPECT_THAT(node.heddle({"ps"}).out, testing::ContainsRegex("24 MiB +16 MiB +4 MiB +8 MiB +1 "));
+  EXPECT_THAT(node.heddle({"ps"}).out, testing::ContainsRegex("12 MiB +16 MiB +4 MiB +8 MiB +1 "));
   std::ofstream(go_on) << "go on\n";
   const Finished finished = program.wait();
   EXPECT_EQ(finished.out, "PASS\n") << finished.err << node.log();

@@ -1,6 +1,6 @@
-// A probe that promises too much in one place and too little in another: of two buffers one is taken, and a third comes
-// that the compiler could not see. Then waits until the file named by the first argument is there. Prints PASS, or what
-// was wrong.
+// A probe that promises too much in one place and too little in another: of two buffers one is taken, and the other's
+// memory goes back before the task's end; a third comes that the compiler could not see. Then waits until the file
+// named by the first argument is there. Prints PASS, or what was wrong.
 
 #include <unistd.h>
 

@@ -103,6 +103,16 @@ void catchExceptions(Instruction *Begin, const Task &T, DominatorTree &Dominator
     changeToInvokeAndSplitBasicBlock(Call, Pad, &Updater);
 }
 
+// Whether every buffer that the probe announced was allocated when the program comes to `Here`, so that nothing is left
+// over: none was under a condition, none in a loop that may turn less often than it seemed.
+bool allTaken(const Task &T, const Instruction &Begin, const Instruction &Here, DominatorTree &Dominators,
+              LoopInfo &Loops) {
+  return all_of(T.Roots, [&](Allocation *Root) {
+    return Dominators.dominates(Root, &Here) &&
+           Loops.getLoopFor(Root->getParent()) == Loops.getLoopFor(Begin.getParent());
+  });
+}
+
 class FunctionBuilder {
 public:
   FunctionBuilder(Function &F, FunctionAnalysisManager &FAM) : F(F), FAM(FAM) {}
@@ -161,20 +171,29 @@ private:
       auto *Begin = cast<Instruction>(insertBegin(Words, Apart, nameOf(*Probe), Probe));
       if (!Apart.empty())
         insertEnterAndLeave(T, Begin);
-      insertEnds(Begin, T, Dominators);
+      insertEnds(Begin, T, Words.HasBounds, Dominators, Loops);
     }
     FAM.invalidate(F, PreservedAnalyses::none());
   }
 
   std::string nameOf(const Instruction &Probe) const { return demangle(F.getName()) + " (" + placeOf(Probe) + ")"; }
 
-  void insertEnds(Instruction *Begin, const Task &T, DominatorTree &Dominators) {
+  void insertEnds(Instruction *Begin, const Task &T, bool HasBounds, DominatorTree &Dominators, LoopInfo &Loops) {
     SmallPtrSet<Instruction *, 16> Operations(T.Operations.begin(), T.Operations.end());
-    TaskNumber Number(Begin);
-    Function *End = F.getParent()->getFunction(EndName);
-    forEachExit(Begin, Operations, Dominators, [&](Instruction *Before, bool Dominated) {
-      CallInst::Create(End, {Number.at(Before, Dominated)}, "", Before->getIterator());
+    SmallPtrSet<Instruction *, 16> Allocations(T.Roots.begin(), T.Roots.end());
+    MapVector<Instruction *, bool> Ends, Allocated; // places, and whether the probe dominates them
+    const auto Into = [](auto &Places) {
+      return [&](Instruction *Before, bool Dominated) { Places.insert({Before, Dominated}); };
+    };
+    forEachExit(Begin, Operations, Dominators, Into(Ends));
+    forEachExit(Begin, Allocations, Dominators, Into(Allocated));
+    Allocated.remove_if([&](const auto &Place) {
+      return Ends.contains(Place.first) || (!HasBounds && allTaken(T, *Begin, *Place.first, Dominators, Loops));
     });
+    TaskNumber Number(Begin);
+    for (const auto &[Name, Places] : {std::pair(AllocatedName, &Allocated), std::pair(EndName, &Ends)})
+      for (auto [Before, Dominated] : *Places)
+        CallInst::Create(F.getParent()->getFunction(Name), {Number.at(Before, Dominated)}, "", Before->getIterator());
     catchExceptions(Begin, T, Dominators);
   }
 

@@ -61,6 +61,7 @@ inline constexpr const char *MallocAsyncName = "heddle_malloc_async"; // (bytes,
 inline constexpr const char *MallocPitchName = "heddle_malloc_pitch"; // (width, height): pointer, error, pitch
 inline constexpr const char *Malloc3DName = "heddle_malloc_3d";       // (width, height, depth): pointer, error, pitch
 inline constexpr const char *BeginName = "heddle_task_begin";
+inline constexpr const char *AllocatedName = "heddle_task_allocated";
 inline constexpr const char *EndName = "heddle_task_end";
 inline constexpr const char *FreeEarlyName = "heddle_free_early";
 inline constexpr const char *EnterName = "heddle_task_enter";

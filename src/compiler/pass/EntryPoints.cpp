@@ -15,7 +15,7 @@ namespace heddle::compiler {
 namespace {
 
 // Kept in sync with include/heddle/task.h; the layout of heddle_task_functions is {version, size, begin, end,
-// free_early, enter, leave}.
+// free_early, enter, leave, allocated}.
 constexpr const char *EntryPoints = R"(
 @heddle_task_api_cache = weak_odr hidden global ptr null
 @heddle_task_api_name = private constant [16 x i8] c"heddle_task_api\00"
@@ -132,6 +132,25 @@ call:
   %slot = getelementptr i8, ptr %table, i64 40
   %leave = load ptr, ptr %slot
   call void %leave()
+  br label %done
+done:
+  ret void
+}
+
+; An older heddle keeps what is left over until the end.
+define weak_odr hidden void @heddle_task_allocated(i64 %task) noinline nounwind {
+  %none = icmp eq i64 %task, 0
+  br i1 %none, label %done, label %ask
+ask:
+  %table = call ptr @heddle_task_table()
+  %size_slot = getelementptr i8, ptr %table, i64 4
+  %size = load i32, ptr %size_slot
+  %older = icmp ult i32 %size, 56
+  br i1 %older, label %done, label %call
+call:
+  %slot = getelementptr i8, ptr %table, i64 48
+  %allocated = load ptr, ptr %slot
+  call void %allocated(i64 %task)
   br label %done
 done:
   ret void

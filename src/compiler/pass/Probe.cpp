@@ -120,7 +120,7 @@ private:
 
   // What the allocation asks for, or more; a pitched one in rows that are rounded up as heddle's runtime does.
   Value *bytesOf(Allocation *Root) {
-    Value *Bytes = At.most(Root->getArgOperand(0));
+    Value *Bytes = most(Root->getArgOperand(0));
     const StringRef Name = calledFunction(*Root)->getName();
     if (!Bytes || (Name != MallocPitchName && Name != Malloc3DName))
       return Bytes;
@@ -128,13 +128,18 @@ private:
     constexpr uint64_t Pitch = 512;
     Bytes = B.CreateAnd(B.CreateAdd(Bytes, B.getInt64(Pitch - 1)), B.getInt64(~(Pitch - 1)));
     for (unsigned Side = 1; Side < Root->arg_size(); ++Side) {
-      Value *Rows = At.most(Root->getArgOperand(Side));
+      Value *Rows = most(Root->getArgOperand(Side));
       if (!Rows)
         return nullptr;
       B.SetInsertPoint(Probe);
       Bytes = B.CreateMul(Bytes, Rows);
     }
     return Bytes;
+  }
+
+  Value *most(Value *Size) {
+    Words.HasBounds |= !At.at(Size);
+    return At.most(Size);
   }
 
   // Adds to an entry whose allocations never happen on one way with this one.

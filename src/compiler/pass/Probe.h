@@ -24,6 +24,7 @@ struct ProbeWords {
   llvm::SmallVector<Buffer> Buffers;
   llvm::SmallVector<Shape> Launches;
   unsigned UnknownSizes = 0;
+  bool HasBounds = false; // a size that is only known not to be larger
   llvm::SmallPtrSet<const Launch *, 4> UnknownShapes;
 };
 
