@@ -155,6 +155,17 @@ TEST_F(ApiTest, BudgetIsTheLimitAndFreeingGivesItBack) {
   EXPECT_EQ(cudaFree(more), cudaSuccess);
 }
 
+TEST_F(ApiTest, WhatWasFreedBeforeTheFirstLaunchMakesRoom) {
+  void *first, *second;
+  ASSERT_EQ(cudaMalloc(&first, 40 * kMiB), cudaSuccess);
+  ASSERT_EQ(cudaMemset(first, 0, 40 * kMiB), cudaSuccess);
+  ASSERT_EQ(cudaFree(first), cudaSuccess);
+  ASSERT_EQ(cudaMalloc(&second, 40 * kMiB), cudaSuccess);
+  ASSERT_EQ(launch_add(second, 1, second), cudaSuccess);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(cudaFree(second), cudaSuccess);
+}
+
 TEST_F(ApiTest, WrongPointersAreInvalidValues) {
   int local = 0;
   void* memory;

@@ -10,31 +10,46 @@ constexpr const char* kNoAddresses = "cudaMalloc: no addresses are left in the s
 }  // namespace
 
 Answer<uint64_t> VirtualDevice::allocate(uint64_t bytes) {
-  const Lock lock(mutex);
+  Lock lock(mutex);
   HEDDLE_ANSWER(failure());
   if (const auto promised = promises_.take(bytes)) return *promised;
+  if (task_.waits_to_free() && !within_budget(would_add(bytes))) {
+    // The work that touches what was freed has to be done first: cudaFree would have waited for it.
+    HEDDLE_ANSWER(prepare(Begin::kYes));
+    lock.unlock();
+    HEDDLE_ANSWER(synchronize());
+    lock.lock();
+  }
   auto address = place(bytes);
   if (address) promises_.allocated_without(bytes);
   return address;
 }
 
+// The segment bytes that a buffer of so many would add. What exceeds the budget is not rounded up: it may be anything.
+uint64_t VirtualDevice::would_add(uint64_t bytes) {
+  return bytes > session_.welcome().budget_bytes ? bytes : arena_.would_add(bytes, committed());
+}
+
+bool VirtualDevice::within_budget(uint64_t added) {
+  const uint64_t budget = session_.welcome().budget_bytes;
+  return added <= budget && arena_.segment_bytes() + bytes_beside() <= budget - added;
+}
+
+Done VirtualDevice::check_budget(uint64_t bytes, uint64_t added) {
+  if (within_budget(added)) return {};
+  return refuse(
+      cudaErrorMemoryAllocation,
+      stringf("cudaMalloc of %s: the program holds %s of its %s on device %u (heddle run --mem)",
+              to_string(Bytes{bytes}).c_str(), to_string(Bytes{arena_.segment_bytes() + bytes_beside()}).c_str(),
+              to_string(Bytes{session_.welcome().budget_bytes}).c_str(), home().index_));
+}
+
 Answer<uint64_t> VirtualDevice::place(uint64_t bytes) {
-  const bool too_large = bytes > session_.welcome().budget_bytes;  // for rounding up, too
-  HEDDLE_ANSWER(check_budget(bytes, too_large ? bytes : arena_.would_add(bytes, committed())));
+  HEDDLE_ANSWER(check_budget(bytes, would_add(bytes)));
   const auto place = arena_.allocate(bytes, committed());
   if (!place) return refuse(cudaErrorMemoryAllocation, kNoAddresses);
   HEDDLE_ANSWER(placed(*place));
   return place->address;
-}
-
-Done VirtualDevice::check_budget(uint64_t bytes, uint64_t added) {
-  const uint64_t budget = session_.welcome().budget_bytes;
-  const uint64_t live = arena_.segment_bytes() + bytes_beside();
-  if (added <= budget && live <= budget - added) return {};
-  return refuse(cudaErrorMemoryAllocation,
-                stringf("cudaMalloc of %s: the program holds %s of its %s on device %u (heddle run --mem)",
-                        to_string(Bytes{bytes}).c_str(), to_string(Bytes{live}).c_str(),
-                        to_string(Bytes{budget}).c_str(), home().index_));
 }
 
 Done VirtualDevice::placed(const Arena::Place& place) {

@@ -43,6 +43,8 @@ class LazyTask {
 
   bool begun() const { return begun_; }
   uint64_t serial() const { return serial_; }
+  // Whether there is memory that was freed and goes back only when the task has begun.
+  bool waits_to_free() const { return !ghosts_.empty(); }
 
   // A new segment; declared at once where the policy binds at cudaMalloc.
   Done created(Segment* segment, bool bind_now);

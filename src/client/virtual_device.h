@@ -262,6 +262,8 @@ class VirtualDevice : private TaskVoice {
   Done take_away_texture(uint32_t slot);
   // Under the lock: a new buffer; the end of one.
   Answer<uint64_t> place(uint64_t bytes);
+  uint64_t would_add(uint64_t bytes);
+  bool within_budget(uint64_t added);  // with so many segment bytes more
   Done check_budget(uint64_t bytes, uint64_t added);
   Done placed(const Arena::Place& place);
   // `untaken`: promised, and the program never had its address.
