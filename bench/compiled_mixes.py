@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """The same 16 jobs by plain nvcc and by heddle cc, with and without early frees: throughput, and memory held over time.
 
-    compiled_mixes.py BUILD_DIR [--rounds 3] [--mixes demo,memory] [--slowdown 6000] [--json FILE]
+    compiled_mixes.py BUILD_DIR [--rounds 3] [--minutes M] [--mixes demo,memory] [--slowdown 6000] [--json FILE]
 
-Each round runs every queue once for each way of compiling, in an order that turns from round to round, on a heddled of
-the script's own under mgb-warps. Throughput is told against nvcc's of the same round. Memory is what the devices'
+Each round runs the queue of every mix once for each way of compiling, in an order that turns from round to round, on a
+heddled of the script's own under mgb-warps. With --minutes, rounds end earlier than --rounds says where another one
+would take longer than that; there is always one. Throughput is told against nvcc's of the same round. Memory is what the devices'
 ledgers hold, read every 20 ms: its mean over the run and its peak, as a share of what the devices have, and the product
 of memory and time, which does not depend on how long a run takes.
 
@@ -29,7 +30,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 MEMORY = {"demo": "128M", "memory": "80M"}  # of each device
 NVCC, EAGER, LATE = "nvcc", "heddle cc", "heddle cc, no early frees"
-PERIOD = 0.02
+PERIOD = 0.02  # seconds between two looks at the ledgers
+LIMIT = 300  # seconds for one queue, which takes about 40
 
 
 class Control:
@@ -54,7 +56,7 @@ class Ledger(threading.Thread):
     """What the devices hold, over time."""
 
     def __init__(self, path):
-        super().__init__()
+        super().__init__(daemon=True)
         self.control, self.over = Control(path), threading.Event()
         self.samples = []  # (seconds, bytes held)
         self.capacity = 0
@@ -80,25 +82,43 @@ class Node:
 
     def __init__(self, build, mix, slowdown, directory):
         self.build, self.directory = build, directory
+        os.makedirs(directory, mode=0o700)
         config = open(os.path.join(ROOT, "demo/heddle.toml")).read()
         config = re.sub(r"(?m)^memory = .*", f'memory = "{MEMORY[mix]}"', config)
         config = re.sub(r"(?m)^slowdown = .*", f"slowdown = {slowdown}", config)
         self.environment = {**os.environ, "HEDDLE_SOCKET": self.path(), "XDG_RUNTIME_DIR": directory}
         with open(os.path.join(directory, "heddle.toml"), "w") as out:
             out.write(config)
-        self.heddle("daemon", "start", "--config", os.path.join(directory, "heddle.toml"))
+        status, output = self.heddle("daemon", "start", "--config", os.path.join(directory, "heddle.toml"))
+        if status != 0:
+            sys.exit(f"heddle daemon start: {output}")
 
     def path(self):
         return os.path.join(self.directory, "control")
 
-    def heddle(self, *arguments, **changes):
+    def heddle(self, *arguments, limit=60, **changes):
+        """(exit status or None where it ran into the limit, output)"""
         # The devices are computed on the cores that the jobs prepare and check their results on: devices come first.
         nice = ["nice", "-n", "10"] if arguments[0] == "batch" else []
-        return subprocess.run([*nice, os.path.join(self.build, "bin/heddle"), *arguments], check=False,
-                              env={**self.environment, **changes}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        # Output goes to a file: what the command leaves running would keep a pipe open.
+        with tempfile.TemporaryFile() as output:
+            process = subprocess.Popen([*nice, os.path.join(self.build, "bin/heddle"), *arguments],
+                                       env={**self.environment, **changes}, stdout=output, stderr=subprocess.STDOUT)
+            try:
+                status = process.wait(limit)
+            except subprocess.TimeoutExpired:
+                status = None
+                process.terminate()  # heddle batch ends its jobs
+                process.wait()
+            output.seek(0)
+            return status, output.read().decode(errors="replace")
 
     def stop(self):
         self.heddle("daemon", "stop")
+
+    def stuck(self):
+        """Who waits for what, for whoever has to find out why."""
+        return self.heddle("ps")[1] + self.heddle("devices")[1]
 
     def batch(self, way, out):
         """Runs the queue; heddle batch's result, with the memory that was held."""
@@ -110,12 +130,17 @@ class Node:
         ledger = Ledger(self.path())
         ledger.start()
         eager = {LATE: {"HEDDLE_EAGER_FREE": "0"}}.get(way, {})
-        ran = self.heddle("batch", os.path.join(out, "jobs.toml"), "--policy", "mgb-warps", "--workers", "auto",
-                          "--output", out, "--json-file", os.path.join(out, "result.json"), "--trace",
-                          os.path.join(out, "trace.json"), "--quiet", **eager)
-        memory = ledger.stop()
-        if ran.returncode not in (0, 1):
-            sys.exit(f"heddle batch: {ran.stdout.decode()}")
+        watch = threading.Timer(LIMIT - 5, lambda: print(f"not done after {LIMIT - 5} s:\n{self.stuck()}", file=sys.stderr))
+        watch.start()
+        try:
+            status, output = self.heddle("batch", os.path.join(out, "jobs.toml"), "--policy", "mgb-warps", "--workers",
+                                         "auto", "--output", out, "--json-file", os.path.join(out, "result.json"),
+                                         "--trace", os.path.join(out, "trace.json"), "--quiet", limit=LIMIT, **eager)
+        finally:
+            watch.cancel()
+            memory = ledger.stop()
+        if status not in (0, 1):
+            sys.exit(f"heddle batch {'ended with status ' + str(status) if status else 'took too long'}: {output}")
         result = json.load(open(os.path.join(out, "result.json")))
         return {**result, "memory": memory}
 
@@ -144,28 +169,39 @@ def table(results):
     return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
 
 
+def measure(options, nodes, results):
+    out = os.path.join(options.build, "compiled_mixes")
+    began = time.monotonic()
+    for number in range(options.rounds):
+        for mix, ways in results.items():
+            for way in list(ways)[number % 3:] + list(ways)[:number % 3]:
+                result = nodes[mix].batch(way, os.path.join(out, mix, f"{number}-{way.replace(' ', '-')}"))
+                ways[way].append(result)
+                print(f"{mix} {number + 1}/{options.rounds} {way}: {result['throughput_per_minute']:.2f} jobs/min, "
+                      f"overrun {100 * result['overrun']:+.1f} %", file=sys.stderr, flush=True)
+        passed = time.monotonic() - began
+        if options.minutes and passed * (number + 2) / (number + 1) > 60 * options.minutes:
+            break
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=os.path.abspath)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--minutes", type=float, help="no round that would end later")
     parser.add_argument("--mixes", default="demo,memory")
     parser.add_argument("--slowdown", type=float, default=6000, help="of the devices; more where the host is slow")
     parser.add_argument("--json", help="every run's figures")
     options = parser.parse_args()
-    out = os.path.join(options.build, "compiled_mixes")
     results = {mix: {NVCC: [], EAGER: [], LATE: []} for mix in options.mixes.split(",")}
-    for mix, ways in results.items():
-        with tempfile.TemporaryDirectory() as directory:
-            node = Node(options.build, mix, options.slowdown, directory)
-            try:
-                for number in range(options.rounds):
-                    order = list(ways)[number % 3:] + list(ways)[:number % 3]
-                    for way in order:
-                        result = node.batch(way, os.path.join(out, mix, f"{number}-{way.replace(' ', '-')}"))
-                        ways[way].append(result)
-                        print(f"{mix} {number + 1}/{options.rounds} {way}: {result['throughput_per_minute']:.2f} jobs/min, "
-                              f"overrun {100 * result['overrun']:+.1f} %", file=sys.stderr, flush=True)
-            finally:
+    with tempfile.TemporaryDirectory() as directory:
+        nodes = {}
+        try:
+            for mix in results:
+                nodes[mix] = Node(options.build, mix, options.slowdown, os.path.join(directory, mix))
+            measure(options, nodes, results)
+        finally:
+            for node in nodes.values():
                 node.stop()
     print(table(results))
     if options.json:
