@@ -111,12 +111,14 @@ class Run:
         self.edit()
         binary = os.path.join(self.out, "program")
         command = ["nice", "-n", "5", self.compiler, "-w", *self.sizes(), *self.program.flags, *self.program.sources, "-o", binary]
-        if self.options.reuse and os.path.exists(binary):
-            self.built = open(os.path.join(self.out, "built")).read()
+        built = os.path.join(self.out, "built")
+        if self.options.reuse and os.path.exists(built):
+            self.built = open(built).read()
             return True
         report = os.path.join(self.out, "launches")
-        if os.path.exists(report):
-            os.remove(report)
+        for stale in (report, built):
+            if os.path.exists(stale):
+                os.remove(stale)
         status, output = shell(command, self.source, 600, {**os.environ, "HEDDLE_CC_REPORT": report})
         self.built = "yes"
         if status and re.search(r"cudaThread(Synchronize|Exit)", output):
@@ -125,7 +127,7 @@ class Run:
         if status != 0:
             self.built, self.why = "no", first_error(output)
             return False
-        with open(os.path.join(self.out, "built"), "w") as out:
+        with open(built, "w") as out:
             out.write(self.built)
         return True
 
