@@ -186,13 +186,8 @@ public:
       value(Insert->getOperand(0));
       return value(Insert->getOperand(1));
     }
-    if (auto *Extract = dyn_cast<ExtractValueInst>(V)) {
-      auto *Call = dyn_cast<CallBase>(Extract->getAggregateOperand());
-      if (Call && operationOf(*Call) == Operation::Alloc) {
-        Result.Roots.insert(Call);
-        return;
-      }
-    }
+    if (auto *Extract = dyn_cast<ExtractValueInst>(V))
+      return made(Extract->getAggregateOperand());
     if (auto *Load = dyn_cast<LoadInst>(V))
       return contents(Load->getPointerOperand(), {0, 8});
     other(V);
@@ -229,6 +224,26 @@ public:
   }
 
 private:
+  // A pointer together with its error, as an allocation gives them. Allocations on several branches may meet so.
+  void made(Value *Both) {
+    if (isa<UndefValue>(Both) || !SeenValues.insert(Both).second)
+      return;
+    auto *Call = dyn_cast<CallBase>(Both);
+    if (Call && operationOf(*Call) == Operation::Alloc) {
+      Result.Roots.insert(Call);
+      return;
+    }
+    if (auto *Select = dyn_cast<SelectInst>(Both)) {
+      made(Select->getTrueValue());
+      return made(Select->getFalseValue());
+    }
+    auto *Phi = dyn_cast<PHINode>(Both);
+    if (!Phi)
+      return other(Both);
+    for (Value *Incoming : Phi->incoming_values())
+      made(Incoming);
+  }
+
   void local(Value *Variable, Part Wanted) {
     const Slot S = readSlot(Variable, Wanted);
     if (!S.Escapes.empty())

@@ -1,6 +1,8 @@
 // Tasks that nobody else can see into may run apart: flagged, with a word for each launch, and with each operation
 // between enter and leave. What may meet others' work stays as it is.
+// RUN: %compile -O1 %s 2>&1 | %check
 // RUN: %compile -O2 %s 2>&1 | %check
+// RUN: %compile -O3 %s 2>&1 | %check
 #include "include/nvcc.h"
 
 KERNEL(scale, (float *A, int N), &A, &N)

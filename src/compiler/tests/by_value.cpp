@@ -1,5 +1,7 @@
 // A kernel that takes its pointers in a struct.
+// RUN: %compile -O1 %s 2>&1 | %check
 // RUN: %compile -O2 %s 2>&1 | %check
+// RUN: %compile -O3 %s 2>&1 | %check
 #include "include/nvcc.h"
 
 struct Arguments {

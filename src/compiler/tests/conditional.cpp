@@ -1,5 +1,7 @@
 // A buffer under a condition that is known at the probe counts only where the condition holds.
+// RUN: %compile -O1 %s 2>&1 | %check
 // RUN: %compile -O2 %s 2>&1 | %check
+// RUN: %compile -O3 %s 2>&1 | %check
 #include "include/nvcc.h"
 
 KERNEL(scale, (float *A, float *B, int N), &A, &B, &N)

@@ -1,5 +1,7 @@
 // A buffer whose last use lies before other device work goes back there; what may be known elsewhere does not.
+// RUN: %compile -O1 %s 2>&1 | %check
 // RUN: %compile -O2 %s 2>&1 | %check
+// RUN: %compile -O3 %s 2>&1 | %check
 #include "include/nvcc.h"
 
 KERNEL(scale, (float *A, float *B), &A, &B)

@@ -1,5 +1,7 @@
 // A size that is read from memory is read at the probe, if nobody writes it in between.
+// RUN: %compile -O1 %s 2>&1 | %check
 // RUN: %compile -O2 %s 2>&1 | %check
+// RUN: %compile -O3 %s 2>&1 | %check
 #include "include/nvcc.h"
 
 KERNEL(scale, (float *A, float *B), &A, &B)

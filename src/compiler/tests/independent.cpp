@@ -1,5 +1,7 @@
 // Two sets of buffers that no launch joins are two tasks; a third launch that joins them makes one.
+// RUN: %compile -O1 %s 2>&1 | %check
 // RUN: %compile -O2 %s 2>&1 | %check
+// RUN: %compile -O3 %s 2>&1 | %check
 #include "include/nvcc.h"
 
 KERNEL(scale, (float *A, int N), &A, &N)

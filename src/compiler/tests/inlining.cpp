@@ -1,5 +1,7 @@
 // Functions that do GPU work come into their callers, but not at any price, and not against the user's word.
+// RUN: %compile -O1 %s 2>&1 | %check
 // RUN: %compile -O2 %s 2>&1 | %check
+// RUN: %compile -O3 %s 2>&1 | %check
 #include "include/nvcc.h"
 
 #define TEN(X) X X X X X X X X X X

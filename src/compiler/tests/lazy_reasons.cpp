@@ -1,5 +1,7 @@
 // Why a launch stays lazy.
+// RUN: %compile -O1 %s 2>&1 | %check
 // RUN: %compile -O2 %s 2>&1 | %check
+// RUN: %compile -O3 %s 2>&1 | %check
 #include "include/nvcc.h"
 
 KERNEL(scale, (float *A, int N), &A, &N)

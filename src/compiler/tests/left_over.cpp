@@ -1,5 +1,7 @@
 // What was announced and may not have been allocated goes back behind the last allocation.
+// RUN: %compile -O1 %s 2>&1 | %check
 // RUN: %compile -O2 %s 2>&1 | %check
+// RUN: %compile -O3 %s 2>&1 | %check
 #include "include/nvcc.h"
 
 KERNEL(scale, (float *A, float *B, int N), &A, &B, &N)

@@ -14,4 +14,8 @@ config.substitutions.append(
         "-Rpass=heddle -Rpass-missed=heddle -fpass-plugin=" + config.heddle_pass,
     )
 )
+# Compiles what %compile gave.
+config.substitutions.append(
+    ("%again", config.heddle_clang + " -x ir -S -emit-llvm -o - -fpass-plugin=" + config.heddle_pass + " -")
+)
 config.substitutions.append(("%check", config.heddle_filecheck + " %s"))

@@ -1,6 +1,8 @@
 // Memory by cudaMallocPitch and cudaMallocAsync is announced; host and managed memory need no announcing, and do not keep
 // the launch from being bound.
+// RUN: %compile -O1 %s 2>&1 | %check
 // RUN: %compile -O2 %s 2>&1 | %check
+// RUN: %compile -O3 %s 2>&1 | %check
 #include "include/nvcc.h"
 
 KERNEL(scale, (float *A, size_t Pitch, float *B, const int *Flags, float *Managed), &A, &Pitch, &B, &Flags, &Managed)

@@ -1,6 +1,8 @@
 // A volume by cudaMalloc3D is announced in rows as heddle's runtime rounds them, whether the kernel takes the struct or
 // the pointer; cudaMemset3D is one of its uses.
+// RUN: %compile -O1 %s 2>&1 | %check
 // RUN: %compile -O2 %s 2>&1 | %check
+// RUN: %compile -O3 %s 2>&1 | %check
 #include "include/nvcc.h"
 
 KERNEL(fill, (cudaPitchedPtr Volume, float *Sums), &Volume, &Sums)

@@ -1,5 +1,7 @@
 // What cannot be inlined is left to the runtime, and the remark says why.
+// RUN: %compile -O1 %s 2>&1 | %check
 // RUN: %compile -O2 %s 2>&1 | %check
+// RUN: %compile -O3 %s 2>&1 | %check
 #include "include/nvcc.h"
 
 KERNEL(scale, (float *A, int N), &A, &N)

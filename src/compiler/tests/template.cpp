@@ -1,5 +1,7 @@
 // A template's stub has no name that tells, and is known by what it does.
+// RUN: %compile -O1 %s 2>&1 | %check
 // RUN: %compile -O2 %s 2>&1 | %check
+// RUN: %compile -O3 %s 2>&1 | %check
 #include "include/nvcc.h"
 
 template <class T, int K> void times(T *A, int N) {

@@ -1,5 +1,7 @@
 // An exception passes a task whose function has nothing to clean up on that way but ours.
+// RUN: %compile -O1 %s 2>&1 | %check
 // RUN: %compile -O2 %s 2>&1 | %check
+// RUN: %compile -O3 %s 2>&1 | %check
 #include "include/nvcc.h"
 
 KERNEL(scale, (float *A, int N), &A, &N)

@@ -1,5 +1,7 @@
 // The probe stands before the loop and announces the largest grid.
+// RUN: %compile -O1 %s 2>&1 | %check
 // RUN: %compile -O2 %s 2>&1 | %check
+// RUN: %compile -O3 %s 2>&1 | %check
 #include "include/nvcc.h"
 
 KERNEL(diagonal, (int *A, int I), &A, &I)
