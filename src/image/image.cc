@@ -101,6 +101,14 @@ bool is_unused(std::span<const Image> images, uint32_t unit, std::span<const Ima
          std::none_of(others.begin(), others.end(), [&](const Image* ptx) { return names_any(ptx->bytes, names); });
 }
 
+// Kernels that launch kernels call cudadevrt by these names, of CUDA 12 and before it.
+bool launches_from_device(std::span<const Image* const> units) {
+  return std::any_of(units.begin(), units.end(), [](const Image* ptx) {
+    return ptx->bytes.find("__cudaCDP2LaunchDevice") != std::string_view::npos ||
+           ptx->bytes.find("cudaLaunchDevice") != std::string_view::npos;
+  });
+}
+
 }  // namespace
 
 std::string arch_name(const Image& image) {
@@ -126,6 +134,9 @@ Result<std::vector<const Image*>> choose_ptx_units(std::span<const Image> images
     }
     const bool enough = !chosen.empty() && std::all_of(without.begin(), without.end(),
                                                        [&](uint32_t unit) { return is_unused(images, unit, chosen); });
+    if (!enough && launches_from_device(chosen))
+      return fail(ErrorCode::kNotSupported,
+                  "the program's kernels launch kernels (dynamic parallelism), which a software device does not do");
     if (!enough) return no_ptx(images, max_arch);
     return chosen;
   });

@@ -34,7 +34,8 @@ std::string arch_name(const Image& image);
 // The PTX that a device of compute capability `max_arch` (as Image::arch) should execute: for every unit the highest
 // architecture that it can run, in the order of units. More than one result means separately compiled units, to be
 // linked together. A unit that none of the others refers to may lack PTX: it is left out. The pointers point into
-// `images`. Errors (kNotFound) say which code there is and how to rebuild.
+// `images`. Errors (kNotFound) say which code there is and how to rebuild; kNotSupported: the unit without
+// PTX is the runtime that kernels launch kernels by.
 Result<std::vector<const Image*>> choose_ptx_units(std::span<const Image> images, uint32_t max_arch);
 
 // The same for a program of one unit, which most are; kNotSupported for one of several.

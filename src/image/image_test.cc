@@ -67,5 +67,15 @@ TEST(ChoosePtxUnits, AUnitWithoutPtxSpoilsTheWhole) {
   EXPECT_EQ(choose_ptx_units(images, 90).error().code, ErrorCode::kNotFound);
 }
 
+TEST(ChoosePtxUnits, KernelsThatLaunchKernelsAreRefusedByName) {
+  Image launching = ptx(80, ArchScope::kPortable, 1);
+  launching.bytes = "call.uni (retval0), __cudaCDP2LaunchDeviceV2, (param0, param1);";
+  const std::vector<Image> images{cubin(80), launching, cubin(80, true, 2)};
+  const auto chosen = choose_ptx_units(images, 90);
+  ASSERT_FALSE(chosen);
+  EXPECT_EQ(chosen.error().code, ErrorCode::kNotSupported);
+  EXPECT_NE(chosen.error().text.find("dynamic parallelism"), std::string::npos) << chosen.error().text;
+}
+
 }  // namespace
 }  // namespace heddle::image
