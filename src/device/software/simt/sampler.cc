@@ -64,6 +64,7 @@ Sampler::Sampler(const Texture& texture, const MemoryMap& memory) : texture_(tex
   linear_ = texture.has(Texture::kLinearFilter) && reads_float_;
   plain_ = texture.channel_bytes == 4;
   all_there_ = memory.contains(texture.address, texture.bytes());
+  common_ = plain_ && all_there_ && texture.channels == 1 && dimensions_ <= 2 && !cube_ && !layered_ && !scaled_;
   for (uint32_t axis = 0; axis < dimensions_; ++axis) {
     const AddressMode mode = this->mode(axis);
     axes_[axis] = {sizes[axis], mode, mode == AddressMode::kWrap || mode == AddressMode::kMirror};
@@ -141,7 +142,44 @@ uint32_t Sampler::layer_of(uint32_t layer) const {
   return layered_ ? std::min(layer, texture_.depth - 1) : 0;
 }
 
+// The same as the general way for places whose elements all lie inside: without its steps in memory, where a value that
+// was stored in parts and is loaded whole costs more than the arithmetic.
+bool Sampler::sample_inside(const TexturePlace& place, Texel& texel) {
+  const double half = linear_ ? 0.5 : 0;
+  const int64_t span = linear_ ? 1 : 0;
+  int64_t begin[2] = {};
+  float weight[2] = {};
+  for (uint32_t axis = 0; axis < dimensions_; ++axis) {
+    if (!(std::fabs(place.at[axis]) < kFarAway)) return false;
+    const double x = static_cast<double>(place.at[axis]) - half;
+    begin[axis] = whole_below(x);
+    if (begin[axis] < 0 || begin[axis] + span >= axes_[axis].size) return false;
+    if (linear_) weight[axis] = in_steps_of_256th(x - static_cast<double>(begin[axis]));
+    if (weight[axis] == 1) return false;
+  }
+  first_address_ = texture_.address + static_cast<uint64_t>(begin[1]) * texture_.pitch +
+                   static_cast<uint64_t>(begin[0]) * texel_bytes_;
+  const auto* const first = reinterpret_cast<const std::byte*>(first_address_);
+  const auto element = [&](uint64_t x, uint64_t y) {
+    uint32_t bits;
+    std::memcpy(&bits, first + y * texture_.pitch + x * sizeof bits, sizeof bits);
+    return bits;
+  };
+  if (!linear_) {
+    texel = {element(0, 0), 0, 0, reads_float_ ? kOne : 1};
+    return true;
+  }
+  float sum = 0;
+  for (uint32_t y = 0; y < (weight[1] == 0 ? 1u : 2u); ++y) {
+    for (uint32_t x = 0; x < (weight[0] == 0 ? 1u : 2u); ++x)
+      sum += (x ? weight[0] : 1 - weight[0]) * (y ? weight[1] : 1 - weight[1]) * std::bit_cast<float>(element(x, y));
+  }
+  texel = {std::bit_cast<uint32_t>(sum), 0, 0, kOne};
+  return true;
+}
+
 Texel Sampler::sample(const TexturePlace& where) {
+  if (Texel texel; common_ && sample_inside(where, texel)) return texel;
   const TexturePlace place = cube_ ? on_face(where) : where;
   const uint32_t layer = cube_ ? place.layer : layer_of(place.layer);
   Taps axes[3];

@@ -60,6 +60,8 @@ class Sampler {
   // Cubes: the face, and the place on it.
   TexturePlace on_face(const TexturePlace& place) const;
   uint32_t layer_of(uint32_t layer) const;
+  // What most fetches are; false: not this one, and nothing is done.
+  bool sample_inside(const TexturePlace& place, Texel& texel);
   Texel filter(const Taps (&axes)[3], uint32_t layer);
   Texel fetch(int64_t x, int64_t y, int64_t z, uint32_t layer);
   Texel decode(const std::byte* raw) const;
@@ -73,6 +75,7 @@ class Sampler {
   bool reads_float_ = false, linear_ = false;
   bool plain_ = false;      // channels of four bytes, taken as they are
   bool all_there_ = false;  // every element is in memory
+  bool common_ = false;     // one or two dimensions, one plain channel, by index
   uint64_t bad_address_ = 0, first_address_ = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "device/software/simt/testing/machine.h"
 
@@ -82,6 +83,31 @@ TEST_F(Sampling, ALinearFilterMixesFourElementsAndEight) {
   flat.flags = solid.flags = Texture::kLinearFilter;
   EXPECT_EQ(value(flat, 3.0f, 2.0f), (12 + 13 + 22 + 23) / 4.0f + 0);
   EXPECT_EQ(value(solid, 3.0f, 2.0f, 1.75f), 17.5f + 125);
+}
+
+// One channel of four bytes has a way of its own; the first of two channels goes the general one.
+TEST_F(Sampling, TheShortWayGivesWhatTheLongOneDoes) {
+  constexpr uint32_t kWidth = 7, kHeight = 5;
+  std::mt19937 random(20);
+  std::vector<float> one, two;
+  for (uint32_t i = 0; i < kWidth * kHeight; ++i) {
+    one.push_back(static_cast<float>(random()) / 1e6f - 2000);
+    two.insert(two.end(), {one.back(), -1});
+  }
+  for (const TextureShape shape : {TextureShape::k1D, TextureShape::k2D}) {
+    const uint32_t height = shape == TextureShape::k1D ? 1 : kHeight;
+    Texture single = over(one, shape, kWidth, height), pair = over(two, shape, 2 * kWidth, height);
+    pair.width = kWidth;
+    pair.channels = 2;
+    for (const uint32_t flags : {0u, Texture::kLinearFilter}) {
+      single.flags = pair.flags = flags;
+      for (int i = 0; i < 2000; ++i) {
+        const float x = static_cast<float>(random() % 4096) / 512 - 0.25f,
+                    y = static_cast<float>(random() % 3072) / 512;
+        EXPECT_EQ(sample(single, x, y)[0], sample(pair, x, y)[0]) << x << ", " << y;
+      }
+    }
+  }
 }
 
 TEST_F(Sampling, WhatCountsForNothingMayBeInfinite) {
