@@ -181,14 +181,17 @@ SAMPLE_EDITS = {
     "NV12toBGRandResize": [(r"(define TEST_LOOP) \d+", r"\1 1")],
     "UnifiedMemoryPerf": [(r"(maxSampleSizeInMb =) \d+", r"\1 1"), (r"(VERIFY_GPU_CORRECTNESS) 0", r"\1 1")],
     "alignedTypes": [(r"(MEM_SIZE +=) \d+", r"\1 1000000"), (r"(NUM_ITERATIONS =) \d+", r"\1 2")],
+    "convolutionTexture": [(r"(iterations +=) \d+", r"\1 1")],
     "scan": [(r"(iCycles =) \d+", r"\1 1")],
+    "simplePitchLinearTexture": [(r"(define NUM_REPS) \d+", r"\1 2")],
+    "simpleStreams": [(r"(nreps +=) 10\b", r"\1 2"), (r"( n +=) 16 \*", r"\1")],
     **{name: [(r"(define [MNK]_TILES) \d+", r"\1 32")] for name in GEMMS},
 }
 SAMPLE_FLAGS = {
     **{name: ["-arch=compute_80"] for name in ("globalToShmemAsyncCopy", "simpleAWBarrier")},
     **{name: ["-arch=compute_80", "-DCPU_DEBUG=1"] for name in GEMMS},  # compare with the host
 }
-SAMPLE_SAYS_RIGHT = (r"(?i:test passed|passed|success|correct|PASS\b|Result = PASS|are equal|match)|\bOK\b|"
+SAMPLE_SAYS_RIGHT = (r"(?i:test passed|passed|succe(ss|ed)|correct|PASS\b|Result = PASS|are equal|match)|\bOK\b|"
                      r"Test Results: 0 Failures")
 SAMPLE_SAYS_WRONG = (r"(?i)test failed|\bFAILED\b|mismatch(?!.* 0\b)|Result = FAIL|error at|\*\*\*corrupted|"
                      r"returned ERROR")
@@ -210,6 +213,7 @@ SAMPLE_WRONG = {"simpleAssert": "returned ERROR"}  # its assertion is to fail
 # Those that say that they compare, and what they found by their exit status.
 SAMPLE_COMPARES = {
     "FDTD3d": r"^CompareData \(tolerance",
+    "interval": r"^Check against Host computation",
     "simpleCubemapTexture": r"^Comparing kernel output to expected data",
     "simpleLayeredTexture": r"^Comparing kernel output to expected data",
     "simpleZeroCopy": r"^> Checking the results from vectorAddGPU",
