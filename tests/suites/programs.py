@@ -168,7 +168,7 @@ SAMPLE_ARGUMENTS = {
     "cudaGraphsPerfScaling": ["5", "1", "20", "1", "0", "1", "40"],
     "globalToShmemAsyncCopy": ["-wA=256", "-hA=256", "-wB=256", "-hB=256"],
     "matrixMul": ["-wA=128", "-hA=128", "-wB=128", "-hB=128"],
-    "reductionMultiBlockCG": ["-n=65536"],
+    "reductionMultiBlockCG": ["-n=65536", "-maxblocks=8"],
     "simpleStreams": ["--use_generic_memory"],
     "transpose": ["-dimX=128", "-dimY=128"],
 }
