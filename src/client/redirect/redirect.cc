@@ -64,8 +64,17 @@ void* load_runtime(int major) {
   return handle;
 }
 
+constexpr const char* kProgram = "/proc/self/exe";
+
 std::string path_of(const link_map* object) {
-  return object->l_name && *object->l_name ? object->l_name : "/proc/self/exe";
+  return object->l_name && *object->l_name ? object->l_name : kProgram;
+}
+
+// For messages: the program by its own name.
+std::string name_of(const std::string& path) {
+  char program[4096];
+  const ssize_t length = path == kProgram ? ::readlink(kProgram, program, sizeof program) : -1;
+  return length > 0 ? std::string(program, static_cast<size_t>(length)) : path;
 }
 
 bool is_ours(const std::string& path) {
@@ -87,7 +96,7 @@ void redirect(const ElfFile& file, const link_map* object, void* runtime) {
   });
   if (failed > 0)
     std::fprintf(stderr, "heddle: %u CUDA functions of %s could not be redirected (%s)\n", failed,
-                 path_of(object).c_str(), why.c_str());
+                 name_of(path_of(object)).c_str(), why.c_str());
 }
 
 void say_refused(const std::string& path, const Finding& finding) {
@@ -95,13 +104,13 @@ void say_refused(const std::string& path, const Finding& finding) {
     std::fprintf(stderr,
                  "heddle: %s contains NVIDIA's CUDA runtime but no symbols, so its calls cannot be redirected: "
                  "rebuild it with nvcc -cudart shared, or without strip\n",
-                 path.c_str());
+                 name_of(path).c_str());
     return;
   }
   std::fprintf(stderr,
                "heddle: %s uses %s, which heddle does not share (the driver API, cuDNN and NCCL go past it): run it "
                "without heddle, on a device of its own\n",
-               path.c_str(), finding.library.c_str());
+               name_of(path).c_str(), finding.library.c_str());
 }
 
 // Deals with one object. `started`: the program runs already.
