@@ -66,6 +66,7 @@ BlockRun::Outcome BlockRun::run(uint64_t warp_instructions, uint32_t sm_count) {
     counters.warp_instructions += used;
     counters.global_bytes += block->counters().global_bytes - before.global_bytes;
     budget -= std::min(budget, std::max<uint64_t>(used, 1));
+    if (progress == Block::Progress::kRunning && block->is_waiting()) return Outcome::kPreempted;
     if (progress == Block::Progress::kRunning) continue;
     if (progress == Block::Progress::kFaulted) {
       fault = block->fault();

@@ -66,6 +66,27 @@ TEST_F(ProgramTest, SeparatelyCompiledUnitsFindEachOther) {
   EXPECT_EQ(*reinterpret_cast<uint32_t*>(*out), 42u);
 }
 
+// A block that waits for another one leaves its thread to it long before its turn is over.
+TEST_F(ProgramTest, ABlockThatOnlyPollsEndsItsTurn) {
+  auto program =
+      load(fatbin_of(".visible .global .u32 flag = 0;\n"
+                     ".entry k() { .reg .b32 %r<2>; .reg .pred %p<2>;\n"
+                     "SPIN: ld.acquire.gpu.global.u32 %r1, [flag]; setp.eq.u32 %p1, %r1, 0;\n"
+                     "@%p1 bra SPIN; ret; }\n"));
+  ASSERT_TRUE(program) << program.error().text;
+  auto kernel = (*program)->kernel("k");
+  ASSERT_TRUE(kernel) << kernel.error().text;
+  auto block = Block::create(*(*kernel)->code, LaunchShape{}, memory_->map(), nullptr);
+  ASSERT_TRUE(block) << block.error().text;
+  (*block)->start({}, 0);
+  EXPECT_EQ((*block)->run(50'000), Block::Progress::kRunning);
+  EXPECT_TRUE((*block)->is_waiting());
+  EXPECT_LT((*block)->counters().warp_instructions, 10'000u);
+  *reinterpret_cast<uint32_t*>((*program)->variable("flag")->address) = 1;
+  EXPECT_EQ((*block)->run(50'000), Block::Progress::kFinished) << (*block)->fault().text;
+  EXPECT_FALSE((*block)->is_waiting());
+}
+
 TEST_F(ProgramTest, AFunctionThatNoUnitDefinesIsNamedWhenItsKernelIsAskedFor) {
   auto program = load(fatbin_of(kCaller) + fatbin_of(".visible .global .u32 answer = 21;\n"));
   ASSERT_TRUE(program) << program.error().text;

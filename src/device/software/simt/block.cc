@@ -13,6 +13,8 @@ namespace {
 // Instructions of a warp's turn. Programs with races between warps assume that all of them advance together: with turns
 // twenty times as long, some compute something else.
 constexpr uint64_t kTurn = 100;
+// Of each warp that runs, until the block leaves its place to others: what it waits for may be one of theirs.
+constexpr uint32_t kPollingTurns = 20;
 static_assert(kTurn <= Op::kWholeTurn);
 constexpr uint32_t kMaxThreads = 1024;
 constexpr uint64_t kLine = 64;
@@ -148,8 +150,10 @@ Block::Progress Block::progress() const {
 Block::Progress Block::run(uint64_t max_warp_instructions) {
   auto run_warp = state_.kernel->instructions->run_warp();
   auto count = static_cast<uint32_t>(state_.warps.size());
-  uint32_t idle = 0;  // warps in a row that could not run
-  while (max_warp_instructions > 0 && state_.running && idle < count && !state_.fault.cuda_error) {
+  uint32_t idle = 0;     // warps in a row that could not run
+  uint32_t polling = 0;  // turns in a row in which memory was polled
+  waiting_ = false;
+  while (max_warp_instructions > 0 && state_.running && idle < count && !waiting_ && !state_.fault.cuda_error) {
     uint32_t turn = next_of(state_.running, next_warp_);
     Warp& warp = state_.warps[turn];
     next_warp_ = turn + 1 == count ? 0 : turn + 1;
@@ -157,7 +161,10 @@ Block::Progress Block::run(uint64_t max_warp_instructions) {
     idle = done ? 0 : idle + 1;
     counters_.warp_instructions += done;
     max_warp_instructions -= std::min(max_warp_instructions, done);
+    polling = warp.polls ? polling + 1 : 0;
+    waiting_ = state_.running && polling >= kPollingTurns * static_cast<uint32_t>(std::popcount(state_.running));
     if (warp.parked_count) yield_if_polling(warp);
+    warp.polls = 0;
   }
   take_counts();
   if ((idle == count || !state_.running) && progress() == Progress::kRunning) report_deadlock();

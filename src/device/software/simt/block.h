@@ -37,9 +37,12 @@ class Block {
   // Begins a block of the grid; a block that was not finished is forgotten.
   void start(Dim3 block_index, uint32_t sm);
 
-  // Runs until the block has ended or about so many warp instructions were executed; a turn of a warp is not cut short
-  // unless it would exceed them. A faulted block does not go on.
+  // Runs until the block has ended, about so many warp instructions were executed, or all its warps only wait for
+  // another block (is_waiting()). A turn of a warp is not cut short unless it would exceed them. A faulted block does
+  // not go on.
   Progress run(uint64_t max_warp_instructions);
+  // Whether the last run() ended because all warps polled memory for many turns.
+  bool is_waiting() const { return waiting_; }
 
   const Counters& counters() const { return counters_; }
   const Fault& fault() const { return state_.fault; }
@@ -59,6 +62,7 @@ class Block {
   std::unique_ptr<AccessCheck> check_;
   std::unique_ptr<std::byte[]> memory_;  // shared, then local memory
   uint32_t next_warp_ = 0;
+  bool waiting_ = false;
 };
 
 }  // namespace heddle::software

@@ -95,7 +95,7 @@ Machine::Outcome Machine::run_packed(std::string_view name, const Launch& launch
     uint64_t spent = 0;
     do {
       outcome.progress = (*block)->run(launch.slice);
-      spent += launch.slice;
+      spent = (*block)->counters().warp_instructions;
     } while (outcome.progress == Block::Progress::kRunning && spent < launch.budget);
     EXPECT_NE(outcome.progress, Block::Progress::kRunning) << "the block hangs";
     if (outcome.progress != Block::Progress::kFinished) break;
