@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "policy/placement/reasons.h"
 #include "policy/scheduler.h"
 #include "policy/text.h"
 
@@ -65,8 +66,7 @@ bool Scheduler::attempt_extension(const WaitKey& key, Wait& wait, TimePoint now)
   if (!board_.can_extend(wait.session, wait.task, wait.memory)) {
     wait.why = text("needs ", wait.memory, " more on device ", device, "; ", free, " of ", pool().spec(device).memory,
                     " is free");
-    const Bytes withheld = pool().load(device).withheld;
-    if (withheld.value > 0) append(wait.why, ", ", withheld, " are used by processes outside of heddled");
+    append_withheld(wait.why, device, pool());
     if (!board_.placement().memory_oblivious()) return false;
     refuse(key, ErrorCode::kOutOfMemory, text(wait.why, ", and this policy does not wait for memory"), now);
     return true;
