@@ -110,7 +110,7 @@ Status Daemon::start(protocol::Socket vault) {
   tasks_ = std::make_unique<Tasks>(shared_, *workers_, segments_, std::move(*scheduler),
                                    [this](SessionId id) { sessions_->released(id); });
   tasks_->set_binds_at_malloc(binds);
-  outside_ = std::make_unique<OutsideMemory>(shared_, *tasks_);
+  outside_ = std::make_unique<OutsideMemory>(shared_, *tasks_, segments_);
   keepers_.on_left([this](DeviceId device, Bytes left) { outside_->left(device, left); });
   workers_->connect(*tasks_);
   sessions_ = std::make_unique<Sessions>(shared_, *tasks_, segments_);

@@ -33,11 +33,12 @@ class Keepers {
   Keepers(EventLoop& loop, std::string program, int output)
       : loop_(loop), program_(std::move(program)), output_(output) {}
   ~Keepers();
+  Keepers(const Keepers&) = delete;
+  Keepers& operator=(const Keepers&) = delete;
+
   // Called from the loop, about once a second for each GPU: what it has left, whoever uses the rest.
   using Left = std::function<void(DeviceId, Bytes)>;
   void on_left(Left left) { left_ = std::move(left); }
-  Keepers(const Keepers&) = delete;
-  Keepers& operator=(const Keepers&) = delete;
 
   // Starts the keeper of a GPU ahead of its first use.
   Status start(DeviceId device, const std::string& uuid);

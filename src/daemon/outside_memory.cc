@@ -27,16 +27,10 @@ Bytes OutsideMemory::used_outside(DeviceId device, Bytes left) const {
 
 // Contexts of all workers count, warm ones too, and as measured, whatever they are charged.
 Bytes OutsideMemory::own(DeviceId device) const {
-  Bytes sum;
+  const DeviceState& gpu = shared_.registry.devices[device.value];
+  Bytes sum = segments_.backed_on(gpu);
   for (const auto& [id, worker] : shared_.registry.workers) {
-    if (worker.device == device) sum += shared_.registry.devices[device.value].config.context;
-  }
-  for (const auto& [id, session] : shared_.registry.sessions) {
-    for (const auto& [number, segment] : session.segments) {
-      if (segment.kind != protocol::SegmentKind::kDevice || !segment.memory) continue;
-      const VirtualDevice& from = session.devices[segment.virtual_device];
-      if (from.task && from.task->device == device) sum += segment.bytes;
-    }
+    if (worker.device == device) sum += gpu.config.context;
   }
   return sum;
 }

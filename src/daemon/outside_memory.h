@@ -11,7 +11,8 @@ namespace heddle::daemon {
 // used; a promise that was given before stands.
 class OutsideMemory {
  public:
-  OutsideMemory(Shared& shared, Tasks& tasks) : shared_(shared), tasks_(tasks) {}
+  OutsideMemory(Shared& shared, Tasks& tasks, const SegmentStore& segments)
+      : shared_(shared), tasks_(tasks), segments_(segments) {}
 
   // From the device's keeper: `left` bytes of the whole GPU are used by nobody.
   void left(DeviceId device, Bytes left);
@@ -22,6 +23,7 @@ class OutsideMemory {
 
   Shared& shared_;
   Tasks& tasks_;
+  const SegmentStore& segments_;
   std::map<DeviceId, Bytes> last_;  // what the last report came to
 };
 

@@ -126,6 +126,16 @@ void SegmentStore::deposit_session(const Session& session) {
   shared_.vault.deposit(NoteKind::kSession, session.id.value, write_note(note), session.process.get());
 }
 
+Bytes SegmentStore::backed_on(const DeviceState& gpu) const {
+  Bytes sum;
+  for (const auto& [id, session] : shared_.registry.sessions) {
+    for (const auto& [number, segment] : session.segments) {
+      if (segment.memory && gpu_of(session, segment) == &gpu) sum += segment.bytes;
+    }
+  }
+  return sum;
+}
+
 std::vector<Segment*> SegmentStore::of_device(Session& session, uint32_t virtual_device) {
   std::vector<Segment*> segments;
   for (auto& [number, segment] : session.segments) {

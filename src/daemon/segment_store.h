@@ -29,6 +29,9 @@ class SegmentStore {
   void deposit_session(const Session& session);
   void deposit(const Session& session, const Segment& segment);
 
+  // Of all sessions' segments that have memory of this GPU.
+  Bytes backed_on(const DeviceState& gpu) const;
+
   // Device segments of one virtual device, and pinned host segments, in order of their numbers.
   static std::vector<Segment*> of_device(Session& session, uint32_t virtual_device);
   static std::vector<Segment*> on_host(Session& session);
