@@ -4,12 +4,14 @@
 #include <gmock/gmock.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "core/fd.h"
 #include "protocol/socket.h"
@@ -36,8 +38,14 @@ struct Keeper : testing::Test {
     ::close(passed);
   }
   void TearDown() override {
+    if (pid < 0) return;
     ::kill(pid, SIGKILL);
     ::waitpid(pid, nullptr, 0);
+  }
+  int exit_status() {
+    int status = -1;
+    EXPECT_GT(::waitpid(std::exchange(pid, -1), &status, 0), 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
   // Between its answers it says what is left.
   template <class Message>
@@ -100,11 +108,13 @@ TEST_F(Keeper, OddSizesAreRefused) {
 TEST_F(Keeper, EndsWithHeddled) {
   ask(2 * kMiB);
   heddled.close();
-  int status = -1;
-  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-  pid = ::fork();  // for TearDown
-  if (pid == 0) ::_exit(0);
+  EXPECT_EQ(exit_status(), 0);
+}
+
+TEST_F(Keeper, EndsWithHeddledWhileItIsAboutToSpeak) {
+  ask(2 * kMiB);
+  ::shutdown(heddled.get(), SHUT_RD);  // as a heddled that ends between the keeper's listening and its next word
+  EXPECT_EQ(exit_status(), 0);
 }
 
 std::string output_of(const std::string& arguments) {

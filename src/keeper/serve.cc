@@ -36,23 +36,24 @@ Status tell_what_is_left(protocol::Socket& socket, cuda::Allocator& allocator) {
   return socket.send(protocol::MemoryLeft{usage->free.value});
 }
 
+// One question, or else what is left of the GPU's memory, said once a second.
+Status serve_next(protocol::Socket& socket, cuda::Allocator& allocator, const Clock& clock, TimePoint& next_word) {
+  const auto request = socket.expect<protocol::MakeMemory>(std::max(Duration{}, next_word - clock.now()));
+  if (request) return make_memory(socket, allocator, Bytes{request->bytes});
+  if (request.error().code != ErrorCode::kTimeout) return tl::unexpected(request.error());
+  next_word = clock.now() + kBetweenWords;
+  return tell_what_is_left(socket, allocator);
+}
+
 }  // namespace
 
 Status serve(protocol::Socket socket, cuda::Allocator& allocator) {
   const MonotonicClock clock;
   TimePoint next_word{};
-  for (;;) {
-    const auto request = socket.expect<protocol::MakeMemory>(std::max(Duration{}, next_word - clock.now()));
-    if (request) {
-      HEDDLE_TRY(make_memory(socket, allocator, Bytes{request->bytes}));
-    } else if (request.error().code == ErrorCode::kTimeout) {
-      HEDDLE_TRY(tell_what_is_left(socket, allocator));
-      next_word = clock.now() + kBetweenWords;
-    } else {
-      if (request.error().code == ErrorCode::kPeerDied) return {};  // heddled has ended, and so does its keeper
-      return tl::unexpected(request.error());
-    }
-  }
+  Status served;
+  while (served) served = serve_next(socket, allocator, clock, next_word);
+  // heddled has ended, seen on receiving or on sending, and so does its keeper.
+  return served.error().code == ErrorCode::kPeerDied ? Status{} : served;
 }
 
 }  // namespace heddle::keeper
