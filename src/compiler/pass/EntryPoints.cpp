@@ -61,13 +61,30 @@ known:
   ret ptr %table
 }
 
-define weak_odr hidden i64 @heddle_task_begin(ptr %task) noinline nounwind {
+; The function at that place of the table, or null: without heddle, or with an older one, whose table is shorter.
+define weak_odr hidden ptr @heddle_task_entry(i64 %offset) noinline nounwind {
   %table = call ptr @heddle_task_table()
   %absent = icmp eq ptr %table, null
+  br i1 %absent, label %none, label %measure
+measure:
+  %size_slot = getelementptr i8, ptr %table, i64 4
+  %size = load i32, ptr %size_slot
+  %end = zext i32 %size to i64
+  %older = icmp ule i64 %end, %offset
+  br i1 %older, label %none, label %take
+take:
+  %slot = getelementptr i8, ptr %table, i64 %offset
+  %function = load ptr, ptr %slot
+  ret ptr %function
+none:
+  ret ptr null
+}
+
+define weak_odr hidden i64 @heddle_task_begin(ptr %task) noinline nounwind {
+  %begin = call ptr @heddle_task_entry(i64 8)
+  %absent = icmp eq ptr %begin, null
   br i1 %absent, label %none, label %call
 call:
-  %slot = getelementptr i8, ptr %table, i64 8
-  %begin = load ptr, ptr %slot
   %number = call i64 %begin(ptr %task)
   ret i64 %number
 none:
@@ -76,11 +93,12 @@ none:
 
 define weak_odr hidden void @heddle_task_end(i64 %task) noinline nounwind {
   %none = icmp eq i64 %task, 0
-  br i1 %none, label %done, label %call
+  br i1 %none, label %done, label %ask
+ask:
+  %end = call ptr @heddle_task_entry(i64 16)
+  %absent = icmp eq ptr %end, null
+  br i1 %absent, label %done, label %call
 call:
-  %table = call ptr @heddle_task_table()
-  %slot = getelementptr i8, ptr %table, i64 16
-  %end = load ptr, ptr %slot
   call void %end(i64 %task)
   br label %done
 done:
@@ -88,31 +106,25 @@ done:
 }
 
 define weak_odr hidden void @heddle_free_early(ptr %buffer) noinline nounwind {
-  %table = call ptr @heddle_task_table()
-  %absent = icmp eq ptr %table, null
+  %free = call ptr @heddle_task_entry(i64 24)
+  %absent = icmp eq ptr %free, null
   br i1 %absent, label %done, label %call
 call:
-  %slot = getelementptr i8, ptr %table, i64 24
-  %free = load ptr, ptr %slot
   call void %free(ptr %buffer)
   br label %done
 done:
   ret void
 }
 
-; Newer than the functions before: an older heddle, whose table is shorter, never runs tasks apart.
+; Newer than the functions before: an older heddle never runs tasks apart.
 define weak_odr hidden void @heddle_task_enter(i64 %task) noinline nounwind {
   %none = icmp eq i64 %task, 0
   br i1 %none, label %done, label %ask
 ask:
-  %table = call ptr @heddle_task_table()
-  %size_slot = getelementptr i8, ptr %table, i64 4
-  %size = load i32, ptr %size_slot
-  %older = icmp ult i32 %size, 48
-  br i1 %older, label %done, label %call
+  %enter = call ptr @heddle_task_entry(i64 32)
+  %absent = icmp eq ptr %enter, null
+  br i1 %absent, label %done, label %call
 call:
-  %slot = getelementptr i8, ptr %table, i64 32
-  %enter = load ptr, ptr %slot
   call void %enter(i64 %task)
   br label %done
 done:
@@ -120,17 +132,10 @@ done:
 }
 
 define weak_odr hidden void @heddle_task_leave() noinline nounwind {
-  %table = call ptr @heddle_task_table()
-  %absent = icmp eq ptr %table, null
-  br i1 %absent, label %done, label %ask
-ask:
-  %size_slot = getelementptr i8, ptr %table, i64 4
-  %size = load i32, ptr %size_slot
-  %older = icmp ult i32 %size, 48
-  br i1 %older, label %done, label %call
+  %leave = call ptr @heddle_task_entry(i64 40)
+  %absent = icmp eq ptr %leave, null
+  br i1 %absent, label %done, label %call
 call:
-  %slot = getelementptr i8, ptr %table, i64 40
-  %leave = load ptr, ptr %slot
   call void %leave()
   br label %done
 done:
@@ -142,14 +147,10 @@ define weak_odr hidden void @heddle_task_allocated(i64 %task) noinline nounwind 
   %none = icmp eq i64 %task, 0
   br i1 %none, label %done, label %ask
 ask:
-  %table = call ptr @heddle_task_table()
-  %size_slot = getelementptr i8, ptr %table, i64 4
-  %size = load i32, ptr %size_slot
-  %older = icmp ult i32 %size, 56
-  br i1 %older, label %done, label %call
+  %allocated = call ptr @heddle_task_entry(i64 48)
+  %absent = icmp eq ptr %allocated, null
+  br i1 %absent, label %done, label %call
 call:
-  %slot = getelementptr i8, ptr %table, i64 48
-  %allocated = load ptr, ptr %slot
   call void %allocated(i64 %task)
   br label %done
 done:
