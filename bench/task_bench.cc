@@ -1,5 +1,5 @@
-// What heddled costs: from announcing a task to its grant, against a bare futex ping-pong of the same run; and how much
-// sooner a warm worker is there than a cold one. Speaks the protocol itself, as a program's runtime does.
+// What heddled costs: from announcing a task to its grant, against a bare futex ping-pong of the same run; how much sooner
+// a warm worker is there than a cold one, and what a worker saves that stays for its program's next task. Speaks the protocol itself, as a program's runtime does.
 
 #include <benchmark/benchmark.h>
 
@@ -96,8 +96,9 @@ struct Session {
   uint64_t serial = 0;
 };
 
-std::string config(int warm_workers) {
+std::string config(int warm_workers, int kept_workers = 0) {
   return "[daemon]\nwarm_workers = " + std::to_string(warm_workers) +
+         "\nkept_workers = " + std::to_string(kept_workers) +
          "\n[[device]]\npreset = 'P100'\ncount = 1\nmemory = '256M'\nslowdown = 0\ncopy_slowdown = 0\n";
 }
 
@@ -146,6 +147,32 @@ void warm_worker(benchmark::State& state) {
   state.counters["cold_over_warm"] = cold / warm;
 }
 
+// A program that frees all it has and allocates anew, ten times over. Seconds.
+double ten_tasks(Node& node) {
+  Session session(node.socket());
+  const double begin = seconds_now();
+  for (int i = 0; i < 10; ++i) {
+    session.begin_task();
+    session.first_record();
+    session.end_task();
+  }
+  return seconds_now() - begin;
+}
+
+void tasks_in_a_row(benchmark::State& state) {
+  Node fresh_node(config(1, 0)), kept_node(config(1, 1));
+  if (!fresh_node.ready() || !kept_node.ready()) return state.SkipWithError("heddled did not start");
+  double fresh = 0, kept = 0;
+  for (auto _ : state) {
+    fresh += ten_tasks(fresh_node);
+    const double ten = ten_tasks(kept_node);
+    kept += ten;
+    state.SetIterationTime(ten);
+  }
+  state.counters["fresh_over_kept"] = fresh / kept;
+}
+
+BENCHMARK(tasks_in_a_row)->UseManualTime()->Unit(benchmark::kMicrosecond);
 BENCHMARK(task_begin)->UseManualTime()->Unit(benchmark::kMicrosecond);
 BENCHMARK(warm_worker)->UseManualTime()->Unit(benchmark::kMicrosecond);
 

@@ -155,6 +155,7 @@ Result<Json> Commands::devices(const Json&, Asker&) {
                     {"tasks", view.tasks},
                     {"workers", workers_.count(view.id, Worker::State::kBound)},
                     {"warm_workers", workers_.count(view.id, Worker::State::kWarm)},
+                    {"kept_workers", workers_.count(view.id, Worker::State::kKept)},
                     {"slowdown", model.slowdown},
                     {"copy_slowdown", model.copy_slowdown},
                     {"state", state}});

@@ -79,6 +79,7 @@ Status read_daemon(const toml::table& table, const std::string& file, Config& co
   if (gpus != "auto" && gpus != "off") reader.wrong("gpus", stringf("'%s' is neither auto nor off", gpus.c_str()));
   config.use_gpus = gpus == "auto";
   reader.read("warm_workers", config.warm_workers, 0, 64);
+  reader.read("kept_workers", config.kept_workers, 0, 64);
   reader.read("trace_events", config.trace_events, 16, 1u << 24);
   reader.read("worker_start_timeout", config.worker_start_timeout);
   reader.read("worker_exit_grace", config.worker_exit_grace);

@@ -52,6 +52,7 @@ struct Config {
   std::string log_file;       // empty: standard error
   std::string worker_user;    // empty: heddled's own
   uint32_t warm_workers = 1;  // for each device
+  uint32_t kept_workers = 2;  // for each device at most, for the next task of the program that they served
   uint32_t trace_events = 65536;
   Duration worker_start_timeout = std::chrono::seconds(60);
   Duration worker_exit_grace = std::chrono::seconds(2);  // from Quit to SIGKILL

@@ -15,17 +15,78 @@ using protocol::RecordType;
 
 class TaskTest : public HouseholdTest {};
 
-TEST_F(TaskTest, RunsFromItsBeginToItsEndAndTheNextGetsAnotherWorker) {
+// The client's next task, of one segment.
+void begin_again(TestClient& client, uint64_t serial) {
+  ASSERT_TRUE(client.declare(serial, client.at(0), Bytes{2 * kMiB}));
+  ASSERT_TRUE(client.begin(serial));
+  ASSERT_TRUE(client.wait_binding(Binding::kBound));
+  EXPECT_EQ(client.header().task_serial.load(), serial);
+  client.record(RecordType::kNeed, serial);
+}
+
+TEST_F(TaskTest, RunsFromItsBeginToItsEndAndTheNextGoesOnInTheSameWorker) {
   start();
   TestClient client = running(Bytes{4 * kMiB});
   EXPECT_EQ(client.header().task_serial.load(), 1u);
   EXPECT_EQ(client.header().generation.load(), 1u);
   finish(client);
-  ASSERT_TRUE(client.declare(2, client.at(0), Bytes{2 * kMiB}));
-  ASSERT_TRUE(client.begin(2));
-  ASSERT_TRUE(client.wait_binding(Binding::kBound));
-  EXPECT_EQ(client.header().task_serial.load(), 2u);
+  begin_again(client, 2);
+  EXPECT_EQ(client.header().generation.load(), 1u);
+  ASSERT_TRUE(client.wait_completed(3));
+}
+
+TEST_F(TaskTest, NoWorkerIsKeptWhereTheConfigurationSaysSo) {
+  start(kOneDevice, "kept_workers = 0\n");
+  TestClient client = running(Bytes{4 * kMiB});
+  finish(client);
+  begin_again(client, 2);
   EXPECT_EQ(client.header().generation.load(), 2u);
+  ASSERT_TRUE(client.wait_completed(3));
+}
+
+TEST_F(TaskTest, OfTooManyKeptWorkersTheOldestGoes) {
+  start(kOneDevice, "kept_workers = 1\n");
+  TestClient first = running(Bytes{4 * kMiB}), second = running(Bytes{4 * kMiB});
+  finish(first);
+  finish(second);
+  const Json devices = *house_->ask({{"command", "devices"}});
+  EXPECT_EQ(devices["devices"][0]["kept_workers"], 1);
+  begin_again(first, 2);
+  begin_again(second, 2);
+  EXPECT_EQ(first.header().generation.load(), 2u);
+  EXPECT_EQ(second.header().generation.load(), 1u);
+}
+
+TEST_F(TaskTest, AKeptWorkerEndsWithItsProgram) {
+  start(kOneDevice);
+  {
+    TestClient client = running(Bytes{4 * kMiB});
+    finish(client);
+  }
+  house_->wait_for("devices", [](const Json& devices) { return devices["devices"][0]["kept_workers"] == 0; });
+  TestClient next = running(Bytes{4 * kMiB});
+  EXPECT_EQ(next.header().generation.load(), 1u);
+}
+
+TEST_F(TaskTest, AKeptWorkerThatDiesHarmsNobody) {
+  start(kOneDevice, "warm_workers = 0\n");
+  TestClient client = running(Bytes{4 * kMiB});
+  const Json ps = *house_->ask({{"command", "ps"}});
+  finish(client);
+  house_->kill(ps["sessions"][0]["tasks"][0]["worker_pid"]);
+  house_->wait_for("devices", [](const Json& devices) { return devices["devices"][0]["kept_workers"] == 0; });
+  begin_again(client, 2);
+  EXPECT_EQ(client.header().generation.load(), 2u);
+}
+
+TEST_F(TaskTest, WithSharedFaultsAKeptWorkerIsNotUsedAgain) {
+  start(std::string(kOneDevice) + "shared_faults = true\n");
+  TestClient faulty = running(Bytes{4 * kMiB}), neighbour = running(Bytes{4 * kMiB});
+  finish(neighbour);
+  faulty.record(RecordType::kPrefetchModule);
+  house_->wait_for("devices", [](const Json& devices) { return devices["devices"][0]["kept_workers"] == 0; });
+  begin_again(neighbour, 2);
+  EXPECT_EQ(neighbour.header().generation.load(), 2u);
 }
 
 TEST_F(TaskTest, BegunBehindTheEndOfItsForerunnerTakesTheSegmentsDeclaredMeanwhile) {

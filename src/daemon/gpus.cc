@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kStep = 2 * kMiB;
 // Left to the driver on each GPU: what its contexts allocate later (local memory, module code, printf). The contexts of
-// warm workers, which nobody is charged for, come on top.
+// warm and kept workers, which nobody is charged for, come on top.
 constexpr uint64_t kHeadroom = 256 * kMiB;
 
 struct CountKey {
@@ -100,22 +100,22 @@ bool wanted(const GpuConfig& config, const FoundGpu& gpu, size_t index) {
   return !config.index || *config.index == index;
 }
 
-Result<DeviceConfig> device_of(const GpuConfig& config, const FoundGpu& gpu, uint32_t warm_workers) {
+Result<DeviceConfig> device_of(const GpuConfig& config, const FoundGpu& gpu, uint32_t unbound_workers) {
   if (!gpu.virtual_memory)
     return fail(ErrorCode::kNotSupported, "%s (%s) cannot share memory as descriptors: heddle does not work on it",
                 gpu.model.name, gpu.uuid.c_str());
   DeviceConfig device{gpu.model, false, 1, gpu.uuid, config.mps};
-  const uint64_t kept = kHeadroom + warm_workers * gpu.context.value;
+  const uint64_t kept = kHeadroom + unbound_workers * gpu.context.value;
   const uint64_t most = gpu.free.value > kept ? gpu.free.value - kept : 0;
   const uint64_t limit = config.memory.value > 0 ? std::min(config.memory.value, most) : most;
   device.model.memory_bytes = limit / kStep * kStep;
   device.context = gpu.context;
   device.model.context_bytes = round_up((config.context ? *config.context : gpu.context).value, kStep);
   if (device.model.memory_bytes <= device.model.context_bytes)
-    return fail(ErrorCode::kOutOfMemory,
-                "%s (%s) has %s free, and %u warm workers and the driver take %s of it: nothing is left to programs",
-                gpu.model.name, gpu.uuid.c_str(), to_string(gpu.free).c_str(), warm_workers,
-                to_string(Bytes{kept}).c_str());
+    return fail(
+        ErrorCode::kOutOfMemory,
+        "%s (%s) has %s free, and %u warm and kept workers and the driver take %s of it: nothing is left to programs",
+        gpu.model.name, gpu.uuid.c_str(), to_string(gpu.free).c_str(), unbound_workers, to_string(Bytes{kept}).c_str());
   return device;
 }
 
@@ -124,7 +124,7 @@ Status replace_software_devices(Config& config, const std::vector<FoundGpu>& fou
   std::vector<DeviceConfig> usable;
   std::string unusable;
   for (const FoundGpu& each : found) {
-    auto device = device_of({}, each, config.warm_workers);
+    auto device = device_of({}, each, config.warm_workers + config.kept_workers);
     if (device) {
       usable.push_back(std::move(*device));
     } else {
@@ -193,7 +193,7 @@ Status add_gpus(Config& config, const std::vector<FoundGpu>& found) {
     bool any = false;
     for (size_t i = 0; i < found.size(); ++i) {
       if (!wanted(each, found[i], i)) continue;
-      auto device = device_of(each, found[i], config.warm_workers);
+      auto device = device_of(each, found[i], config.warm_workers + config.kept_workers);
       if (!device) return tl::unexpected(std::move(device).error());
       config.devices.push_back(std::move(*device));
       any = true;

@@ -102,7 +102,7 @@ void Tasks::extended(const Decision& decision) {
   if (!takes_memory(*device)) return;
   if (const Status backed = segments_.back(*session, segment); !backed)
     return fail_session(*session, kCudaMemoryAllocation, backed.error().text);
-  if (segment.memory) send_segment(*device, segment, false);
+  if (segment.memory) send_segment(*device->worker, segment, false);
 }
 
 void Tasks::refused(const Decision& decision) {
@@ -141,6 +141,10 @@ void Tasks::remove_segment(Session& session, Segment& segment) {
 
 void Tasks::want_worker(Session& session, VirtualDevice& device) {
   const DeviceId on = device.task->device;
+  if (Worker* kept = workers_.kept_for(session.id, device.index)) {
+    if (kept->device == on) return bind(session, device, *kept);
+    workers_.retire(*kept);
+  }
   shared_.registry.devices[on.value].wanting.push_back({session.id, device.index});
   bind_waiting(on);
   workers_.refill(on);
@@ -164,9 +168,10 @@ void Tasks::bind_waiting(DeviceId on) {
 
 void Tasks::bind(Session& session, VirtualDevice& device, Worker& worker) {
   Task& task = *device.task;
+  const bool stayed = worker.state == Worker::State::kKept;
   task.state = Task::State::kRunning;
   device.worker = &worker;
-  ++device.generation;
+  if (!stayed) ++device.generation;
   // Told ahead of the books: the program may go on, and nothing of it is done before the worker has its memory.
   say_bound(device, task.device, task.serial);
   const Status backed = back_all(session, device);
@@ -174,6 +179,10 @@ void Tasks::bind(Session& session, VirtualDevice& device, Worker& worker) {
   workers_.bound(worker, session.id, device.index, task.serial);
   if (!backed) return fail_session(session, kCudaMemoryAllocation, backed.error().text);
   shared_.log->debug("worker {} serves session {}, task {}", worker.id.value, session.id.value, task.id.value);
+  if (stayed) {
+    worker.connection->send(protocol::NextTask{task.serial});
+    return send_device_segments(session, device);
+  }
   send_binding(session, device);
   send_everything(session, device);
 }
@@ -197,9 +206,13 @@ void Tasks::send_binding(const Session& session, VirtualDevice& device) {
 
 void Tasks::send_everything(Session& session, VirtualDevice& device) {
   for (const Module& module : session.modules) device.worker->connection->send(module.message, module.memory);
-  for (const Segment* segment : SegmentStore::on_host(session)) send_segment(device, *segment, false);
+  for (const Segment* segment : SegmentStore::on_host(session)) send_segment(*device.worker, *segment, false);
+  send_device_segments(session, device);
+}
+
+void Tasks::send_device_segments(Session& session, VirtualDevice& device) {
   for (const Segment* segment : SegmentStore::of_device(session, device.index)) {
-    if (segment->memory) send_segment(device, *segment, false);
+    if (segment->memory) send_segment(*device.worker, *segment, false);
   }
   proceed(device);
 }
@@ -219,28 +232,34 @@ bool Tasks::takes_memory(const VirtualDevice& device) {
 void Tasks::memory_came(Session& session, Segment& segment) {
   VirtualDevice& device = session.devices[segment.virtual_device];
   if (!takes_memory(device) || session.failed || session.ending) return;
-  send_segment(device, segment, false);
+  send_segment(*device.worker, segment, false);
   proceed(device);
 }
 
-void Tasks::send_segment(VirtualDevice& device, const Segment& segment, bool release) {
+void Tasks::send_segment(Worker& worker, const Segment& segment, bool release) {
   const protocol::MapSegment message{segment.number, segment.address, segment.bytes.value, segment.kind, release};
   if (release) {
-    device.worker->connection->send(message);
+    worker.connection->send(message);
   } else {
-    device.worker->connection->send(message, segment.memory);
+    worker.connection->send(message, segment.memory);
   }
 }
 
+// Which serves the virtual device or is kept for it, and can be told.
+Worker* Tasks::worker_of(const Session& session, const VirtualDevice& device) {
+  Worker* worker = device.worker ? device.worker : workers_.kept_for(session.id, device.index);
+  return worker && worker->connection ? worker : nullptr;
+}
+
 void Tasks::map_host(Session& session, const Segment& segment, bool release) {
-  for (VirtualDevice& device : session.devices) {
-    if (device.worker && device.worker->connection) send_segment(device, segment, release);
+  for (const VirtualDevice& device : session.devices) {
+    if (Worker* worker = worker_of(session, device)) send_segment(*worker, segment, release);
   }
 }
 
 void Tasks::send_module(Session& session, const Module& module) {
-  for (VirtualDevice& device : session.devices) {
-    if (device.worker && device.worker->connection) device.worker->connection->send(module.message, module.memory);
+  for (const VirtualDevice& device : session.devices) {
+    if (Worker* worker = worker_of(session, device)) worker->connection->send(module.message, module.memory);
   }
 }
 
@@ -253,6 +272,9 @@ void Tasks::worker_returned(Worker& worker, const protocol::WorkerReady& ready) 
   if (!session || !device->task) return workers_.kill(worker);
   if (ready.session == 0) {
     send_binding(*session, *device);  // heddled died before it could say whom to serve
+  } else if (ready.session == session->id.value && ready.virtual_device == device->index &&
+             ready.task_serial < device->task->serial) {
+    worker.connection->send(protocol::NextTask{device->task->serial});  // or what to go on with
   } else if (ready.session != session->id.value || ready.task_serial != device->task->serial ||
              ready.virtual_device != device->index) {
     return fail_session(*session, kCudaUnknown, "a worker came back that serves another task");
@@ -302,7 +324,7 @@ void Tasks::task_ended(Worker& worker, uint64_t serial) {
   deposit_ring(*session, *device);
   if (device->next.empty()) say_unbound(*device);
   carry_over(*session, *device);
-  workers_.retire(worker);
+  workers_.keep(worker);
   on_segment_removed(*session);
   settle();
 }
@@ -326,8 +348,9 @@ void Tasks::share_fault(const Worker& origin, const std::string& why) {
   protocol::DeviceFault message{kCudaIllegalAddress};
   protocol::set_text(message.text, "another program's fault on the same device: " + why);
   for (auto& [id, worker] : shared_.registry.workers) {
-    if (id != origin.id && worker.device == origin.device && worker.state == Worker::State::kBound && worker.connection)
-      worker.connection->send(message);
+    if (id == origin.id || worker.device != origin.device) continue;
+    if (worker.state == Worker::State::kKept) workers_.discard(worker);
+    if (worker.state == Worker::State::kBound && worker.connection) worker.connection->send(message);
   }
 }
 

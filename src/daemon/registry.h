@@ -122,7 +122,7 @@ struct Job {
 };
 
 struct Worker {
-  enum class State { kStarting, kWarm, kBound, kLeaving };
+  enum class State { kStarting, kWarm, kBound, kKept, kLeaving };  // kept: for its virtual device's next task
   WorkerId id;
   uint64_t secret = 0;
   DeviceId device;
@@ -132,9 +132,10 @@ struct Worker {
   EventLoop::Watch process_watch;
   EventLoop::Timer patience;  // for its start, its return after a restart, its exit
   std::unique_ptr<Connection> connection;
-  SessionId session;  // while bound
+  SessionId session;  // while bound or kept
   uint32_t virtual_device = 0;
   uint64_t serial = 0;
+  TimePoint kept_since{};
   bool killed = false;     // by heddled
   bool returning = false;  // came back to a restarted heddled, and was not told yet what it may be missing
 };

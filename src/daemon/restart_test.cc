@@ -62,6 +62,35 @@ TEST_F(RestartTest, AWaitingTaskStillGetsItsTurn) {
   EXPECT_TRUE(second.wait_binding(Binding::kBound));
 }
 
+TEST_F(RestartTest, AKeptWorkerInItsSecondTaskGoesOn) {
+  start(kOneDevice);
+  TestClient client = running(Bytes{8 * kMiB});
+  finish(client);
+  ASSERT_TRUE(client.declare(2, client.at(0), Bytes{4 * kMiB}));
+  ASSERT_TRUE(client.begin(2));
+  ASSERT_TRUE(client.wait_binding(Binding::kBound));
+  restart();
+  client.record(RecordType::kNeed, 2);
+  ASSERT_TRUE(client.wait_completed(3));
+  EXPECT_EQ(client.header().generation.load(), 1u);
+  EXPECT_EQ(used(), 4 * kMiB);
+}
+
+// It has no note that says what it stays for: another is as good.
+TEST_F(RestartTest, AKeptWorkerIsReplaced) {
+  start(kOneDevice);
+  TestClient client = running(Bytes{8 * kMiB});
+  finish(client);
+  restart();
+  ASSERT_TRUE(client.resume(house_->socket()));
+  ASSERT_TRUE(client.declare(2, client.at(0), Bytes{4 * kMiB}));
+  ASSERT_TRUE(client.begin(2));
+  ASSERT_TRUE(client.wait_binding(Binding::kBound));
+  client.record(RecordType::kNeed, 2);
+  ASSERT_TRUE(client.wait_completed(3));
+  EXPECT_EQ(client.header().generation.load(), 2u);
+}
+
 TEST_F(RestartTest, AFreeThatNobodyHeardIsCounted) {
   start(kOneDevice);
   TestClient client = opened();

@@ -209,6 +209,7 @@ void Tasks::end(Session& session) {
 // What the virtual device holds goes back: at once where no worker has it, else when the worker is gone.
 void Tasks::release(Session& session, VirtualDevice& device) {
   device.next.clear();
+  if (Worker* kept = workers_.kept_for(session.id, device.index)) workers_.retire(*kept);
   if (device.worker) return workers_.kill(*device.worker);
   forget(session, device);
 }

@@ -99,10 +99,12 @@ class Tasks : public WorkerEvents {
   void send_binding(const Session& session, VirtualDevice& device);
   void complete_return(WorkerId id);
   void send_everything(Session& session, VirtualDevice& device);
+  void send_device_segments(Session& session, VirtualDevice& device);
+  Worker* worker_of(const Session& session, const VirtualDevice& device);
   static void proceed(const VirtualDevice& device);
   static bool takes_memory(const VirtualDevice& device);
   void memory_came(Session& session, Segment& segment);
-  void send_segment(VirtualDevice& device, const Segment& segment, bool release);
+  static void send_segment(Worker& worker, const Segment& segment, bool release);
   void share_fault(const Worker& origin, const std::string& why);
   std::pair<Session*, VirtualDevice*> owner_of(TaskId task);
 

@@ -47,6 +47,26 @@ Worker* Workers::take_warm(DeviceId device) {
   return nullptr;
 }
 
+Worker* Workers::kept_for(SessionId session, uint32_t virtual_device) {
+  for (auto& [id, worker] : shared_.registry.workers) {
+    if (worker.state == Worker::State::kKept && worker.session == session && worker.virtual_device == virtual_device)
+      return &worker;
+  }
+  return nullptr;
+}
+
+void Workers::keep(Worker& worker) {
+  worker.state = Worker::State::kKept;
+  worker.kept_since = shared_.now();
+  if (count(worker.device, Worker::State::kKept) <= shared_.config.kept_workers) return;
+  Worker* oldest = &worker;
+  for (auto& [id, other] : shared_.registry.workers) {
+    if (other.device == worker.device && other.state == Worker::State::kKept && other.kept_since < oldest->kept_since)
+      oldest = &other;
+  }
+  retire(*oldest);
+}
+
 void Workers::refill(DeviceId device) {
   if (stopping_) return;
   DeviceState& state = device_of(device);
@@ -228,11 +248,14 @@ void Workers::kill(Worker& worker) {
 
 void Workers::discard_unbound(DeviceId device) {
   for (auto& [id, worker] : shared_.registry.workers) {
-    if (worker.device != device || (worker.state != Worker::State::kWarm && worker.state != Worker::State::kStarting))
-      continue;
-    worker.state = Worker::State::kLeaving;
-    kill(worker);
+    const bool unbound = worker.state != Worker::State::kBound && worker.state != Worker::State::kLeaving;
+    if (worker.device == device && unbound) discard(worker);
   }
+}
+
+void Workers::discard(Worker& worker) {
+  worker.state = Worker::State::kLeaving;
+  kill(worker);
 }
 
 // A client of MPS that is killed with work in flight takes all others of its GPU with it (HARDWARE.md, p4).

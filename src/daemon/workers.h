@@ -40,14 +40,20 @@ class Workers {
 
   // Records what a bound worker serves, in the vault too.
   void bound(Worker& worker, SessionId session, uint32_t virtual_device, uint64_t serial);
-  // The worker has done its task: it is told to end, and made to if it does not.
+  // Its task has ended. It stays for the next task of the same virtual device: what it has built there, and nothing of
+  // another's, is still in it. Of too many the one that has stayed longest is retired.
+  void keep(Worker& worker);
+  // The worker that stays for the virtual device.
+  Worker* kept_for(SessionId session, uint32_t virtual_device);
+  // It is told to end, and made to if it does not.
   void retire(Worker& worker);
   // SIGKILL; worker_gone follows when the process is really gone. A client of MPS is first taken off the GPU.
   void kill(Worker& worker);
 
-  // A fault under MPS is every client's: who stands ready is of no use any more, and MPS takes no new client before all
-  // of them are gone (HARDWARE.md, p6 retry). Others are started.
+  // A fault under MPS is every client's: who stands ready or is kept is of no use any more, and MPS takes no new client
+  // before all of them are gone (HARDWARE.md, p6 retry). Others are started.
   void discard_unbound(DeviceId device);
+  void discard(Worker& worker);
   bool under_mps(DeviceId device) const { return mps_.serves(device); }
 
   // After a restart: a worker of a former life. It is killed if it does not come back within the grace.

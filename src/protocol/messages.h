@@ -34,6 +34,7 @@ enum class MessageType : uint32_t {
   kModule,
   kMapSegment,
   kProceed,
+  kNextTask,
   kDeviceFault,
   kQuit,
   // worker -> heddled
@@ -218,6 +219,12 @@ struct MapSegment {
 struct Proceed {
   static constexpr MessageType kType = MessageType::kProceed;
   uint64_t reserved = 0;
+};
+// To a worker whose task has ended: it goes on with the session's next one. It has the modules and the host segments;
+// the device segments follow, and `Proceed`.
+struct NextTask {
+  static constexpr MessageType kType = MessageType::kNextTask;
+  uint64_t task_serial = 0;
 };
 // A neighbour's fault took the device's other clients with it: the worker fails its session with `cuda_error`.
 struct DeviceFault {

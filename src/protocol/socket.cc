@@ -62,9 +62,9 @@ std::vector<Fd> take_descriptors(msghdr& message) {
 std::optional<size_t> body_bytes(MessageType type) {
   return size_among<Hello, OpenDevice, DeclareModule, DeclareSegment, BeginTask, ComputeNeed, MemoryInfo, BeginApart,
                     Welcome, DeviceOpened, SegmentAnswer, MemoryAnswer, ApartAnswer, Refused, StartWorker, BindSession,
-                    Module, MapSegment, Proceed, DeviceFault, Quit, WorkerReady, SegmentFreed, TaskEnded, WorkerFault,
-                    Usage, Command, Reply, Deposit, Restored, Withdraw, AllRestored, Shutdown, MakeMemory, MemoryMade,
-                    MemoryLeft>(type);
+                    Module, MapSegment, Proceed, NextTask, DeviceFault, Quit, WorkerReady, SegmentFreed, TaskEnded,
+                    WorkerFault, Usage, Command, Reply, Deposit, Restored, Withdraw, AllRestored, Shutdown, MakeMemory,
+                    MemoryMade, MemoryLeft>(type);
 }
 
 Status Socket::send_raw(MessageType type, const void* body, size_t bytes, std::span<const int> descriptors) {

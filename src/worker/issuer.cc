@@ -38,10 +38,10 @@ void Issuer::stop() {
 void Issuer::run() {
   restore();
   protocol::Bell& bell = parts_.ring.header().to_worker;
-  while (!stopping_.load(std::memory_order_acquire) && !ended_) {
+  while (!stopping_.load(std::memory_order_acquire)) {
     const uint32_t seen = protocol::read_bell(bell);
     attend();
-    if (ended_ || (next() && take())) continue;
+    if (next() && take()) continue;
     parts_.context.flush();
     rest(bell, seen);
   }
@@ -50,7 +50,7 @@ void Issuer::run() {
 // Between two launches of a program that waits for each. Without processors to spare it would wait for this thread's
 // looking, too.
 void Issuer::rest(protocol::Bell& bell, uint32_t seen) const {
-  const bool watch = protocol::spare_watch() > Duration::zero();
+  const bool watch = serving_ && protocol::spare_watch() > Duration::zero();
   (watch ? protocol::watch_bell : protocol::wait_bell)(bell, seen, kLongestSleep);
 }
 
@@ -76,9 +76,10 @@ void Issuer::attend() {
 void Issuer::receive(const protocol::Packet& packet) {
   if (packet.type == protocol::MessageType::kMapSegment) return map(packet);
   if (packet.type == protocol::MessageType::kProceed) {
-    may_take_ = true;
+    may_take_ = serving_;  // one for a task that has ended was on its way
     return;
   }
+  if (packet.type == protocol::MessageType::kNextTask) return begin_task(packet.as<protocol::NextTask>().task_serial);
   if (packet.type == protocol::MessageType::kDeviceFault) {
     const auto fault = packet.as<protocol::DeviceFault>();
     return parts_.fault.raise({fault.cuda_error, protocol::get_text(fault.text)});
@@ -99,10 +100,28 @@ void Issuer::map(const protocol::Packet& packet) {
     deferred_.push_back({Deferred::Kind::kReleaseHost, entered_, 0, segment.number});
     return;
   }
+  // For a task that has ended: sent before heddled heard of that.
+  if (!serving_ && segment.kind == protocol::SegmentKind::kDevice) return;
   const auto mapped = packet.descriptors.empty() ? fail(ErrorCode::kProtocol, "segment %lu came without its memory",
                                                         static_cast<unsigned long>(segment.number))
                                                  : segments_.map(segment, packet.descriptors[0]);
   if (!mapped) parts_.fault.raise(refusal_of("memory", mapped.error()));
+}
+
+// Not before heddled says so: it may have chosen another device, and so another worker, for the records that follow.
+void Issuer::begin_task(uint64_t serial) {
+  binding_.task_serial = serial;
+  serving_ = reading_ = true;
+}
+
+void Issuer::finish_task(uint64_t sequence) {
+  serving_ = may_take_ = false;
+  // What was declared and not touched goes to the next task, and is mapped anew.
+  const auto unmapped = segments_.unmap_device_segments();
+  if (!unmapped) logger("worker")->error("at the task's end: {}", unmapped.error().text);
+  parts_.progress.finish(sequence);  // before heddled may give the ring to another worker
+  parts_.outbox.put(parts_.usage.take_total());
+  parts_.outbox.put(protocol::TaskEnded{binding_.task_serial});
 }
 
 void Issuer::settle_deferred() {
@@ -117,13 +136,7 @@ void Issuer::settle_deferred() {
 }
 
 void Issuer::settle(const Deferred& deferred) {
-  if (deferred.kind == Deferred::Kind::kTaskEnd) {
-    parts_.progress.finish(deferred.sequence);  // before heddled may give the ring to another worker
-    parts_.outbox.put(parts_.usage.total());
-    parts_.outbox.put(protocol::TaskEnded{binding_.task_serial});
-    ended_ = true;
-    return;
-  }
+  if (deferred.kind == Deferred::Kind::kTaskEnd) return finish_task(deferred.sequence);
   const auto unmapped = segments_.unmap(deferred.segment);
   if (!unmapped) logger("worker")->warn("free: {}", unmapped.error().text);
   if (deferred.kind == Deferred::Kind::kReleaseHost) return;

@@ -33,7 +33,7 @@ class Issuer {
 
   Issuer(const SessionParts& parts, Modules& modules, const Binding& binding, protocol::RingReader reader);
 
-  // Returns when the task has ended or after stop().
+  // Returns after stop(). Between a task's end and the next one, which heddled names, it leaves the ring alone.
   void run();
   // Any thread.
   void post(protocol::Packet packet);
@@ -50,6 +50,8 @@ class Issuer {
   void attend();
   void receive(const protocol::Packet& packet);
   void map(const protocol::Packet& packet);
+  void begin_task(uint64_t serial);
+  void finish_task(uint64_t sequence);
   void settle_deferred();
   void settle(const Deferred& deferred);
   void settle_host_calls();
@@ -97,8 +99,8 @@ class Issuer {
   bool have_record_ = false;  // record_ waits to be taken
   bool reading_ = true;       // false once the task's end was met or the ring's records cannot be told apart any more
   bool may_take_ = false;     // true once heddled has sent all memory of the grant
-  bool ended_ = false;
-  uint64_t entered_ = 0;  // sequence of the record taken last
+  bool serving_ = true;       // false between a task's end and the next one
+  uint64_t entered_ = 0;      // sequence of the record taken last
   DeferredQueue deferred_;
   std::vector<HostCall> host_calls_;
 };

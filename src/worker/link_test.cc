@@ -257,6 +257,19 @@ TEST_F(LinkTest, WorksOnWhileHeddledIsGoneAndTellsItsSuccessor) {
   EXPECT_TRUE(result);
 }
 
+TEST_F(LinkTest, TellsTheSuccessorWhichTaskItGoesOnWith) {
+  listen();
+  warm();
+  bind(kWindow);
+  ASSERT_TRUE(heddled.send(protocol::NextTask{4}));
+  heddled.close();
+  heddled = accept();
+  const auto ready = heddled.expect<protocol::WorkerReady>(kPatience);
+  ASSERT_TRUE(ready) << ready.error().text;
+  EXPECT_EQ(ready->task_serial, 4u);
+  quit();
+}
+
 TEST_F(LinkTest, RepeatsWhatAHeddledThatDiedMayNotHaveActedOn) {
   listen();
   warm();

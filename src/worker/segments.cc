@@ -1,12 +1,14 @@
 #include "worker/segments.h"
 
+#include <vector>
+
 namespace heddle::worker {
 
 Status Segments::map(const protocol::MapSegment& segment, const Fd& memory) {
   if (mapped(segment.number)) return {};  // a restarted heddled says it again
   const Bytes size{segment.bytes};
   HEDDLE_TRY(context_.map(segment.address, size, memory, segment.kind == protocol::SegmentKind::kHost));
-  segments_.emplace(segment.number, Range{segment.address, size});
+  segments_.emplace(segment.number, Range{segment.address, size, segment.kind});
   return {};
 }
 
@@ -17,6 +19,15 @@ Status Segments::unmap(uint64_t number) {
   const Range range = found->second;
   segments_.erase(found);
   return context_.unmap(range.address, range.size);
+}
+
+Status Segments::unmap_device_segments() {
+  std::vector<uint64_t> numbers;
+  for (const auto& [number, range] : segments_) {
+    if (range.kind == protocol::SegmentKind::kDevice) numbers.push_back(number);
+  }
+  for (const uint64_t number : numbers) HEDDLE_TRY(unmap(number));
+  return {};
 }
 
 }  // namespace heddle::worker

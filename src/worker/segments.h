@@ -16,12 +16,15 @@ class Segments {
   Status map(const protocol::MapSegment& segment, const Fd& memory);
   // The caller has made sure that nothing in flight uses it. kNotFound for one that is not mapped.
   Status unmap(uint64_t number);
+  // All of the device's, the same way.
+  Status unmap_device_segments();
   bool mapped(uint64_t number) const { return segments_.contains(number); }
 
  private:
   struct Range {
     uint64_t address;
     Bytes size;
+    protocol::SegmentKind kind;
   };
   device::Context& context_;
   std::unordered_map<uint64_t, Range> segments_;

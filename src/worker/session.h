@@ -9,8 +9,8 @@
 
 namespace heddle::worker {
 
-// One session bound to this worker: its ring, and the two threads that serve it until the session's task has ended or
-// the object goes.
+// One session bound to this worker: its ring, and the two threads that serve it, task after task, until the object
+// goes.
 class Session {
  public:
   struct Options {
@@ -25,7 +25,7 @@ class Session {
                                                 Printer& printer, Outbox& outbox);
   ~Session();
 
-  // heddled's kModule, kMapSegment, kProceed and kDeviceFault, in the order in which they came.
+  // heddled's kModule, kMapSegment, kProceed, kNextTask and kDeviceFault, in the order in which they came.
   void post(protocol::Packet packet) { issuer_->post(std::move(packet)); }
   UsageMeter& usage() { return usage_; }
 

@@ -43,7 +43,7 @@ void SessionHarness::start_worker() {
   auto started = Session::start(ring_fd, {model, window, kTaskSerial, describe}, *context, printer, *outbox);
   ASSERT_TRUE(started) << started.error().text;
   session = std::move(*started);
-  session->post(packet(protocol::Proceed{}));
+  proceed();
 }
 
 uint64_t SessionHarness::simple(protocol::RecordType type, uint32_t stream, uint64_t a, uint64_t b) {
@@ -129,6 +129,14 @@ void SessionHarness::send_module(uint32_t id) {
   module.module = id;
   module.bytes = 4096;
   session->post(packet(module, &memory));
+}
+
+void SessionHarness::next_task(uint64_t serial) {
+  session->post(packet(protocol::NextTask{serial}));
+}
+
+void SessionHarness::proceed() {
+  session->post(packet(protocol::Proceed{}));
 }
 
 void SessionHarness::fail_device(uint32_t cuda_error, const char* text) {

@@ -38,6 +38,8 @@ struct SessionHarness : testing::Test {
                        protocol::SegmentKind kind = protocol::SegmentKind::kDevice);
   void release_host(uint64_t number);
   void send_module(uint32_t id);
+  void next_task(uint64_t serial);
+  void proceed();
   void fail_device(uint32_t cuda_error, const char* text);
   template <class Message>
   size_t told();  // how many of these the worker has sent so far

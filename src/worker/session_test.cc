@@ -338,6 +338,55 @@ TEST_F(SessionTest, WhatFollowsTheTasksEndIsLeftToTheNextWorker) {
   ASSERT_TRUE(completes(next));
 }
 
+TEST_F(SessionTest, TheNextTaskGoesOnWithTheModulesAndItsOwnUsage) {
+  launch(0, kNothing);
+  simple(RecordType::kTaskEnd, 0, kTaskSerial);
+  ASSERT_TRUE(eventually([&] { return told<protocol::TaskEnded>() == 1; }));
+  need(2);
+  launch(0, kStore, {kFirst, 0x41});
+  const uint64_t end = simple(RecordType::kTaskEnd, 0, kTaskSerial + 1);
+  next_task(kTaskSerial + 1);
+  map(2, kFirst);
+  proceed();
+  ASSERT_TRUE(eventually([&] { return told<protocol::TaskEnded>() == 2; }));
+  EXPECT_EQ(header().committed.load(), end);
+  EXPECT_EQ(header().fault.load(), 0u);
+  EXPECT_EQ(last<protocol::TaskEnded>().serial, kTaskSerial + 1);
+  EXPECT_EQ(last<protocol::Usage>().launches, 1u);
+}
+
+TEST_F(SessionTest, TheNextTaskWaitsForItsProceed) {
+  simple(RecordType::kTaskEnd, 0, kTaskSerial);
+  ASSERT_TRUE(eventually([&] { return told<protocol::TaskEnded>() == 1; }));
+  proceed();  // of the first task, sent before heddled heard of its end
+  next_task(kTaskSerial + 1);
+  const uint64_t next = marker();
+  for (const uint64_t address : {kFirst, kSecond}) {  // between the two it looks at the ring
+    map(address, address);
+    ASSERT_TRUE(eventually([&] { return context->mapped().contains(address); }));
+  }
+  EXPECT_EQ(header().completed.load() + 1, next);
+  proceed();
+  ASSERT_TRUE(completes(next));
+}
+
+TEST_F(SessionTest, WhatATaskLeavesMappedIsUnmappedAndHostMemoryStays) {
+  constexpr uint64_t kPinned = kTestBase + 64 * kMiB;
+  map(1, kFirst);
+  map(2, kPinned, protocol::SegmentKind::kHost);
+  need(1);
+  need(2);
+  simple(RecordType::kTaskEnd, 0, kTaskSerial);
+  ASSERT_TRUE(eventually([&] { return told<protocol::TaskEnded>() == 1; }));
+  EXPECT_THAT(context->mapped(), ElementsAre(kPinned));
+  map(3, kSecond);  // for the task that has ended
+  next_task(kTaskSerial + 1);
+  map(1, kFirst);
+  proceed();
+  ASSERT_TRUE(completes(need(1)));
+  EXPECT_THAT(context->mapped(), ElementsAre(kFirst, kPinned));
+}
+
 TEST_F(SessionTest, ASecondWorkerContinuesBehindWhatWasCommitted) {
   const Fd memory = std::move(*create_memfd("segment", Bytes{kSegmentBytes}));
   map_same_memory(1, kFirst, memory);

@@ -1,5 +1,7 @@
 #include "worker/usage.h"
 
+#include <utility>
+
 namespace heddle::worker {
 
 void UsageMeter::count(const Pending& pending, const device::Completion& completion) {
@@ -21,9 +23,10 @@ void UsageMeter::count(const Pending& pending, const device::Completion& complet
   outbox_.notify();
 }
 
-protocol::Usage UsageMeter::total() const {
+protocol::Usage UsageMeter::take_total() {
   std::lock_guard lock(mutex_);
-  return total_;
+  changed_ = false;
+  return std::exchange(total_, {});
 }
 
 std::optional<protocol::Usage> UsageMeter::take_changed() {

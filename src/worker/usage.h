@@ -18,7 +18,8 @@ class UsageMeter {
   // `pending` is the record that `completion` is of. The first change after a take_changed() notifies the outbox's
   // thread, so that nobody needs a timer while nothing happens.
   void count(const Pending& pending, const device::Completion& completion);
-  protocol::Usage total() const;
+  // The totals at a task's end; the next task's begin at zero.
+  protocol::Usage take_total();
   // The totals, if they are not those of the last call.
   std::optional<protocol::Usage> take_changed();
   bool changed() const;

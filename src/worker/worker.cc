@@ -33,6 +33,7 @@ Result<bool> Worker::handle(protocol::Packet packet) {
     default:
       if (!session_)
         return fail(ErrorCode::kProtocol, "message %u before a session", static_cast<unsigned>(packet.type));
+      if (packet.type == MessageType::kNextTask) binding_.task_serial = packet.as<protocol::NextTask>().task_serial;
       session_->post(std::move(packet));
   }
   if (!status) return tl::unexpected(std::move(status).error());

@@ -50,6 +50,10 @@ class FakeWorker {
         ring_ = std::move(*RingMemory::attach((*packet)->descriptors.front()));
         reader_ = std::make_unique<RingReader>(*RingReader::attach(*ring_));
         return;
+      case MessageType::kNextTask:
+        binding_.task_serial = (*packet)->as<NextTask>().task_serial;
+        ended_ = false;
+        return;
       case MessageType::kMapSegment:
         return map(**packet);
       case MessageType::kDeviceFault:
@@ -79,9 +83,9 @@ class FakeWorker {
     const auto segment = packet.as<MapSegment>();
     if (segment.release) {
       mapped_.erase(segment.number);
-    } else if (!mapped_.contains(segment.number)) {
+    } else if (!mapped_.contains(segment.number) && !(ended_ && segment.kind == SegmentKind::kDevice)) {
       auto mapping = map_shared(packet.descriptors.front(), Bytes{segment.bytes});
-      if (mapping) mapped_.emplace(segment.number, Mapped{segment.address, std::move(*mapping)});
+      if (mapping) mapped_.emplace(segment.number, Mapped{segment.address, segment.kind, std::move(*mapping)});
     }
   }
 
@@ -122,6 +126,7 @@ class FakeWorker {
 
   void end_task(uint64_t serial) {
     ended_ = true;
+    std::erase_if(mapped_, [](const auto& each) { return each.second.kind == SegmentKind::kDevice; });
     (void)socket_.send(Usage{.launches = 7});
     (void)socket_.send(TaskEnded{serial});
   }
@@ -154,6 +159,7 @@ class FakeWorker {
 
   struct Mapped {
     uint64_t address;
+    SegmentKind kind;
     Mapping memory;
   };
 
