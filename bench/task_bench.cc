@@ -1,5 +1,6 @@
-// What heddled costs: from announcing a task to its grant, against a bare futex ping-pong of the same run; how much sooner
-// a warm worker is there than a cold one, and what a worker saves that stays for its program's next task. Speaks the protocol itself, as a program's runtime does.
+// What heddled costs: from announcing a task to its grant, against a bare futex ping-pong of the same run; how much
+// sooner a warm worker is there than a cold one, and what a worker saves that stays for its program's next task. Speaks
+// the protocol itself, as a program's runtime does.
 
 #include <benchmark/benchmark.h>
 

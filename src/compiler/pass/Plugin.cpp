@@ -1,7 +1,8 @@
 // The plugin that clang 19 loads (-fpass-plugin): registers both phases at their places in the pipeline, and by name
-// for opt: heddle-prepare, heddle-build.
+// for opt: heddle-prepare, heddle-build. Beside them, one thing that host code compiled by g++ has and clang's lacks.
 
 #include "pass/Build.h"
+#include "pass/FoldLogarithm.h"
 #include "pass/Prepare.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Passes/PassPlugin.h"
@@ -15,6 +16,9 @@ extern "C" LLVM_ATTRIBUTE_WEAK __attribute__((visibility("default"))) PassPlugin
                 [](ModulePassManager &Passes, OptimizationLevel) { Passes.addPass(PreparePass()); });
             Builder.registerOptimizerEarlyEPCallback(
                 [](ModulePassManager &Passes, OptimizationLevel) { Passes.addPass(BuildPass()); });
+            // Behind each round of simplification: arguments become constants by inlining.
+            Builder.registerPeepholeEPCallback(
+                [](FunctionPassManager &Passes, OptimizationLevel) { Passes.addPass(FoldLogarithmPass()); });
             Builder.registerPipelineParsingCallback(
                 [](StringRef Name, ModulePassManager &Passes, ArrayRef<PassBuilder::PipelineElement>) {
                   if (Name == "heddle-prepare")
