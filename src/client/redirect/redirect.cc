@@ -103,8 +103,9 @@ void say_refused(const std::string& path, const Finding& finding) {
   if (finding.kind == Finding::Kind::kStripped) {
     std::fprintf(stderr,
                  "heddle: %s contains NVIDIA's CUDA runtime but no symbols, so its calls cannot be redirected: "
-                 "rebuild it with nvcc -cudart shared, or without strip\n",
-                 name_of(path).c_str());
+                 "%srebuild it with nvcc -cudart shared, or without strip\n",
+                 name_of(path).c_str(),
+                 path == kProgram ? "" : "of NVIDIA's own libraries heddle serves cuBLAS and cuRAND; if it is yours, ");
     return;
   }
   std::fprintf(stderr,
