@@ -28,6 +28,19 @@ Status check_dimensions(const ProgramKernel& kernel, const device::LaunchConfig&
   return at_most(kernel, "threads per block", config.block.count(), most_threads);
 }
 
+// How many registers a thread is taken to have. Where there is no machine code that is an estimate, and an estimate
+// must keep no block out: not one that fits only with fewer (ptxas, which tries hard, may well have made it fit), and
+// not one of a cooperative launch, whose blocks are as many as the runtime, which knows machine code only, said would
+// fit.
+uint32_t registers_per_thread(const ProgramKernel& kernel, const device::LaunchConfig& config,
+                              const DeviceModel& model) {
+  if (!kernel.registers_estimated) return kernel.registers;
+  if (config.cooperative) return 0;
+  const uint64_t threads = round_up(config.block.count(), model.warp_size);
+  const uint64_t most = model.registers_per_block / threads / kThreadRegisterStep * kThreadRegisterStep;
+  return static_cast<uint32_t>(std::min<uint64_t>(kernel.registers, most));
+}
+
 }  // namespace
 
 Result<SmShare> check_launch(const ProgramKernel& kernel, const device::LaunchConfig& config,
@@ -44,10 +57,7 @@ Result<SmShare> check_launch(const ProgramKernel& kernel, const device::LaunchCo
                 kernel.code->name.c_str(), static_cast<unsigned long long>(shared),
                 static_cast<unsigned long long>(most_shared));
 
-  // The blocks of a cooperative launch are as many as the runtime said would fit, which knows the registers of machine
-  // code only: an estimate must not keep one of them out.
-  const uint32_t registers = config.cooperative && kernel.registers_estimated ? 0 : kernel.registers;
-  SmShare share = share_of({config.block.count(), registers, shared}, model);
+  SmShare share = share_of({config.block.count(), registers_per_thread(kernel, config, model), shared}, model);
   if (share.registers > model.registers_per_block || fitting(whole_sm(model), share) == 0)
     return fail(ErrorCode::kLimitExceeded, "launch of '%s': a block of %u warps and %u registers does not fit an SM",
                 kernel.code->name.c_str(), share.warps, share.registers);

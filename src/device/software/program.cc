@@ -11,7 +11,6 @@
 namespace heddle::software {
 namespace {
 
-constexpr uint32_t kRegisterStep = 8;  // the hardware deals registers out per thread in eights
 constexpr uint64_t kLeastAlignment = 16;
 
 bool in_device_memory(const ptx::Variable& variable) {
@@ -98,7 +97,7 @@ Result<ProgramKernel*> Program::kernel(std::string_view name) {
   slot->code = std::move(*code);
   const image::KernelInfo* machine_code = assembled(*slot->code);
   const uint32_t registers = machine_code ? machine_code->registers : slot->code->registers_per_thread;
-  slot->registers = static_cast<uint32_t>(round_up(std::max(registers, 1u), kRegisterStep));
+  slot->registers = static_cast<uint32_t>(round_up(std::max(registers, 1u), kThreadRegisterStep));
   slot->registers_estimated = !machine_code;
   slot->allocates = ptx_.find_function("malloc") != nullptr;
   return slot.get();

@@ -13,12 +13,14 @@
 
 namespace heddle::software {
 
+inline constexpr uint32_t kThreadRegisterStep = 8;  // the hardware deals registers out per thread in eights
+
 // A kernel that has been compiled for the interpreter.
 struct ProgramKernel : device::Kernel {
   std::unique_ptr<const CompiledKernel> code;
   std::unique_ptr<const CompiledKernel> checked;  // made when it is launched first in a context that checks
   // 32-bit registers per thread: as machine code in the same fat binary says, else the estimate that comes with `code`,
-  // rounded up to 8 as the hardware deals them out.
+  // rounded up to kThreadRegisterStep.
   uint32_t registers = 0;
   bool registers_estimated = false;
   bool allocates = false;  // its module uses device malloc

@@ -120,6 +120,24 @@ TEST_F(ProgramTest, EstimatedRegistersKeepNoBlockOfACooperativeLaunchOut) {
   EXPECT_EQ(fitting(whole_sm(model), *check_launch(**kernel, config, model)), 1u);
 }
 
+TEST_F(ProgramTest, EstimatedRegistersKeepNoBlockOut) {
+  auto program = load(fatbin_of(".entry k() { ret; }\n"));
+  ASSERT_TRUE(program);
+  auto kernel = (*program)->kernel("k");
+  ASSERT_TRUE(kernel);
+  const DeviceModel model = *device_preset("P100");
+  device::LaunchConfig config{.block = {1000, 1, 1}};
+  (*kernel)->registers = 112;
+  const auto share = check_launch(**kernel, config, model);
+  ASSERT_TRUE(share) << share.error().text;
+  EXPECT_EQ(share->registers, 65536u);
+  config.block = {128, 1, 1};
+  EXPECT_EQ(check_launch(**kernel, config, model)->registers, 128u * 112);
+  (*kernel)->registers_estimated = false;
+  config.block = {1000, 1, 1};
+  EXPECT_FALSE(check_launch(**kernel, config, model)) << "machine code says so";
+}
+
 TEST_F(ProgramTest, TheHeapHasTheSizeThatWasSetBeforeItWasMade) {
   EXPECT_EQ(memory_->heap(), nullptr);
   ASSERT_TRUE(memory_->set_heap_bytes(kMiB));
