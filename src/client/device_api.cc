@@ -132,10 +132,10 @@ HEDDLE_EXPORT cudaError_t cudaDeviceReset() {
     HEDDLE_ANSWER((*device)->synchronize_with_lanes());
     HEDDLE_ANSWER((*device)->close_all_textures());
     arrays().forget(*device);
-    HEDDLE_ANSWER((*device)->release_all());
+    HEDDLE_ANSWER((*device)->reset());
     Done lanes;
     (*device)->for_each_lane([&](VirtualDevice& lane) {
-      if (lanes) lanes = lane.release_all();
+      if (lanes) lanes = lane.reset();
     });
     HEDDLE_ANSWER(lanes);
     memory_pools().forget(**device);

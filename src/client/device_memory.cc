@@ -157,7 +157,7 @@ Done VirtualDevice::give_back(uint64_t address, bool untaken) {
   if (segment->buffers > 0) return {};
   const bool touched = segment->born != writer_.last_sequence() && (!untaken || segment->shared);
   HEDDLE_ANSWER(task_.emptied(segment, touched));
-  // A worker that holds the program's variables stays until the session ends.
+  // A worker that holds the program's variables stays until the session ends or the program resets the device.
   if (arena_.buffer_count() == 0 && !worker_pinned_) return task_.all_freed();
   return {};
 }
@@ -172,6 +172,15 @@ Done VirtualDevice::release_all() {
     if (!address) return {};
     HEDDLE_ANSWER(release(*address));
   }
+}
+
+// The variables of the program's modules begin anew: a worker that holds some goes.
+Done VirtualDevice::reset() {
+  HEDDLE_ANSWER(release_all());
+  const Lock lock(mutex);
+  if (!std::exchange(worker_pinned_, false) || !task_.begun()) return {};
+  HEDDLE_ANSWER(append(protocol::RecordType::kReset, 0));
+  return task_.all_freed();
 }
 
 Done VirtualDevice::need_segment(uint64_t number) {

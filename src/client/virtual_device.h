@@ -101,6 +101,8 @@ class VirtualDevice : private TaskVoice {
   // Waits for all work first, as cudaFree does. cudaErrorInvalidValue for what is no buffer's start.
   Done release(uint64_t address);
   Done release_all();
+  // The same, and the variables of the program's modules begin anew, as cudaDeviceReset has it.
+  Done reset();
   // The buffer goes back behind the work that was called so far, without waiting.
   Done release_behind(uint64_t address);
   // Addresses that get memory later, maybe more than once; release_behind() takes it away again. back() waits until

@@ -57,6 +57,15 @@ TEST_F(TaskTest, OfTooManyKeptWorkersTheOldestGoes) {
   EXPECT_EQ(second.header().generation.load(), 1u);
 }
 
+TEST_F(TaskTest, AWorkerIsNotKeptOnceItsProgramHasResetTheDevice) {
+  start(kOneDevice);
+  TestClient client = running(Bytes{4 * kMiB});
+  client.record(RecordType::kReset);
+  finish(client);
+  begin_again(client, 2);
+  EXPECT_EQ(client.header().generation.load(), 2u);
+}
+
 TEST_F(TaskTest, AKeptWorkerEndsWithItsProgram) {
   start(kOneDevice);
   {

@@ -311,20 +311,20 @@ void Tasks::segment_freed(Worker& worker, uint64_t number) {
   settle();
 }
 
-void Tasks::task_ended(Worker& worker, uint64_t serial) {
+void Tasks::task_ended(Worker& worker, const protocol::TaskEnded& ended) {
   const auto [session, device] = shared_.registry.served_by(worker);
-  if (!session || !device->task || device->task->serial != serial || session->failed || session->ending) return;
+  if (!session || !device->task || device->task->serial != ended.serial || session->failed || session->ending) return;
   trace("task_ended", *session, *device->task, device->live, "");
   scheduler_->task_ended(device->task->id, shared_.now());
   shared_.vault.withdraw(NoteKind::kTask, device->task->id.value);
   owners_.erase(device->task->id);
   device->task.reset();
-  device->last_serial = serial;
+  device->last_serial = ended.serial;
   device->worker = nullptr;
   deposit_ring(*session, *device);
   if (device->next.empty()) say_unbound(*device);
   carry_over(*session, *device);
-  workers_.keep(worker);
+  ended.reset ? workers_.retire(worker) : workers_.keep(worker);
   on_segment_removed(*session);
   settle();
 }

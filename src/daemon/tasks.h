@@ -58,7 +58,7 @@ class Tasks : public WorkerEvents {
   void worker_warm(Worker& worker) override;
   void worker_returned(Worker& worker, const protocol::WorkerReady& ready) override;
   void segment_freed(Worker& worker, uint64_t number) override;
-  void task_ended(Worker& worker, uint64_t serial) override;
+  void task_ended(Worker& worker, const protocol::TaskEnded& ended) override;
   void worker_fault(Worker& worker, const protocol::WorkerFault& fault) override;
   void usage(Worker& worker, const protocol::Usage& usage) override;
   void worker_gone(Worker& worker, const std::string& how) override;

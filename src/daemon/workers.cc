@@ -182,7 +182,7 @@ void Workers::received(WorkerId id, protocol::Packet packet) {
     case MessageType::kSegmentFreed:
       return events_->segment_freed(*worker, packet.as<protocol::SegmentFreed>().number);
     case MessageType::kTaskEnded:
-      return events_->task_ended(*worker, packet.as<protocol::TaskEnded>().serial);
+      return events_->task_ended(*worker, packet.as<protocol::TaskEnded>());
     case MessageType::kWorkerFault:
       return events_->worker_fault(*worker, packet.as<protocol::WorkerFault>());
     case MessageType::kUsage:

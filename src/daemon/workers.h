@@ -13,7 +13,7 @@ class WorkerEvents {
   // After a restart of heddled: a bound worker is back.
   virtual void worker_returned(Worker& worker, const protocol::WorkerReady& ready) = 0;
   virtual void segment_freed(Worker& worker, uint64_t number) = 0;
-  virtual void task_ended(Worker& worker, uint64_t serial) = 0;
+  virtual void task_ended(Worker& worker, const protocol::TaskEnded& ended) = 0;
   virtual void worker_fault(Worker& worker, const protocol::WorkerFault& fault) = 0;
   virtual void usage(Worker& worker, const protocol::Usage& usage) = 0;
   // Its process has ended; it leaves the registry when this returns. `how`: "exit status 1", "signal 9 (Killed)".

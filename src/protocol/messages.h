@@ -244,6 +244,7 @@ struct SegmentFreed {
 struct TaskEnded {
   static constexpr MessageType kType = MessageType::kTaskEnded;
   uint64_t serial = 0;
+  uint32_t reset = 0, reserved = 0;  // the program has reset the device: the next task takes a fresh worker
 };
 // The session's device work failed: `cuda_error` is in the ring's header already.
 struct WorkerFault {

@@ -139,13 +139,14 @@ enum class RecordType : uint32_t {
   kMarker,          // nothing; completes in stream order
   kSymbol,          // struct SymbolRecord: a module variable's address and size
   kFree,            // segment `a`: once everything before is done on all streams it is unmapped and given back
-  kTaskEnd,         // task serial `a`: once everything before is done on all streams the worker is done
+  kTaskEnd,         // task serial `a`: once everything before is done on all streams the worker is done with it
   kPrefetchModule,  // module `a` is loaded now, so that a fault in it shows here
   kTexture,         // launches that follow may name the object of texture slot `a`
   kTextureGone,     // and from here on they do not
   kLimit,           // limit `a` (enum class LimitKind) is `b` bytes for the launches that follow
   kLibraryOpen,     // struct LibraryOpenRecord
   kLibraryCall,     // struct LibraryCallRecord
+  kReset,           // the program resets the device: what the worker holds of its modules ends with this task
 };
 
 enum class LimitKind : uint64_t { kStackBytes = 1, kHeapBytes };

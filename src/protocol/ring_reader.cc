@@ -29,6 +29,7 @@ size_t smallest(RecordType type) {
     case RecordType::kFree:
     case RecordType::kTaskEnd:
     case RecordType::kPrefetchModule:
+    case RecordType::kReset:
     case RecordType::kTexture:
     case RecordType::kTextureGone:
     case RecordType::kLimit:

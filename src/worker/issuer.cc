@@ -121,7 +121,7 @@ void Issuer::finish_task(uint64_t sequence) {
   if (!unmapped) logger("worker")->error("at the task's end: {}", unmapped.error().text);
   parts_.progress.finish(sequence);  // before heddled may give the ring to another worker
   parts_.outbox.put(parts_.usage.take_total());
-  parts_.outbox.put(protocol::TaskEnded{binding_.task_serial});
+  parts_.outbox.put(protocol::TaskEnded{binding_.task_serial, reset_});
 }
 
 void Issuer::settle_deferred() {
@@ -216,6 +216,9 @@ Checked<Issuer::Step> Issuer::issue() {
       return host_call();
     case RecordType::kSymbol:
       return symbol();
+    case RecordType::kReset:
+      reset_ = true;
+      return here();
     case RecordType::kPrefetchModule:
       return prefetch();
     case RecordType::kTexture:

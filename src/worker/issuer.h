@@ -100,6 +100,7 @@ class Issuer {
   bool reading_ = true;       // false once the task's end was met or the ring's records cannot be told apart any more
   bool may_take_ = false;     // true once heddled has sent all memory of the grant
   bool serving_ = true;       // false between a task's end and the next one
+  bool reset_ = false;        // the program has reset the device
   uint64_t entered_ = 0;      // sequence of the record taken last
   DeferredQueue deferred_;
   std::vector<HostCall> host_calls_;

@@ -49,6 +49,13 @@ TEST_F(Run, EndsBySignalLikeTheProgram) {
   EXPECT_EQ(node.run({"sh", "-c", "kill -USR1 $$"}).status, 128 + SIGUSR1);
 }
 
+TEST_F(Run, VariablesKeepTheirValuesFromTaskToTaskUntilTheDeviceIsReset) {
+  HEDDLE_NEEDS_WORKLOADS();
+  const Finished finished = node.run({HEDDLE_E2E_PROGRAMS "/reset"});
+  EXPECT_EQ(finished.out, "PASS\n") << finished.err;
+  EXPECT_EQ(finished.status, 0);
+}
+
 TEST_F(Run, PassesASignalOn) {
   const std::string ready = node.directory() + "/ready";
   Process process = node.spawn_run(

@@ -128,7 +128,7 @@ class FakeWorker {
     ended_ = true;
     std::erase_if(mapped_, [](const auto& each) { return each.second.kind == SegmentKind::kDevice; });
     (void)socket_.send(Usage{.launches = 7});
-    (void)socket_.send(TaskEnded{serial});
+    (void)socket_.send(TaskEnded{serial, reset_});
   }
 
   bool serve(const RecordHeader& header) {
@@ -139,6 +139,7 @@ class FakeWorker {
       freed_.insert(header.a);
       (void)socket_.send(SegmentFreed{header.a});
     }
+    if (header.type == RecordType::kReset) reset_ = true;
     if (header.type == RecordType::kFill) return fill(record_.as<FillRecord>());
     if (header.type == RecordType::kLaunch) std::abort();  // how tests ask for a crash
     if (header.type == RecordType::kPrefetchModule) {      // and for a device fault
@@ -172,7 +173,7 @@ class FakeWorker {
   Record record_;
   std::map<uint64_t, Mapped> mapped_;
   std::set<uint64_t> freed_;
-  bool pending_ = false, ended_ = false, quit_ = false;
+  bool pending_ = false, ended_ = false, reset_ = false, quit_ = false;
 };
 
 }  // namespace
