@@ -80,6 +80,21 @@ none:
   ret ptr null
 }
 
+; Calls the function there, which takes a task, unless it is none.
+define weak_odr hidden void @heddle_task_tell(i64 %offset, i64 %task) noinline nounwind {
+  %none = icmp eq i64 %task, 0
+  br i1 %none, label %done, label %ask
+ask:
+  %function = call ptr @heddle_task_entry(i64 %offset)
+  %absent = icmp eq ptr %function, null
+  br i1 %absent, label %done, label %call
+call:
+  call void %function(i64 %task)
+  br label %done
+done:
+  ret void
+}
+
 define weak_odr hidden i64 @heddle_task_begin(ptr %task) noinline nounwind {
   %begin = call ptr @heddle_task_entry(i64 8)
   %absent = icmp eq ptr %begin, null
@@ -92,16 +107,7 @@ none:
 }
 
 define weak_odr hidden void @heddle_task_end(i64 %task) noinline nounwind {
-  %none = icmp eq i64 %task, 0
-  br i1 %none, label %done, label %ask
-ask:
-  %end = call ptr @heddle_task_entry(i64 16)
-  %absent = icmp eq ptr %end, null
-  br i1 %absent, label %done, label %call
-call:
-  call void %end(i64 %task)
-  br label %done
-done:
+  call void @heddle_task_tell(i64 16, i64 %task)
   ret void
 }
 
@@ -118,16 +124,7 @@ done:
 
 ; Newer than the functions before: an older heddle never runs tasks apart.
 define weak_odr hidden void @heddle_task_enter(i64 %task) noinline nounwind {
-  %none = icmp eq i64 %task, 0
-  br i1 %none, label %done, label %ask
-ask:
-  %enter = call ptr @heddle_task_entry(i64 32)
-  %absent = icmp eq ptr %enter, null
-  br i1 %absent, label %done, label %call
-call:
-  call void %enter(i64 %task)
-  br label %done
-done:
+  call void @heddle_task_tell(i64 32, i64 %task)
   ret void
 }
 
@@ -144,16 +141,7 @@ done:
 
 ; An older heddle keeps what is left over until the end.
 define weak_odr hidden void @heddle_task_allocated(i64 %task) noinline nounwind {
-  %none = icmp eq i64 %task, 0
-  br i1 %none, label %done, label %ask
-ask:
-  %allocated = call ptr @heddle_task_entry(i64 48)
-  %absent = icmp eq ptr %allocated, null
-  br i1 %absent, label %done, label %call
-call:
-  call void %allocated(i64 %task)
-  br label %done
-done:
+  call void @heddle_task_tell(i64 48, i64 %task)
   ret void
 }
 
