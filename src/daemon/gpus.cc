@@ -100,13 +100,18 @@ bool wanted(const GpuConfig& config, const FoundGpu& gpu, size_t index) {
   return !config.index || *config.index == index;
 }
 
-Result<DeviceConfig> device_of(const GpuConfig& config, const FoundGpu& gpu, uint32_t unbound_workers) {
+// Those whose contexts nobody is charged for.
+uint32_t unbound_workers(const Config& config) {
+  return config.warm_workers + config.kept_workers;
+}
+
+Result<DeviceConfig> device_of(const GpuConfig& config, const FoundGpu& gpu, uint32_t unbound) {
   if (!gpu.virtual_memory)
     return fail(ErrorCode::kNotSupported, "%s (%s) cannot share memory as descriptors: heddle does not work on it",
                 gpu.model.name, gpu.uuid.c_str());
   DeviceConfig device{gpu.model, false, 1, gpu.uuid, config.mps};
-  const uint64_t kept = kHeadroom + unbound_workers * gpu.context.value;
-  const uint64_t most = gpu.free.value > kept ? gpu.free.value - kept : 0;
+  const uint64_t reserved = kHeadroom + unbound * gpu.context.value;
+  const uint64_t most = gpu.free.value > reserved ? gpu.free.value - reserved : 0;
   const uint64_t limit = config.memory.value > 0 ? std::min(config.memory.value, most) : most;
   device.model.memory_bytes = limit / kStep * kStep;
   device.context = gpu.context;
@@ -115,7 +120,7 @@ Result<DeviceConfig> device_of(const GpuConfig& config, const FoundGpu& gpu, uin
     return fail(
         ErrorCode::kOutOfMemory,
         "%s (%s) has %s free, and %u warm and kept workers and the driver take %s of it: nothing is left to programs",
-        gpu.model.name, gpu.uuid.c_str(), to_string(gpu.free).c_str(), unbound_workers, to_string(Bytes{kept}).c_str());
+        gpu.model.name, gpu.uuid.c_str(), to_string(gpu.free).c_str(), unbound, to_string(Bytes{reserved}).c_str());
   return device;
 }
 
@@ -124,7 +129,7 @@ Status replace_software_devices(Config& config, const std::vector<FoundGpu>& fou
   std::vector<DeviceConfig> usable;
   std::string unusable;
   for (const FoundGpu& each : found) {
-    auto device = device_of({}, each, config.warm_workers + config.kept_workers);
+    auto device = device_of({}, each, unbound_workers(config));
     if (device) {
       usable.push_back(std::move(*device));
     } else {
@@ -193,7 +198,7 @@ Status add_gpus(Config& config, const std::vector<FoundGpu>& found) {
     bool any = false;
     for (size_t i = 0; i < found.size(); ++i) {
       if (!wanted(each, found[i], i)) continue;
-      auto device = device_of(each, found[i], config.warm_workers + config.kept_workers);
+      auto device = device_of(each, found[i], unbound_workers(config));
       if (!device) return tl::unexpected(std::move(device).error());
       config.devices.push_back(std::move(*device));
       any = true;

@@ -270,14 +270,14 @@ void Tasks::worker_warm(Worker& worker) {
 void Tasks::worker_returned(Worker& worker, const protocol::WorkerReady& ready) {
   const auto [session, device] = shared_.registry.served_by(worker);
   if (!session || !device->task) return workers_.kill(worker);
+  const uint64_t serial = device->task->serial;
+  const bool ours = ready.session == session->id.value && ready.virtual_device == device->index;
   if (ready.session == 0) {
     send_binding(*session, *device);  // heddled died before it could say whom to serve
-  } else if (ready.session == session->id.value && ready.virtual_device == device->index &&
-             ready.task_serial < device->task->serial) {
-    worker.connection->send(protocol::NextTask{device->task->serial});  // or what to go on with
-  } else if (ready.session != session->id.value || ready.task_serial != device->task->serial ||
-             ready.virtual_device != device->index) {
+  } else if (!ours || ready.task_serial > serial) {
     return fail_session(*session, kCudaUnknown, "a worker came back that serves another task");
+  } else if (ready.task_serial < serial) {
+    worker.connection->send(protocol::NextTask{serial});  // or which task to go on with
   }
   worker.returning = true;
   worker.patience = shared_.loop.after(kReturnSettles, [this, id = worker.id] { complete_return(id); });
