@@ -105,6 +105,11 @@ TEST_F(Keeper, OddSizesAreRefused) {
   EXPECT_EQ(ask(1000).error, static_cast<uint32_t>(ErrorCode::kInvalidArgument));
 }
 
+TEST_F(Keeper, EndsAtAMessageThatIsNotForIt) {
+  ASSERT_TRUE(heddled.send(protocol::Shutdown{}));
+  EXPECT_EQ(exit_status(), 1);
+}
+
 TEST_F(Keeper, EndsWithHeddled) {
   ask(2 * kMiB);
   heddled.close();

@@ -36,11 +36,21 @@ Status tell_what_is_left(protocol::Socket& socket, cuda::Allocator& allocator) {
   return socket.send(protocol::MemoryLeft{usage->free.value});
 }
 
+Status answer(protocol::Socket& socket, cuda::Allocator& allocator, const protocol::Packet& request) {
+  switch (request.type) {
+    case protocol::MessageType::kMakeMemory:
+      return make_memory(socket, allocator, Bytes{request.as<protocol::MakeMemory>().bytes});
+    default:
+      return fail(ErrorCode::kProtocol, "message %u is none that heddled sends to a keeper",
+                  static_cast<unsigned>(request.type));
+  }
+}
+
 // One question, or else what is left of the GPU's memory, said once a second.
 Status serve_next(protocol::Socket& socket, cuda::Allocator& allocator, const Clock& clock, TimePoint& next_word) {
-  const auto request = socket.expect<protocol::MakeMemory>(std::max(Duration{}, next_word - clock.now()));
-  if (request) return make_memory(socket, allocator, Bytes{request->bytes});
-  if (request.error().code != ErrorCode::kTimeout) return tl::unexpected(request.error());
+  const auto request = socket.receive_within(std::max(Duration{}, next_word - clock.now()));
+  if (!request) return tl::unexpected(request.error());
+  if (*request) return answer(socket, allocator, **request);
   next_word = clock.now() + kBetweenWords;
   return tell_what_is_left(socket, allocator);
 }

@@ -131,7 +131,7 @@ Result<std::optional<Packet>> Socket::receive() {
   return packet;
 }
 
-Result<Packet> Socket::expect_type(MessageType type, Duration timeout) {
+Result<std::optional<Packet>> Socket::receive_within(Duration timeout) {
   pollfd poll_fd{fd_.get(), POLLIN, 0};
   const int milliseconds =
       timeout.count() < 0 ? -1 : static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(timeout).count());
@@ -139,10 +139,14 @@ Result<Packet> Socket::expect_type(MessageType type, Duration timeout) {
   do {
     ready = ::poll(&poll_fd, 1, milliseconds);
   } while (ready < 0 && errno == EINTR);
-  if (ready == 0) return fail(ErrorCode::kTimeout, "no answer within %s", to_string(timeout).c_str());
-  auto received = receive();
+  if (ready == 0) return std::nullopt;
+  return receive();
+}
+
+Result<Packet> Socket::expect_type(MessageType type, Duration timeout) {
+  auto received = receive_within(timeout);
   if (!received) return tl::unexpected(std::move(received).error());
-  if (!*received) return fail(ErrorCode::kTimeout, "no answer");
+  if (!*received) return fail(ErrorCode::kTimeout, "no answer within %s", to_string(timeout).c_str());
   Packet packet = std::move(**received);
   if (packet.type == MessageType::kRefused && type != MessageType::kRefused)
     return fail(ErrorCode::kPermission, "%s", get_text(packet.as<Refused>().text).c_str());

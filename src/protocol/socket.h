@@ -62,6 +62,8 @@ class Socket {
   // The next message; nullopt when a non-blocking socket has none. kPeerDied at the end of the connection, kProtocol
   // for anything malformed.
   Result<std::optional<Packet>> receive();
+  // The same, waiting up to `timeout` for it (forever where negative); nullopt when none came.
+  Result<std::optional<Packet>> receive_within(Duration timeout);
   // Waits for the next message up to `timeout` (forever where negative) and insists on type `Message`. A kRefused
   // instead becomes an error with its text.
   template <class Message>
