@@ -105,6 +105,121 @@ TEST_F(Keeper, OddSizesAreRefused) {
   EXPECT_EQ(ask(1000).error, static_cast<uint32_t>(ErrorCode::kInvalidArgument));
 }
 
+// Two pieces of memory that the keeper made, to copy between.
+struct KeeperCopies : Keeper {
+  static constexpr uint64_t kSize = 4 * kMiB;
+  void SetUp() override {
+    Keeper::SetUp();
+    for (Fd* each : {&to, &from}) {
+      ask(kSize);
+      ASSERT_EQ(descriptors.size(), 1u);
+      *each = std::move(descriptors[0]);
+    }
+    auto mapped = map_shared(from, Bytes{kSize});
+    ASSERT_TRUE(mapped);
+    auto* numbers = static_cast<uint32_t*>(mapped->data());
+    for (uint32_t i = 0; i < kSize / 4; ++i) numbers[i] = i;
+  }
+  void send(protocol::CopyMemory copy) {
+    copy.to_bytes = copy.from_bytes = kSize;
+    const int lent[] = {to.get(), from.get()};
+    ASSERT_TRUE(heddled.send(copy, lent));
+  }
+  protocol::MemoryCopied copied(const protocol::CopyMemory& copy) {
+    send(copy);
+    return next<protocol::MemoryCopied>();
+  }
+  std::vector<uint32_t> received() {
+    const auto mapped = map_shared(to, Bytes{kSize});
+    const auto* numbers = static_cast<const uint32_t*>(mapped->data());
+    return {numbers, numbers + kSize / 4};
+  }
+  static protocol::CopyMemory wanted(uint64_t number, protocol::PeerEnd to, protocol::PeerEnd from, uint64_t width,
+                                     uint64_t height = 1, uint64_t depth = 1) {
+    return {number, kSize, kSize, to, from, width, height, depth};
+  }
+
+  Fd to, from;
+};
+
+TEST_F(KeeperCopies, AreOfTheRightBytes) {
+  const auto answer = copied(wanted(7, {4096}, {8192}, kMiB));
+  EXPECT_EQ(answer.error, 0u) << protocol::get_text(answer.text);
+  EXPECT_EQ(answer.copy, 7u);
+  const auto numbers = received();
+  EXPECT_EQ(numbers[1023], 0u);
+  EXPECT_EQ(numbers[1024], 2048u);
+  EXPECT_EQ(numbers[1024 + kMiB / 4 - 1], 2048 + kMiB / 4 - 1);
+  EXPECT_EQ(numbers[1024 + kMiB / 4], 0u);
+}
+
+TEST_F(KeeperCopies, HaveAShape) {
+  const auto answer = copied(wanted(1, {0, 64, 1024}, {128, 256, 4096}, 32, 4, 3));
+  EXPECT_EQ(answer.error, 0u) << protocol::get_text(answer.text);
+  std::vector<uint32_t> expected(kSize / 4);
+  for (uint32_t z = 0; z < 3; ++z) {
+    for (uint32_t y = 0; y < 4; ++y) {
+      for (uint32_t x = 0; x < 8; ++x) expected[z * 256 + y * 16 + x] = 32 + z * 1024 + y * 64 + x;
+    }
+  }
+  EXPECT_EQ(received(), expected);
+}
+
+TEST_F(KeeperCopies, OutsideOfTheMemoryAreRefusedAndTheNextIsServed) {
+  const protocol::CopyMemory wrong[] = {wanted(1, {kSize - 4}, {0}, 8),         wanted(2, {0}, {kSize}, 1),
+                                        wanted(3, {0, ~0ull / 2}, {0}, 8, 4),   wanted(4, {~0ull}, {0}, 8),
+                                        wanted(5, {0}, {0, 0, kSize}, 8, 1, 2), wanted(6, {0}, {0}, 8, 0)};
+  for (const protocol::CopyMemory& each : wrong) {
+    const auto answer = copied(each);
+    EXPECT_EQ(answer.copy, each.copy);
+    EXPECT_EQ(answer.error, static_cast<uint32_t>(ErrorCode::kInvalidArgument)) << each.copy;
+  }
+  EXPECT_EQ(received(), std::vector<uint32_t>(kSize / 4));
+  EXPECT_EQ(copied(wanted(7, {0}, {0}, 8)).error, 0u);
+}
+
+TEST_F(KeeperCopies, OfNoMemoryAreRefused) {
+  ASSERT_TRUE(heddled.send(wanted(1, {0}, {0}, 8)));
+  EXPECT_EQ(next<protocol::MemoryCopied>().error, static_cast<uint32_t>(ErrorCode::kInvalidArgument));
+}
+
+// Parts of a row each: thousands of them, and the driver for tests waits for each.
+TEST_F(KeeperCopies, DoNotKeepMemoryWaiting) {
+  const auto long_one = wanted(1, {0, 4, 8}, {0, 4, 8}, 2, 2, kSize / 8);
+  ::kill(pid, SIGSTOP);  // until both are asked for
+  send(long_one);
+  ASSERT_TRUE(heddled.send(protocol::MakeMemory{2 * kMiB}));
+  ::kill(pid, SIGCONT);
+  protocol::MessageType first{};
+  while (first != protocol::MessageType::kMemoryMade && first != protocol::MessageType::kMemoryCopied) {
+    const auto packet = heddled.receive_within(kPatience);
+    ASSERT_TRUE(packet && *packet);
+    first = (*packet)->type;
+  }
+  EXPECT_EQ(first, protocol::MessageType::kMemoryMade);
+}
+
+TEST_F(KeeperCopies, TakeTurns) {
+  ::kill(pid, SIGSTOP);
+  send(wanted(1, {0, 4, 8}, {0, 4, 8}, 2, 2, 100));
+  send(wanted(2, {kMiB}, {kMiB}, 8));
+  ::kill(pid, SIGCONT);
+  EXPECT_EQ(next<protocol::MemoryCopied>().copy, 2u);
+  EXPECT_EQ(next<protocol::MemoryCopied>().copy, 1u);
+}
+
+TEST_F(KeeperCopies, AreCancelled) {
+  ::kill(pid, SIGSTOP);
+  send(wanted(1, {0, 4, 8}, {0, 4, 8}, 2, 2, kSize / 8));
+  ASSERT_TRUE(heddled.send(protocol::CancelCopy{1}));
+  ASSERT_TRUE(heddled.send(protocol::CancelCopy{2}));  // of none
+  ::kill(pid, SIGCONT);
+  const auto answer = next<protocol::MemoryCopied>();
+  EXPECT_EQ(answer.copy, 1u);
+  EXPECT_EQ(answer.error, static_cast<uint32_t>(ErrorCode::kCancelled));
+  EXPECT_EQ(copied(wanted(3, {0}, {0}, 8)).error, 0u);
+}
+
 TEST_F(Keeper, EndsAtAMessageThatIsNotForIt) {
   ASSERT_TRUE(heddled.send(protocol::Shutdown{}));
   EXPECT_EQ(exit_status(), 1);

@@ -1,5 +1,6 @@
 // heddle-keeper: keeps one GPU's memory for heddled, or says what GPUs there are.
 
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -68,7 +69,14 @@ int measure(uint32_t ordinal) {
   return 0;
 }
 
+// A restarted heddled repeats the copies that were under way: this process must not go on with its own, behind the
+// back of a program that was told that all is copied. Where heddled has ended already, the socket says so.
+void end_with_heddled() {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
 int keep(int socket, uint32_t ordinal) {
+  end_with_heddled();
   const auto allocator = cuda::Allocator::open(ordinal);
   if (!allocator) return complain(allocator.error());
   const Status served = keeper::serve(protocol::Socket(Fd(socket)), **allocator);

@@ -21,12 +21,14 @@ enum class MessageType : uint32_t {
   kComputeNeed,
   kMemoryInfo,
   kBeginApart,
+  kCopyAcross,
   // heddled -> client
   kWelcome = 100,
   kDeviceOpened,
   kSegmentAnswer,
   kMemoryAnswer,
   kApartAnswer,
+  kCopyAnswer,
   kRefused,  // to any request that has an answer
   // heddled -> worker, on the worker's socket
   kStartWorker = 200,
@@ -56,6 +58,9 @@ enum class MessageType : uint32_t {
   kMakeMemory = 600,
   kMemoryMade,
   kMemoryLeft,
+  kCopyMemory,
+  kCancelCopy,
+  kMemoryCopied,
 };
 
 struct MessageHeader {
@@ -162,6 +167,24 @@ struct BeginApart {
 struct ApartAnswer {
   static constexpr MessageType kType = MessageType::kApartAnswer;
   uint32_t granted = 0, reserved = 0;
+};
+
+// One end of a copy between two pieces of device memory; pitch and slice as in CopyEnd (ring.h).
+struct PeerEnd {
+  uint64_t address = 0, pitch = 0, slice = 0;
+};
+// From one virtual device's memory into another's, without the program's process in between. Both ends lie inside one
+// segment each. All work on both has to be done before: heddled knows nothing of streams. Asked for again after a
+// restart of heddled: a copy may be done twice.
+struct CopyAcross {
+  static constexpr MessageType kType = MessageType::kCopyAcross;
+  PeerEnd to, from;
+  uint64_t width = 0, height = 0, depth = 0;  // bytes a row, rows a slice, slices
+};
+struct CopyAnswer {
+  static constexpr MessageType kType = MessageType::kCopyAnswer;
+  uint32_t done = 0, reserved = 0;  // 0: nobody could, as `text` says, and any part of it may have been done
+  char text[256] = {};
 };
 
 struct MemoryInfo {
@@ -310,6 +333,28 @@ struct MemoryMade {
 struct MemoryLeft {
   static constexpr MessageType kType = MessageType::kMemoryLeft;
   uint64_t bytes = 0;
+};
+
+// heddled -> keeper, of the destination's GPU. Descriptors: the two segments' memory. Addresses count from their
+// starts. Copies take their time, other requests are answered meanwhile, and one copy's answer may overtake another's.
+struct CopyMemory {
+  static constexpr MessageType kType = MessageType::kCopyMemory;
+  uint64_t copy = 0;  // its number
+  uint64_t to_bytes = 0, from_bytes = 0;
+  PeerEnd to, from;
+  uint64_t width = 0, height = 0, depth = 0;
+};
+// heddled -> keeper: the copy is not wanted any more; it is answered, done or not, as soon as nothing of it runs.
+struct CancelCopy {
+  static constexpr MessageType kType = MessageType::kCancelCopy;
+  uint64_t copy = 0;
+};
+// keeper -> heddled. `error` (an ErrorCode) and `text` say why it was not done.
+struct MemoryCopied {
+  static constexpr MessageType kType = MessageType::kMemoryCopied;
+  uint64_t copy = 0;
+  uint32_t error = 0, reserved = 0;
+  char text[256] = {};
 };
 
 // heddled ends on purpose: the vault ends too instead of starting another.

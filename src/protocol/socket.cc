@@ -61,10 +61,11 @@ std::vector<Fd> take_descriptors(msghdr& message) {
 
 std::optional<size_t> body_bytes(MessageType type) {
   return size_among<Hello, OpenDevice, DeclareModule, DeclareSegment, BeginTask, ComputeNeed, MemoryInfo, BeginApart,
-                    Welcome, DeviceOpened, SegmentAnswer, MemoryAnswer, ApartAnswer, Refused, StartWorker, BindSession,
-                    Module, MapSegment, Proceed, NextTask, DeviceFault, Quit, WorkerReady, SegmentFreed, TaskEnded,
-                    WorkerFault, Usage, Command, Reply, Deposit, Restored, Withdraw, AllRestored, Shutdown, MakeMemory,
-                    MemoryMade, MemoryLeft>(type);
+                    CopyAcross, Welcome, DeviceOpened, SegmentAnswer, MemoryAnswer, ApartAnswer, CopyAnswer, Refused,
+                    StartWorker, BindSession, Module, MapSegment, Proceed, NextTask, DeviceFault, Quit, WorkerReady,
+                    SegmentFreed, TaskEnded, WorkerFault, Usage, Command, Reply, Deposit, Restored, Withdraw,
+                    AllRestored, Shutdown, MakeMemory, MemoryMade, MemoryLeft, CopyMemory, CancelCopy, MemoryCopied>(
+      type);
 }
 
 Status Socket::send_raw(MessageType type, const void* body, size_t bytes, std::span<const int> descriptors) {

@@ -1,6 +1,7 @@
 #include "device/cuda/allocator.h"
 
 #include "core/units.h"
+#include "device/cuda/transfer.h"
 
 namespace heddle::cuda {
 namespace {
@@ -65,15 +66,51 @@ Result<Fd> Allocator::allocate(Bytes size) {
   return Fd(descriptor);
 }
 
-Status Allocator::clear(const Fd& memory, Bytes size) {
+Result<CUmemGenericAllocationHandle> Allocator::import(const Fd& memory) {
   CUmemGenericAllocationHandle handle = 0;
   HEDDLE_TRY(driver_.check(
       driver_.cuMemImportFromShareableHandle(&handle, reinterpret_cast<void*>(static_cast<intptr_t>(memory.get())),
                                              CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
       "cuMemImportFromShareableHandle"));
-  Status cleared = clear(handle, size);
-  driver_.cuMemRelease(handle);
+  return handle;
+}
+
+Status Allocator::clear(const Fd& memory, Bytes size) {
+  const auto handle = import(memory);
+  if (!handle) return tl::unexpected(handle.error());
+  Status cleared = clear(*handle, size);
+  driver_.cuMemRelease(*handle);
   return cleared;
+}
+
+Result<Allocator::Attached> Allocator::attach(const Fd& memory, Bytes size) {
+  const auto handle = import(memory);
+  if (!handle) return tl::unexpected(handle.error());
+  CUdeviceptr at = 0;
+  Status mapped = driver_.check(driver_.cuMemAddressReserve(&at, size.value, 0, 0, 0), "cuMemAddressReserve");
+  if (mapped) {
+    mapped = map(at, *handle, size.value);
+    if (!mapped) driver_.cuMemAddressFree(at, size.value);
+  }
+  driver_.cuMemRelease(*handle);  // the mapping keeps the memory
+  if (!mapped) return tl::unexpected(std::move(mapped).error());
+  return Attached(driver_, at, size.value);
+}
+
+Allocator::Attached::~Attached() {
+  if (at_ == 0) return;
+  driver_->cuMemUnmap(at_, size_);
+  driver_->cuMemAddressFree(at_, size_);
+}
+
+Status Allocator::copy(const device::CopyShape& shape) {
+  CUresult result = enqueue_copy(driver_, stream_, device::CopyDirection::kOnDevice, shape);
+  // What was enqueued before a refusal runs, and must not go on behind the answer.
+  const CUresult done = driver_.cuStreamSynchronize(stream_);
+  if (result == CUDA_SUCCESS) result = done;
+  Status copied = driver_.check(result, "copying device memory");
+  if (!copied && is_sticky(result)) copied.error().code = ErrorCode::kDeviceFault;
+  return copied;
 }
 
 Status Allocator::grow_scratch(uint64_t bytes) {
@@ -86,25 +123,23 @@ Status Allocator::grow_scratch(uint64_t bytes) {
   return {};
 }
 
-Result<CUdeviceptr> Allocator::map(CUmemGenericAllocationHandle handle, Bytes size) {
-  HEDDLE_TRY(grow_scratch(size.value));
-  HEDDLE_TRY(driver_.check(driver_.cuMemMap(scratch_, size.value, 0, handle, 0), "cuMemMap"));
+Status Allocator::map(CUdeviceptr at, CUmemGenericAllocationHandle handle, uint64_t size) {
+  HEDDLE_TRY(driver_.check(driver_.cuMemMap(at, size, 0, handle, 0), "cuMemMap"));
   CUmemAccessDesc access{};
   access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   access.location.id = device_;
   access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  const Status allowed = driver_.check(driver_.cuMemSetAccess(scratch_, size.value, &access, 1), "cuMemSetAccess");
-  if (allowed) return scratch_;
-  driver_.cuMemUnmap(scratch_, size.value);
-  return tl::unexpected(allowed.error());
+  Status allowed = driver_.check(driver_.cuMemSetAccess(at, size, &access, 1), "cuMemSetAccess");
+  if (!allowed) driver_.cuMemUnmap(at, size);
+  return allowed;
 }
 
 Status Allocator::clear(CUmemGenericAllocationHandle handle, Bytes size) {
-  const auto at = map(handle, size);
-  if (!at) return tl::unexpected(at.error());
-  CUresult result = driver_.cuMemsetD8Async(*at, 0, size.value, stream_);
+  HEDDLE_TRY(grow_scratch(size.value));
+  HEDDLE_TRY(map(scratch_, handle, size.value));
+  CUresult result = driver_.cuMemsetD8Async(scratch_, 0, size.value, stream_);
   if (result == CUDA_SUCCESS) result = driver_.cuStreamSynchronize(stream_);
-  driver_.cuMemUnmap(*at, size.value);
+  driver_.cuMemUnmap(scratch_, size.value);
   return driver_.check(result, "clearing device memory");
 }
 

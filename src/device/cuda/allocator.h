@@ -1,10 +1,12 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "core/fd.h"
 #include "core/units.h"
 #include "device/cuda/driver.h"
+#include "device/device.h"
 
 namespace heddle::cuda {
 
@@ -25,6 +27,28 @@ class Allocator {
   // Zeroes memory that was used.
   Status clear(const Fd& memory, Bytes size);
 
+  // Memory of a descriptor, mapped here for as long as this is alive.
+  class Attached {
+   public:
+    Attached(Attached&& other) noexcept
+        : driver_(other.driver_), at_(std::exchange(other.at_, 0)), size_(other.size_) {}
+    Attached& operator=(Attached&&) = delete;
+    ~Attached();
+    uint64_t address() const { return at_; }
+    uint64_t bytes() const { return size_; }
+
+   private:
+    friend class Allocator;
+    Attached(const Driver& driver, CUdeviceptr at, uint64_t size) : driver_(&driver), at_(at), size_(size) {}
+    const Driver* driver_;
+    CUdeviceptr at_;
+    uint64_t size_;
+  };
+  // Memory of this GPU, or of another that it has peer access to and that this process sees. This must outlive it.
+  Result<Attached> attach(const Fd& memory, Bytes size);
+  // Between attached memory; returns when it is done.
+  Status copy(const device::CopyShape& shape);
+
   struct Usage {
     Bytes total, free;  // of the GPU, whoever uses it
   };
@@ -34,8 +58,9 @@ class Allocator {
   explicit Allocator(const Driver& driver) : driver_(driver) {}
   Status build(uint32_t ordinal);
   Result<CUmemGenericAllocationHandle> create(Bytes size);
+  Result<CUmemGenericAllocationHandle> import(const Fd& memory);
   Status clear(CUmemGenericAllocationHandle handle, Bytes size);
-  Result<CUdeviceptr> map(CUmemGenericAllocationHandle handle, Bytes size);
+  Status map(CUdeviceptr at, CUmemGenericAllocationHandle handle, uint64_t size);
   Status grow_scratch(uint64_t bytes);
 
   const Driver driver_;

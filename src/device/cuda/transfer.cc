@@ -18,20 +18,6 @@ uint64_t row_address(const CopyEnd& end, uint64_t row, uint64_t slice) {
   return end.address + row * end.pitch + slice * end.slice;
 }
 
-// Rows that follow each other without gaps at both ends are one long row.
-CopyShape merged(CopyShape shape) {
-  const auto joined = [&](const CopyEnd& end) { return shape.height == 1 || end.pitch == shape.width; };
-  if (joined(shape.to) && joined(shape.from)) {
-    shape.width *= shape.height;
-    shape.height = 1;
-    if (shape.depth > 1 && shape.to.slice == shape.width && shape.from.slice == shape.width) {
-      shape.width *= shape.depth;
-      shape.depth = 1;
-    }
-  }
-  return shape;
-}
-
 CUresult enqueue_row(const Driver& driver, CUstream stream, CopyDirection direction, uint64_t to, uint64_t from,
                      uint64_t bytes) {
   switch (direction) {
@@ -86,6 +72,19 @@ CUresult fill_plane(const Driver& driver, CUstream stream, uint64_t at, const Fi
 }
 
 }  // namespace
+
+CopyShape merged(CopyShape shape) {
+  const auto joined = [&](const CopyEnd& end) { return shape.height == 1 || end.pitch == shape.width; };
+  if (joined(shape.to) && joined(shape.from)) {
+    shape.width *= shape.height;
+    shape.height = 1;
+    if (shape.depth > 1 && shape.to.slice == shape.width && shape.from.slice == shape.width) {
+      shape.width *= shape.depth;
+      shape.depth = 1;
+    }
+  }
+  return shape;
+}
 
 Result<uint64_t> payload(const char* what, uint64_t width, uint64_t height, uint64_t depth) {
   uint64_t bytes;

@@ -21,6 +21,9 @@ std::optional<std::string> check_rows(const char* what, const device::CopyEnd& e
 // From the first to behind the last byte of an end.
 uint64_t extent(const device::CopyEnd& end, uint64_t width, uint64_t height, uint64_t depth);
 
+// Rows, and slices, that follow each other without gaps at both ends are one long row.
+device::CopyShape merged(device::CopyShape shape);
+
 // Put the operation on the stream and return. Host ends must be registered memory, or the driver waits.
 CUresult enqueue_copy(const Driver& driver, CUstream stream, device::CopyDirection direction,
                       const device::CopyShape& shape);

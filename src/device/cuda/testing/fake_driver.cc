@@ -2,12 +2,16 @@
 // Loaded where HEDDLE_CUDA_LIBRARY names it, so that everything above the driver runs as it is: context, keeper,
 // heddled.
 //
-// What it does not do: two devices, host memory for kernels, MPS. A fault is sticky for the process.
+// As many GPUs as the file beside the library says whose name ends with ".gpus", one without it; "apart" behind the
+// number: none reaches another's memory. A process computes on one of them.
+//
+// What it does not do: host memory for kernels, MPS. A fault is sticky for the process.
 
 #include <cuda.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -17,9 +21,11 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <vector>
 
 #include "core/clock.h"
 #include "device/device.h"
@@ -74,7 +80,8 @@ struct Fake {
   std::set<device::Tag> open;                        // handed over, not completed
   std::unordered_map<device::Tag, TimePoint> ended;  // of events
   std::unordered_map<device::Tag, HostCall> calls;
-  std::map<uint64_t, Fd> memory;  // by handle
+  std::map<uint64_t, Fd> memory;   // by handle
+  std::map<uint64_t, int> mapped;  // which GPU's memory is at an address
   uint64_t last_handle = 0, next_anywhere = kAnywhere;
   bool window_was_taken = false;  // when the context was made
   std::map<uint64_t, uint64_t> reserved;
@@ -86,6 +93,60 @@ struct Fake {
 Fake& fake() {
   static Fake* one = new Fake;  // outlives exit handlers
   return *one;
+}
+
+std::ifstream beside_library(const char* ending) {
+  const char* library = std::getenv("HEDDLE_CUDA_LIBRARY");
+  return std::ifstream(library ? std::string(library) + ending : std::string());
+}
+
+// The machine's GPUs that this process sees, and whether they reach each other's memory.
+struct Machine {
+  std::vector<CUdevice> seen;
+  bool apart = false;
+};
+
+std::string uuid_text(CUdevice device) {
+  char text[64];
+  const unsigned byte = 0x5e + static_cast<unsigned>(device);
+  std::snprintf(text, sizeof text, "GPU-%08x-%04x-%04x-%04x-%08x%04x", byte * 0x1010101, byte * 0x101, byte * 0x101,
+                byte * 0x101, byte * 0x1010101, byte * 0x101);
+  return text;
+}
+
+const Machine& machine() {
+  static const Machine one = [] {
+    Machine machine;
+    int count = 1;
+    std::string apart;
+    const bool several = static_cast<bool>(beside_library(".gpus") >> count);
+    beside_library(".gpus") >> count >> apart;
+    machine.apart = apart == "apart";
+    const char* visible = several ? std::getenv("CUDA_VISIBLE_DEVICES") : nullptr;
+    std::istringstream names(visible ? visible : "");
+    for (std::string name; visible && std::getline(names, name, ',');) {
+      for (int i = 0; i < count; ++i) {
+        if (uuid_text(i) == name) machine.seen.push_back(i);
+      }
+    }
+    for (int i = 0; !visible && i < count; ++i) machine.seen.push_back(i);
+    return machine;
+  }();
+  return one;
+}
+
+// The GPU that memory was made on: its name says so, in whatever process.
+int gpu_of(int descriptor) {
+  char name[64] = {};
+  int gpu = 0;
+  const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
+  if (::readlink(link.c_str(), name, sizeof name - 1) > 0) std::sscanf(name, "/memfd:fake-gpu-%d", &gpu);
+  return gpu;
+}
+
+bool sees(int gpu) {
+  const auto& seen = machine().seen;
+  return std::find(seen.begin(), seen.end(), gpu) != seen.end();
 }
 
 DeviceModel model() {
@@ -252,12 +313,13 @@ API cuGetErrorString(CUresult, const char** text) {
   return CUDA_SUCCESS;
 }
 API cuDeviceGetCount(int* count) {
-  *count = 1;
+  *count = static_cast<int>(machine().seen.size());
   return CUDA_SUCCESS;
 }
 API cuDeviceGet(CUdevice* device, int ordinal) {
-  *device = 0;
-  return ordinal == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+  if (ordinal < 0 || static_cast<size_t>(ordinal) >= machine().seen.size()) return CUDA_ERROR_INVALID_DEVICE;
+  *device = machine().seen[static_cast<size_t>(ordinal)];
+  return CUDA_SUCCESS;
 }
 API cuDeviceGetName(char* name, int size, CUdevice) {
   std::snprintf(name, static_cast<size_t>(size), "heddle test GPU");
@@ -310,12 +372,12 @@ API cuDeviceTotalMem(size_t* bytes, CUdevice) {
   *bytes = kMemory;
   return CUDA_SUCCESS;
 }
-API cuDeviceGetUuid(CUuuid* uuid, CUdevice) {
-  std::memset(uuid, 0x5e, sizeof *uuid);
+API cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
+  std::memset(uuid, 0x5e + device, sizeof *uuid);
   return CUDA_SUCCESS;
 }
-API cuDeviceGetPCIBusId(char* text, int size, CUdevice) {
-  std::snprintf(text, static_cast<size_t>(size), "0000:5e:00.0");
+API cuDeviceGetPCIBusId(char* text, int size, CUdevice device) {
+  std::snprintf(text, static_cast<size_t>(size), "0000:%02x:00.0", 0x5e + static_cast<unsigned>(device));
   return CUDA_SUCCESS;
 }
 API cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
@@ -359,13 +421,14 @@ API cuCtxSynchronize() {
 API cuMemGetInfo(size_t* free, size_t* total) {
   *total = kMemory;
   *free = kMemory / 2;
-  if (const char* library = std::getenv("HEDDLE_CUDA_LIBRARY")) std::ifstream(std::string(library) + ".free") >> *free;
+  if (size_t said; beside_library(".free") >> said) *free = said;
   return CUDA_SUCCESS;
 }
-API cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size, const CUmemAllocationProp*, unsigned long long) {
+API cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size, const CUmemAllocationProp* properties,
+                unsigned long long) {
   Fake& all = fake();
   std::lock_guard lock(all.mutex);
-  auto memory = create_memfd("fake-device-memory", Bytes{size});
+  auto memory = create_memfd(("fake-gpu-" + std::to_string(properties->location.id)).c_str(), Bytes{size});
   if (!memory || size > kMemory) return CUDA_ERROR_OUT_OF_MEMORY;
   *handle = ++all.last_handle;
   all.memory[*handle] = std::move(*memory);
@@ -388,6 +451,10 @@ API cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, void* d
   std::lock_guard lock(all.mutex);
   const int fd = ::dup(static_cast<int>(reinterpret_cast<intptr_t>(descriptor)));
   if (fd < 0) return CUDA_ERROR_INVALID_VALUE;
+  if (!sees(gpu_of(fd))) {
+    ::close(fd);
+    return CUDA_ERROR_INVALID_DEVICE;
+  }
   *handle = ++all.last_handle;
   all.memory[*handle] = Fd(fd);
   return CUDA_SUCCESS;
@@ -422,6 +489,7 @@ API cuMemMap(CUdeviceptr at, size_t size, size_t, CUmemGenericAllocationHandle h
   std::lock_guard lock(all.mutex);
   const auto memory = all.memory.find(handle);
   if (memory == all.memory.end()) return CUDA_ERROR_INVALID_VALUE;
+  all.mapped[at] = gpu_of(memory->second.get());
   return code(all.context->map(at, Bytes{size}, memory->second, false));
 }
 API cuMemUnmap(CUdeviceptr at, size_t size) {
@@ -434,8 +502,10 @@ API cuMemUnmap(CUdeviceptr at, size_t size) {
   }
   return fake().context ? code(fake().context->unmap(at, Bytes{size})) : CUDA_ERROR_INVALID_CONTEXT;
 }
-API cuMemSetAccess(CUdeviceptr, size_t, const CUmemAccessDesc*, size_t) {
-  return CUDA_SUCCESS;
+API cuMemSetAccess(CUdeviceptr at, size_t, const CUmemAccessDesc* access, size_t) {
+  std::lock_guard lock(fake().mutex);
+  const bool peer = fake().mapped[at] != access->location.id;
+  return peer && machine().apart ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
 }
 API cuMemHostAlloc(void** at, size_t size, unsigned) {
   *at = std::malloc(size);
