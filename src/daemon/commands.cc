@@ -158,6 +158,8 @@ Result<Json> Commands::devices(const Json&, Asker&) {
                     {"kept_workers", workers_.count(view.id, Worker::State::kKept)},
                     {"slowdown", model.slowdown},
                     {"copy_slowdown", model.copy_slowdown},
+                    {"keeper_copies", device.copies},
+                    {"keeper_copied", device.copied.value},
                     {"state", state}});
   }
   return Json{{"devices", list}};

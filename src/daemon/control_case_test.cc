@@ -31,7 +31,7 @@ TEST(ControlCase, TheCorpusLeavesTheBooksEven) {
 TEST(ControlCase, RandomMessagesLeaveTheBooksEven) {
   ControlCase control;
   std::mt19937 random(17);
-  constexpr uint16_t kTypes[] = {1, 2, 3, 4, 4, 4, 5, 5, 6, 7, 100, 300, 400, 501, 9999};
+  constexpr uint16_t kTypes[] = {1, 2, 3, 4, 4, 4, 5, 5, 6, 7, 8, 9, 100, 300, 400, 501, 9999};
   for (int round = 0; round < 200; ++round) {
     std::vector<uint8_t> bytes;
     const size_t steps = 1 + random() % 12;

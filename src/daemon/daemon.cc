@@ -81,6 +81,7 @@ Daemon::Daemon(Options options, std::unique_ptr<EventLoop> loop, const Clock& cl
       mps_({Mps::find_control(), directory_of(options_.places.control), options_.worker_output}),
       keepers_(*loop_, options_.keeper_program, options_.worker_output),
       segments_(shared_, keepers_),
+      copies_(shared_, segments_, keepers_),
       workers_storage_(
           shared_,
           {options_.worker_program, options_.worker_output, directory_of(options_.places.control) + "/cuda-cache"},
@@ -114,7 +115,10 @@ Status Daemon::start(protocol::Socket vault) {
   keepers_.on_left([this](DeviceId device, Bytes left) { outside_->left(device, left); });
   workers_->connect(*tasks_);
   sessions_ = std::make_unique<Sessions>(shared_, *tasks_, segments_);
-  requests_ = std::make_unique<Requests>(shared_, *tasks_, segments_);
+  requests_ = std::make_unique<Requests>(shared_, *tasks_, segments_, copies_);
+  segments_.on_memory_goes = [this](Session& session, const Segment& segment) {
+    copies_.memory_goes(session, segment);
+  };
   tasks_->on_segment_removed = [this](Session& session) { requests_->segment_removed(session); };
   commands_ = std::make_unique<Commands>(
       shared_, *sessions_, *tasks_, *workers_,
@@ -200,6 +204,11 @@ Status Daemon::make_boards() {
 
 // Keepers build their contexts while nobody waits for memory yet.
 Status Daemon::start_gpus() {
+  std::vector<std::string> gpus;
+  for (const DeviceState& device : registry_.devices) {
+    if (device.config.model.kind == DeviceKind::kCuda) gpus.push_back(device.config.uuid);
+  }
+  keepers_.set_gpus(std::move(gpus));
   for (size_t i = 0; i < registry_.devices.size(); ++i) {
     const DeviceConfig& device = registry_.devices[i].config;
     if (device.model.kind != DeviceKind::kCuda) continue;

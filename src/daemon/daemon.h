@@ -64,6 +64,7 @@ class Daemon {
   Mps mps_;
   Keepers keepers_;
   SegmentStore segments_;
+  Copies copies_;
   Workers workers_storage_;
   Workers* workers_ = &workers_storage_;
   std::unique_ptr<Tasks> tasks_;

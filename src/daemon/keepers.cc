@@ -3,6 +3,7 @@
 #include <sys/epoll.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 
@@ -29,7 +30,7 @@ Result<Fd> memory_in(protocol::Packet packet, Bytes wanted) {
 }  // namespace
 
 Keepers::~Keepers() {
-  for (auto& [device, keeper] : keepers_) end(std::move(keeper.child));
+  for (auto& [device, keeper] : keepers_) end(device, std::move(keeper));
   for (Leaving& leaving : leaving_) ::waitpid(leaving.child.pid, nullptr, 0);
 }
 
@@ -59,7 +60,7 @@ Result<Keepers::Keeper*> Keepers::running(DeviceId device, const std::string& uu
   options.descriptors = {ends->second.get()};
   options.output = output_;
   options.apart = true;
-  options.environment = gpu_environment(uuid);
+  options.environment = gpu_environment(uuid, gpus_);
   auto child = spawn(options);
   if (!child) return tl::unexpected(std::move(child).error());
   keeper.child = std::move(*child);
@@ -79,9 +80,13 @@ void Keepers::ask(DeviceId device, Request request) {
 }
 
 void Keepers::answered(DeviceId device, protocol::Packet packet) {
-  if (packet.type == protocol::MessageType::kMemoryLeft)
+  if (packet.type == protocol::MessageType::kMemoryLeft) {
+    await_answer(device, keepers_.at(device));  // it works: a copy may take longer than kPatience
     return left_(device, Bytes{packet.as<protocol::MemoryLeft>().bytes});
+  }
   Keeper& keeper = keepers_.at(device);
+  if (packet.type == protocol::MessageType::kMemoryCopied)
+    return copied(device, keeper, packet.as<protocol::MemoryCopied>());
   if (keeper.requests.empty()) return lost(device, {ErrorCode::kProtocol, "it answers what it was not asked"});
   auto memory = memory_in(std::move(packet), keeper.requests.front().size);
   if (!memory && memory.error().code == ErrorCode::kProtocol) return lost(device, memory.error());
@@ -93,7 +98,7 @@ void Keepers::answered(DeviceId device, protocol::Packet packet) {
 
 void Keepers::await_answer(DeviceId device, Keeper& keeper) {
   keeper.patience.reset();
-  if (keeper.requests.empty()) return;
+  if (keeper.requests.empty() && keeper.copies.empty()) return;
   keeper.patience = loop_.after(kPatience, [this, device] {
     lost(device, {ErrorCode::kSystem, stringf("it did not answer for %s", to_string(kPatience).c_str())});
   });
@@ -104,10 +109,12 @@ void Keepers::lost(DeviceId device, const Error& why) {
   const auto found = keepers_.find(device);
   if (found == keepers_.end()) return;
   logger("heddled")->warn("the keeper of device {} (process {}) is lost: {}; {} requests wait", device.value,
-                          found->second.child.pid, why.text, found->second.requests.size());
+                          found->second.child.pid, why.text,
+                          found->second.requests.size() + found->second.copies.size());
   std::deque<Request> requests = std::move(found->second.requests);
-  end(std::move(found->second.child));
+  Keeper keeper = std::move(found->second);
   keepers_.erase(found);
+  end(device, std::move(keeper));
   for (Request& request : requests) {
     if (std::exchange(request.repeated, true)) {
       refuse(std::move(request), {why.code, "the GPU's keeper was lost twice: " + why.text});
@@ -121,19 +128,32 @@ void Keepers::refuse(Request request, Error error) {
   loop_.defer([answer = std::move(request.answer), error = std::move(error)] { answer(tl::unexpected(error)); });
 }
 
-// Reaped when it has gone.
-void Keepers::end(Child child) {
-  if (!child.pidfd) return;
-  kill_process(child.pidfd, SIGKILL);
-  Leaving& leaving = leaving_.emplace_back(Leaving{std::move(child), {}});
-  auto watch = loop_.watch(leaving.child.pidfd.get(), EPOLLIN, [this, pid = leaving.child.pid](uint32_t) {
-    leaving_.remove_if([pid](const Leaving& each) { return each.child.pid == pid && !reap(each.child.pidfd).empty(); });
-  });
+// Reaped when it has gone; what it was copying is repeated then.
+void Keepers::end(DeviceId device, Keeper keeper) {
+  if (!keeper.child.pidfd) return repeat(device, std::move(keeper.copies));
+  kill_process(keeper.child.pidfd, SIGKILL);
+  Leaving& leaving = leaving_.emplace_back(Leaving{device, std::move(keeper.child), std::move(keeper.copies), {}});
+  auto watch =
+      loop_.watch(leaving.child.pidfd.get(), EPOLLIN, [this, pid = leaving.child.pid](uint32_t) { gone(pid); });
   if (watch) leaving.watch = std::move(*watch);
 }
 
-std::vector<std::string> gpu_environment(const std::string& uuid) {
-  std::vector<std::string> environment{"CUDA_VISIBLE_DEVICES=" + uuid, "CUDA_MODULE_LOADING=EAGER"};
+void Keepers::gone(pid_t keeper) {
+  const auto left =
+      std::find_if(leaving_.begin(), leaving_.end(), [&](const Leaving& each) { return each.child.pid == keeper; });
+  if (left == leaving_.end() || reap(left->child.pidfd).empty()) return;
+  const DeviceId device = left->device;
+  auto copies = std::move(left->copies);
+  leaving_.erase(left);
+  repeat(device, std::move(copies));
+}
+
+std::vector<std::string> gpu_environment(const std::string& uuid, const std::vector<std::string>& beside) {
+  std::string visible = "CUDA_VISIBLE_DEVICES=" + uuid;
+  for (const std::string& other : beside) {
+    if (other != uuid) visible += "," + other;
+  }
+  std::vector<std::string> environment{std::move(visible), "CUDA_MODULE_LOADING=EAGER"};
   // What heddled itself was given to find the driver with.
   for (const char* name : {"LD_LIBRARY_PATH", "HEDDLE_CUDA_LIBRARY"}) {
     if (const char* value = std::getenv(name)) environment.push_back(std::string(name) + "=" + value);

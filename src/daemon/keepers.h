@@ -15,15 +15,16 @@
 
 namespace heddle::daemon {
 
-// What a process needs to see one GPU and no other: "NAME=value" each.
-std::vector<std::string> gpu_environment(const std::string& uuid);
+// What a process needs to see one GPU and no other: "NAME=value" each. With `beside` it sees those behind the one.
+std::vector<std::string> gpu_environment(const std::string& uuid, const std::vector<std::string>& beside = {});
 
-// The keepers of the pool's GPUs: starts them, asks them for memory, and starts another where one has died. Nothing is
-// lost with a keeper: the descriptors that it gave keep the memory.
+// The keepers of the pool's GPUs: starts them, asks them for memory and copies, and starts another where one has died.
+// Nothing is lost with a keeper: the descriptors that it gave keep the memory.
 //
 // A running keeper answers within a millisecond (HARDWARE.md: 38 us to create a GiB, 0.3 ms to clear it), a new one
-// when its context is built. Nobody waits for it: answers come from the loop. A keeper that does not answer within
-// kPatience is ended; what one was asked that died is asked of its successor, once.
+// when its context is built. Nobody waits for it: answers come from the loop. A keeper that owes an answer and says
+// nothing for kPatience is ended; what one was asked that died is asked of its successor, once: memory at once, a copy
+// when the process has gone and can write no more.
 class Keepers {
  public:
   // Zeroed device memory, or why there is none: kOutOfMemory where the GPU has no more.
@@ -45,6 +46,16 @@ class Keepers {
   // `answer` is called later, from the loop, in the order of the requests to one GPU; never once this is gone.
   void allocate(DeviceId device, const std::string& uuid, Bytes size, Answer answer);
 
+  // All GPUs of the pool: a keeper started later sees the others behind its own, to copy from their memory.
+  void set_gpus(std::vector<std::string> uuids) { gpus_ = std::move(uuids); }
+  // Copies from one segment's memory to another's, by the keeper of the destination's GPU; `copy.copy` is new. Holds
+  // the memory until `copied` is called, from the loop; never once this is gone.
+  using Copied = std::function<void(const Status&)>;
+  void copy(DeviceId device, const std::string& uuid, const protocol::CopyMemory& copy, const Fd& to, const Fd& from,
+            Copied copied);
+  // The copy need not go on. `copied` is called all the same, when nothing of it runs any more.
+  void cancel(DeviceId device, uint64_t copy);
+
   // The process that keeps the GPU now; 0 where there is none. For tests and for `heddle devices`.
   pid_t process(DeviceId device) const;
 
@@ -55,15 +66,25 @@ class Keepers {
     Answer answer;
     bool repeated = false;
   };
+  struct Copy {
+    std::string uuid;
+    protocol::CopyMemory message;
+    Fd to, from;
+    Copied copied;
+    bool repeated = false;
+  };
   struct Keeper {
     Child child;
     std::unique_ptr<Connection> connection;
-    std::deque<Request> requests;  // without an answer yet
-    EventLoop::Timer patience;     // for the answer to the first
+    std::deque<Request> requests;     // without an answer yet
+    std::map<uint64_t, Copy> copies;  // the same, by number
+    EventLoop::Timer patience;        // for its next word, while it owes an answer
   };
   // Killed, and not gone yet: a process that has GPU memory takes its time.
   struct Leaving {
+    DeviceId device;
     Child child;
+    std::map<uint64_t, Copy> copies;  // for its successor
     EventLoop::Watch watch;
   };
 
@@ -73,11 +94,17 @@ class Keepers {
   void lost(DeviceId device, const Error& why);
   void await_answer(DeviceId device, Keeper& keeper);
   void refuse(Request request, Error error);
-  void end(Child child);
+  void ask(DeviceId device, Copy copy);
+  void copied(DeviceId device, Keeper& keeper, const protocol::MemoryCopied& answer);
+  void repeat(DeviceId device, std::map<uint64_t, Copy> copies);
+  void refuse(Copy copy, Error error);
+  void end(DeviceId device, Keeper keeper);
+  void gone(pid_t keeper);
 
   EventLoop& loop_;
   std::string program_;
   int output_;
+  std::vector<std::string> gpus_;
   Left left_ = [](DeviceId, Bytes) {};
   std::map<DeviceId, Keeper> keepers_;
   std::list<Leaving> leaving_;

@@ -7,6 +7,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 
 namespace heddle::daemon {
@@ -93,6 +94,99 @@ TEST_F(KeepersTest, AFullGpuIsAnErrorAndItsKeeperStays) {
   ASSERT_FALSE(memory);
   EXPECT_EQ(memory.error().code, ErrorCode::kOutOfMemory);
   EXPECT_EQ(keepers.process(kDevice), keeper);
+}
+
+// Two pieces of memory, and a keeper that is stopped while it is asked.
+struct KeepersCopy : KeepersTest {
+  void SetUp() override {
+    KeepersTest::SetUp();
+    for (Fd* each : {&to, &from}) {
+      auto memory = asking.allocate(kDevice);
+      ASSERT_TRUE(memory) << memory.error().text;
+      *each = std::move(*memory);
+    }
+    const auto mapped = map_shared(from, kSize);
+    ASSERT_TRUE(mapped);
+    std::memset(mapped->data(), 7, kSize.value);
+  }
+  // Its answer comes in `answers`, in order.
+  void copy(uint64_t number, uint64_t bytes = kSize.value) {
+    const protocol::CopyMemory message{number, kSize.value, kSize.value, {0}, {0}, bytes, 1, 1};
+    keepers.copy(kDevice, "GPU-a", message, to, from,
+                 [this, number](const Status& status) { answers.emplace_back(number, status); });
+  }
+  void run_until_answered(size_t count = 1) {
+    asking.run_until([&] { return answers.size() == count; });
+  }
+  char last_byte() const { return static_cast<const char*>(map_shared(to, kSize)->data())[kSize.value - 1]; }
+
+  Fd to, from;
+  std::vector<std::pair<uint64_t, Status>> answers;
+};
+
+TEST_F(KeepersCopy, IsDone) {
+  copy(1);
+  run_until_answered();
+  EXPECT_TRUE(answers[0].second) << answers[0].second.error().text;
+  EXPECT_EQ(last_byte(), 7);
+}
+
+TEST_F(KeepersCopy, ThatCannotBeIsAnErrorAndTheKeeperStays) {
+  const pid_t keeper = keepers.process(kDevice);
+  copy(1, kSize.value + 1);
+  run_until_answered();
+  EXPECT_EQ(answers[0].second.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(keepers.process(kDevice), keeper);
+}
+
+TEST_F(KeepersCopy, OfAKeeperThatIsKilledIsDoneByItsSuccessorWhenItHasGone) {
+  const pid_t first = keepers.process(kDevice);
+  ::kill(first, SIGSTOP);
+  copy(1);
+  copy(2);
+  ::kill(first, SIGKILL);
+  run_until_answered(2);
+  for (const auto& [number, status] : answers) EXPECT_TRUE(status) << status.error().text;
+  EXPECT_NE(::kill(first, 0), 0);
+  EXPECT_EQ(last_byte(), 7);
+}
+
+TEST_F(KeepersCopy, OfTwoKeepersThatAreKilledIsAnError) {
+  for (int i = 0; i < 2; ++i) {
+    const pid_t keeper = keepers.process(kDevice);
+    ::kill(keeper, SIGSTOP);
+    if (i == 0) copy(1);
+    ::kill(keeper, SIGKILL);
+    asking.run_until([&] { return keepers.process(kDevice) != keeper && (i == 1 || keepers.process(kDevice) != 0); });
+  }
+  run_until_answered();
+  EXPECT_EQ(answers[0].second.error().code, ErrorCode::kPeerDied);
+}
+
+TEST_F(KeepersCopy, ThatIsCancelledIsAnsweredAllTheSame) {
+  ::kill(keepers.process(kDevice), SIGSTOP);
+  copy(1);
+  keepers.cancel(kDevice, 1);
+  keepers.cancel(kDevice, 2);  // of none
+  ::kill(keepers.process(kDevice), SIGCONT);
+  run_until_answered();  // done already, or not
+}
+
+TEST_F(KeepersCopy, ThatIsCancelledWhileItsKeeperGoesIsNotRepeated) {
+  const pid_t first = keepers.process(kDevice);
+  ::kill(first, SIGSTOP);
+  copy(1);
+  ::kill(first, SIGKILL);
+  asking.run_until([&] { return keepers.process(kDevice) != first; });
+  keepers.cancel(kDevice, 1);
+  run_until_answered();
+  EXPECT_FALSE(answers[0].second);
+  EXPECT_EQ(last_byte(), 0);
+}
+
+TEST(KeepersEnvironment, HasItsOwnGpuFirst) {
+  EXPECT_EQ(gpu_environment("GPU-b")[0], "CUDA_VISIBLE_DEVICES=GPU-b");
+  EXPECT_EQ(gpu_environment("GPU-b", {"GPU-a", "GPU-b", "GPU-c"})[0], "CUDA_VISIBLE_DEVICES=GPU-b,GPU-a,GPU-c");
 }
 
 TEST(KeepersWithoutAProgram, SayThatItIsNotInstalled) {

@@ -83,6 +83,30 @@ const Lie kLies[] = {
      },
      "not open"},
     {"MemoryOfNoDevice", [](TestClient& c) { (void)c.socket().send(MemoryInfo{77}); }, "not open"},
+    {"CopyOutsideOfItsMemory",
+     [](TestClient& c) {
+       segment(c, 1, c.at(0), 4 * kMiB);
+       (void)c.socket().send(CopyAcross{{c.at(0)}, {c.at(1) + 1}, 2 * kMiB, 1, 1});
+     },
+     "do not lie in one"},
+    {"CopyToNoMemory",
+     [](TestClient& c) {
+       segment(c, 1, c.at(0), 4 * kMiB);
+       (void)c.socket().send(CopyAcross{{0x1000}, {c.at(0)}, 8, 1, 1});
+     },
+     "do not lie in one"},
+    {"CopyThatWraps",
+     [](TestClient& c) {
+       segment(c, 1, c.at(0), 4 * kMiB);
+       (void)c.socket().send(CopyAcross{{c.at(0), 1ull << 63}, {c.at(0), 1ull << 63}, 8, 3, 1});
+     },
+     "is no copy"},
+    {"CopyOfTheSameBytesForAges",
+     [](TestClient& c) {
+       segment(c, 1, c.at(0), 4 * kMiB);
+       (void)c.socket().send(CopyAcross{{c.at(0)}, {c.at(1)}, 8, 1ull << 60, 1});
+     },
+     "is no copy"},
     {"AnotherWindow",
      [](TestClient& c) {
        (void)c.socket().send(OpenDevice{1, 0, {4096, 2 * kMiB, 0}});

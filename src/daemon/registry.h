@@ -35,6 +35,9 @@ struct Segment {
   bool answer = false;  // the client waits for a SegmentAnswer
   Fd memory;
   uint64_t request = 0;  // under way to its GPU's keeper; 0: none
+  // Between devices, from or to its memory, under way with a keeper that holds the descriptor too: until they are over
+  // the memory is nobody else's, even where the segment is gone (Copies).
+  uint32_t copies = 0;
 };
 
 struct Module {
@@ -98,6 +101,7 @@ struct Session {
   Bytes module_bytes, host_bytes;
   std::vector<VirtualDevice> devices;  // those that the program sees, then lanes (protocol::Welcome)
   uint32_t seen_devices = 0;
+  uint64_t awaited_copy = 0;                         // whose answer the program waits for
   std::optional<protocol::DeclareSegment> deferred;  // waits for the segment that it overlaps to be given back
 };
 
@@ -149,6 +153,8 @@ struct DeviceState {
   std::string last_failure;
   TimePoint next_start{};
   TimePoint last_bound{};  // when a worker was last taken out of the pool
+  uint64_t copies = 0;     // that its keeper has brought here, from whichever GPU
+  Bytes copied;
   EventLoop::Timer start_timer;
   std::deque<std::pair<SessionId, uint32_t>> wanting;  // virtual devices with a grant and without a worker
 };

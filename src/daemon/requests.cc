@@ -35,6 +35,7 @@ bool wants_answer(const protocol::Packet& packet) {
     case MessageType::kOpenDevice:
     case MessageType::kMemoryInfo:
     case MessageType::kBeginApart:
+    case MessageType::kCopyAcross:
       return true;
     case MessageType::kDeclareSegment: {
       const auto declared = packet.as<DeclareSegment>();
@@ -74,6 +75,8 @@ Status Requests::handle(Session& session, protocol::Packet packet) {
       return memory_info(session, packet.as<protocol::MemoryInfo>());
     case MessageType::kBeginApart:
       return begin_apart(session, packet.as<protocol::BeginApart>());
+    case MessageType::kCopyAcross:
+      return copies_.copy(session, packet.as<protocol::CopyAcross>());
     default:
       return fail(ErrorCode::kProtocol, "message %u is none that a program sends", static_cast<unsigned>(packet.type));
   }

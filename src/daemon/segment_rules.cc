@@ -54,7 +54,45 @@ Result<SegmentVerdict> check_old_number(const Session& session, const DeclareSeg
               number(session.highest_segment));
 }
 
+// From the first to behind the last byte; nullopt where rows or slices overlap, or it overflows.
+std::optional<uint64_t> extent(const protocol::CopyAcross& copy, const protocol::PeerEnd& end) {
+  uint64_t rows = copy.width, total;
+  if (copy.width == 0 || copy.height == 0 || copy.depth == 0) return std::nullopt;
+  if (copy.height > 1 && (end.pitch < copy.width || __builtin_mul_overflow(copy.height - 1, end.pitch, &rows) ||
+                          __builtin_add_overflow(rows, copy.width, &rows)))
+    return std::nullopt;
+  if (copy.depth == 1) return rows;
+  if (end.slice < rows || __builtin_mul_overflow(copy.depth - 1, end.slice, &total) ||
+      __builtin_add_overflow(total, rows, &total))
+    return std::nullopt;
+  return total;
+}
+
+Result<Segment*> segment_of(Session& session, const protocol::CopyAcross& copy, const protocol::PeerEnd& end) {
+  const auto bytes = extent(copy, end);
+  if (!bytes)
+    return fail(ErrorCode::kProtocol, "a copy of %lu x %lu x %lu bytes, rows %lu and slices %lu apart, is no copy",
+                number(copy.width), number(copy.height), number(copy.depth), number(end.pitch), number(end.slice));
+  const auto behind = session.by_address.upper_bound(end.address);
+  if (behind != session.by_address.begin()) {
+    Segment& segment = session.segments.at(std::prev(behind)->second);
+    const uint64_t offset = end.address - segment.address;
+    if (segment.kind == SegmentKind::kDevice && offset < segment.bytes.value && *bytes <= segment.bytes.value - offset)
+      return &segment;
+  }
+  return fail(ErrorCode::kProtocol, "a copy of %lu bytes at %#lx: they do not lie in one of the session's segments",
+              number(*bytes), number(end.address));
+}
+
 }  // namespace
+
+Result<CopyEnds> check_copy(Session& session, const protocol::CopyAcross& copy) {
+  const auto to = segment_of(session, copy, copy.to);
+  if (!to) return tl::unexpected(to.error());
+  const auto from = segment_of(session, copy, copy.from);
+  if (!from) return tl::unexpected(from.error());
+  return CopyEnds{*to, *from};
+}
 
 Result<SegmentVerdict> check_segment(const Session& session, const DeclareSegment& declared, const Limits& limits) {
   if (!session.window || declared.virtual_device >= session.devices.size() ||

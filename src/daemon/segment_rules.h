@@ -16,4 +16,12 @@ enum class SegmentVerdict {
 Result<SegmentVerdict> check_segment(const Session& session, const protocol::DeclareSegment& declared,
                                      const Limits& limits);
 
+// The device segments that a copy between devices goes from and to. kProtocol where an end does not lie inside one of
+// the session's, or where its rows overlap: then it would be more work than there are bytes.
+struct CopyEnds {
+  Segment* to;
+  Segment* from;
+};
+Result<CopyEnds> check_copy(Session& session, const protocol::CopyAcross& copy);
+
 }  // namespace heddle::daemon

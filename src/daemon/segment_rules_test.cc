@@ -83,6 +83,51 @@ TEST_F(SegmentRulesTest, TheLimitIsAnErrorOfItsOwn) {
   EXPECT_EQ(check(at(2, 1, 1)).error().code, ErrorCode::kLimitExceeded);
 }
 
+protocol::CopyAcross copy(uint64_t to, uint64_t from, uint64_t width, uint64_t height = 1, uint64_t depth = 1,
+                          uint64_t pitch = 0, uint64_t slice = 0) {
+  return {{to, pitch, slice}, {from, pitch, slice}, width, height, depth};
+}
+
+TEST_F(SegmentRulesTest, CopiesLieInsideASegmentAtEachEnd) {
+  add(at(1, 0, 2));
+  add(at(2, 2, 2));
+  add(at(3, 8, 1));
+  const uint64_t first = kBase, second = kBase + 2 * kStep, third = kBase + 8 * kStep;
+  const auto ends = check_copy(session_, copy(third + 8, first + kStep, kStep - 8));
+  ASSERT_TRUE(ends) << ends.error().text;
+  EXPECT_EQ(ends->to->number, 3u);
+  EXPECT_EQ(ends->from->number, 1u);
+  EXPECT_TRUE(check_copy(session_, copy(third, second, 1)));
+  EXPECT_TRUE(check_copy(session_, copy(third, second, 64, 8, 4, 128, 1024)));
+  for (const auto& wrong : {
+           copy(third, second, kStep + 1),                     // longer than the destination
+           copy(third, second - 1, 2),                         // over two segments
+           copy(third + kStep, second, 1),                     // behind
+           copy(kBase - 1, second, 1),                         // before all
+           copy(third, kBase + 5 * kStep, 1),                  // between
+           copy(third, second, 8, 1 + kStep / 64, 1, 64),      // the last row
+           copy(third, second, 8, 1, 1 + kStep / 64, 0, 64),   // the last slice
+           copy(third, second, ~0ull),                         // wraps
+           copy(third, second, 8, ~0ull / 8, 1, 64),           // the product wraps
+           copy(third, second, 8, 2, ~0ull / 8, 64, 128),      // the other product
+           copy(third, second, 0), copy(third, second, 8, 0),  // nothing
+           copy(third, second, 8, 1, 0),                       //
+           copy(third, second, 8, 1000000000000, 1, 0),        // the same bytes again and again
+           copy(third, second, 8, 2, 1000000000000, 8, 0),     //
+       }) {
+    const auto refused = check_copy(session_, wrong);
+    ASSERT_FALSE(refused) << wrong.to.address << " " << wrong.width << " " << wrong.height << " " << wrong.depth;
+    EXPECT_EQ(refused.error().code, ErrorCode::kProtocol);
+  }
+}
+
+TEST_F(SegmentRulesTest, CopiesAreOfDeviceMemory) {
+  add(at(1, 0, 1));
+  add(at(2, 64, 1)).kind = SegmentKind::kHost;
+  EXPECT_FALSE(check_copy(session_, copy(kBase, kBase + 64 * kStep, 8)));
+  EXPECT_FALSE(check_copy(session_, copy(kBase + 64 * kStep, kBase, 8)));
+}
+
 // Whatever is accepted lies inside the window and beside everything else, by a bitmap's account.
 TEST_F(SegmentRulesTest, RandomDeclarationsNeverOverlapOrLeaveTheWindow) {
   std::mt19937_64 random(11);

@@ -22,8 +22,6 @@ Segment& SegmentStore::add(Session& session, const protocol::DeclareSegment& dec
   return placed;
 }
 
-// The GPU that the segment's task was granted. None where the memory is this machine's: of software devices, and
-// pinned.
 const DeviceState* SegmentStore::gpu_of(const Session& session, const Segment& segment) const {
   if (segment.kind != protocol::SegmentKind::kDevice || segment.virtual_device >= session.devices.size())
     return nullptr;
@@ -77,6 +75,7 @@ void SegmentStore::forget_request(Session& session, Segment& segment) {
 void SegmentStore::unback(Session& session, Segment& segment) {
   forget_request(session, segment);
   if (!segment.memory) return;
+  if (segment.copies != 0) on_memory_goes(session, segment);
   const Fd memory = std::move(segment.memory);
   deposit(session, segment);  // before the descriptor closes: the vault link borrows it
 }
@@ -86,6 +85,7 @@ void SegmentStore::remove(Session& session, uint64_t number) {
   if (found == session.segments.end()) return;
   Segment& segment = found->second;
   forget_request(session, segment);
+  if (segment.copies != 0) on_memory_goes(session, segment);
   if (segment.kind == protocol::SegmentKind::kHost) {
     session.host_bytes -= segment.bytes;
     shared_.registry.host_bytes -= segment.bytes;

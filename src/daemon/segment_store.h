@@ -22,6 +22,8 @@ class SegmentStore {
     std::function<void(Session&, const Error&)> none = [](Session&, const Error&) {};
   };
   void connect(Told told) { told_ = std::move(told); }
+  // Called when memory is about to go that copies are under way with.
+  std::function<void(Session&, const Segment&)> on_memory_goes = [](Session&, const Segment&) {};
   // Takes its memory away; the segment stays, as it was when it was declared.
   void unback(Session& session, Segment& segment);
   void remove(Session& session, uint64_t number);
@@ -29,6 +31,9 @@ class SegmentStore {
   void deposit_session(const Session& session);
   void deposit(const Session& session, const Segment& segment);
 
+  // The GPU that the segment's task was granted. None where the memory is this machine's: of software devices, and
+  // pinned.
+  const DeviceState* gpu_of(const Session& session, const Segment& segment) const;
   // Of all sessions' segments that have memory of this GPU.
   Bytes backed_on(const DeviceState& gpu) const;
 
@@ -37,7 +42,6 @@ class SegmentStore {
   static std::vector<Segment*> on_host(Session& session);
 
  private:
-  const DeviceState* gpu_of(const Session& session, const Segment& segment) const;
   void ask_keeper(Session& session, Segment& segment, const std::string& uuid);
   void answered(SessionId session, uint64_t number, uint64_t request, Result<Fd> memory);
   static void forget_request(Session& session, Segment& segment);

@@ -20,6 +20,7 @@ class Sessions {
   void disconnected(Session& session) {
     session.connection = nullptr;
     session.deferred.reset();  // said again by a client that resumes
+    session.awaited_copy = 0;  // asked for again
   }
   // Everything it had has returned: it leaves the registry.
   void released(SessionId id);

@@ -1,0 +1,106 @@
+#include "daemon/copies.h"
+
+#include <algorithm>
+
+#include "daemon/segment_rules.h"
+
+namespace heddle::daemon {
+namespace {
+
+// A program waits for the answer. One that has connected again repeats its request beside the first.
+constexpr auto kMostUnderWay = 4;
+
+protocol::PeerEnd inside(const Segment& segment, protocol::PeerEnd end) {
+  end.address -= segment.address;
+  return end;
+}
+
+Segment* find(Session& session, uint64_t number) {
+  const auto found = session.segments.find(number);
+  return found == session.segments.end() ? nullptr : &found->second;
+}
+
+}  // namespace
+
+bool Copies::on_gpu(const Session& session, const Segment& segment) const {
+  return segment.memory && segments_.gpu_of(session, segment);
+}
+
+Status Copies::copy(Session& session, const protocol::CopyAcross& wanted) {
+  const auto ends = check_copy(session, wanted);
+  if (!ends) return tl::unexpected(ends.error());
+  const auto under_way = std::count_if(under_way_.begin(), under_way_.end(),
+                                       [&](const auto& each) { return each.second.session == session.id; });
+  if (under_way >= kMostUnderWay)
+    return fail(ErrorCode::kProtocol, "%ld copies of the session are under way, and it did not wait for their answers",
+                static_cast<long>(under_way));
+  const uint64_t number = ++last_;
+  session.awaited_copy = number;
+  for (const Segment* end : {ends->to, ends->from}) {
+    if (on_gpu(session, *end)) continue;
+    answer(session, number,
+           fail(ErrorCode::kNotSupported, "segment %lu has no memory on a GPU", static_cast<unsigned long>(end->number)));
+    return {};
+  }
+  const DeviceState& gpu = *segments_.gpu_of(session, *ends->to);
+  const DeviceId device{static_cast<uint64_t>(&gpu - shared_.registry.devices.data())};
+  protocol::CopyMemory message;
+  message.copy = number;
+  message.to_bytes = ends->to->bytes.value;
+  message.from_bytes = ends->from->bytes.value;
+  message.to = inside(*ends->to, wanted.to);
+  message.from = inside(*ends->from, wanted.from);
+  message.width = wanted.width;
+  message.height = wanted.height;
+  message.depth = wanted.depth;
+  for (Segment* end : {ends->to, ends->from}) ++end->copies;
+  under_way_[number] = {session.id, ends->to->number, ends->from->number, device,
+                        Bytes{wanted.width * wanted.height * wanted.depth}};
+  keepers_.copy(device, gpu.config.uuid, message, ends->to->memory, ends->from->memory,
+                [this, number](const Status& status) { over(number, status); });
+  return {};
+}
+
+void Copies::over(uint64_t copy, const Status& status) {
+  const auto found = under_way_.find(copy);
+  if (found == under_way_.end()) return;  // its memory went meanwhile
+  const UnderWay was = found->second;
+  under_way_.erase(found);
+  Session& session = *shared_.registry.find_session(was.session);  // it has the segments still
+  for (const uint64_t number : {was.to, was.from}) --find(session, number)->copies;
+  DeviceState& gpu = shared_.registry.devices[was.device.value];
+  if (status) {
+    ++gpu.copies;
+    gpu.copied += was.bytes;
+  } else {
+    shared_.log->debug("session {}: the keeper of device {} did not copy {} for it: {}", was.session.value,
+                      was.device.value, to_string(was.bytes), status.error().text);
+  }
+  answer(session, copy, status);
+}
+
+void Copies::memory_goes(Session& session, const Segment& segment) {
+  for (auto each = under_way_.begin(); segment.copies != 0 && each != under_way_.end();) {
+    const auto& [number, copy] = *each;
+    if (copy.session != session.id || (copy.to != segment.number && copy.from != segment.number)) {
+      ++each;
+      continue;
+    }
+    for (const uint64_t end : {copy.to, copy.from}) --find(session, end)->copies;
+    keepers_.cancel(copy.device, number);
+    answer(session, number, fail(ErrorCode::kCancelled, "the memory was given back while it was copied"));
+    each = under_way_.erase(each);
+  }
+}
+
+// A request that was repeated is answered once.
+void Copies::answer(Session& session, uint64_t copy, const Status& status) {
+  if (session.awaited_copy != copy || !session.connection) return;
+  session.awaited_copy = 0;
+  protocol::CopyAnswer answer;
+  answer.done = status ? 1 : 0;
+  if (!status) protocol::set_text(answer.text, status.error().text);
+  session.connection->send(answer);
+}
+
+}  // namespace heddle::daemon

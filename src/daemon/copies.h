@@ -1,0 +1,42 @@
+#pragma once
+
+#include <map>
+
+#include "daemon/keepers.h"
+#include "daemon/segment_store.h"
+#include "daemon/shared.h"
+
+namespace heddle::daemon {
+
+// Copies between the devices of a session (protocol::CopyAcross): checks them, has the keeper of the destination's GPU
+// do them, and answers. What cannot be done here the program does itself, through its own memory.
+class Copies {
+ public:
+  Copies(Shared& shared, const SegmentStore& segments, Keepers& keepers)
+      : shared_(shared), segments_(segments), keepers_(keepers) {}
+
+  // An error means that the client is wrong.
+  Status copy(Session& session, const protocol::CopyAcross& wanted);
+  // The segment is about to lose its memory, and with it its place in the books: copies from and to it end.
+  void memory_goes(Session& session, const Segment& segment);
+
+ private:
+  struct UnderWay {
+    SessionId session;
+    uint64_t to = 0, from = 0;  // numbers of the segments
+    DeviceId device;            // whose keeper does it
+    Bytes bytes;
+  };
+
+  bool on_gpu(const Session& session, const Segment& segment) const;
+  void over(uint64_t copy, const Status& status);
+  void answer(Session& session, uint64_t copy, const Status& status);
+
+  Shared& shared_;
+  const SegmentStore& segments_;
+  Keepers& keepers_;
+  std::map<uint64_t, UnderWay> under_way_;
+  uint64_t last_ = 0;
+};
+
+}  // namespace heddle::daemon
