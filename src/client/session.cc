@@ -296,6 +296,12 @@ Answer<MemoryAnswer> Session::memory_info(uint32_t virtual_device) {
   return ask<MemoryAnswer>(MemoryInfo{virtual_device, 0}, settings_.lost_after);
 }
 
+Answer<CopyAnswer> Session::copy_across(const CopyAcross& copy) {
+  const std::lock_guard lock(mutex_);
+  // It takes as long as it takes; that heddled goes away meanwhile shows, and its successor is asked again.
+  return ask<CopyAnswer>(copy, kForever);
+}
+
 Done Session::look() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return {};  // whoever holds it talks to heddled, and would notice

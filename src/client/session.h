@@ -53,6 +53,8 @@ class Session {
   Answer<uint64_t> map_host_segment(uint32_t virtual_device, uint64_t address, uint64_t bytes);
   void unmap_host_segment(uint64_t number, uint64_t address, uint64_t bytes);
   Answer<protocol::MemoryAnswer> memory_info(uint32_t virtual_device);
+  // A copy between devices, done when this returns; `done` is 0 where heddled has nobody who can.
+  Answer<protocol::CopyAnswer> copy_across(const protocol::CopyAcross& copy);
 
   // To be called now and then while waiting: notices that heddled went away and comes back to its successor. An error
   // once the session is lost for good.

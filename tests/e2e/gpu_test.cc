@@ -118,23 +118,30 @@ TEST_F(Gpu, ProgramsGrowWhileHeddledIsKilledBeforeTheyHaveMemory) {
   EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node->log();
 }
 
-// A GPU of which the test says what it has left, whoever uses the rest.
-struct SharedGpu : Gpu {
-  SharedGpu() {
+// A driver of the test's own, which plays what the files beside it say.
+struct PlayedGpu : Gpu {
+  PlayedGpu() {
     EXPECT_NE(::mkdtemp(directory.data()), nullptr);
     const std::string driver = directory + "/libcuda-test.so";
     std::filesystem::create_symlink(HEDDLE_TEST_DRIVER, driver);
     ::setenv("HEDDLE_CUDA_LIBRARY", driver.c_str(), 1);
-    node = std::make_unique<Node>(kConfig);
   }
-  ~SharedGpu() override {
+  ~PlayedGpu() override {
     node.reset();
     std::filesystem::remove_all(directory);
   }
-  void leave(uint64_t bytes) const { std::ofstream(directory + "/libcuda-test.so.free") << bytes; }
-  uint64_t outside() const { return node->ask({{"command", "devices"}})["devices"][0].value("outside", 0ul); }
+  void play(const std::string& what, const std::string& value) const {
+    std::ofstream(directory + "/libcuda-test.so." + what) << value;
+  }
 
   std::string directory = testing::TempDir() + "/heddle-driver-XXXXXX";
+};
+
+// A GPU of which the test says what it has left, whoever uses the rest.
+struct SharedGpu : PlayedGpu {
+  SharedGpu() { node = std::make_unique<Node>(kConfig); }
+  void leave(uint64_t bytes) const { play("free", std::to_string(bytes)); }
+  uint64_t outside() const { return node->ask({{"command", "devices"}})["devices"][0].value("outside", 0ul); }
 };
 
 TEST_F(SharedGpu, MemoryThatOthersUseIsNotPromised) {
@@ -165,6 +172,40 @@ TEST_F(SharedGpu, AHeddledThatIsKilledComesBackToAFullGpu) {
   ::kill(node->daemon_pid(), SIGKILL);
   const Finished finished = running.wait();
   EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node->log();
+}
+
+// Two GPUs, and under this policy each of a program's devices is one of them.
+struct TwoGpus : PlayedGpu {
+  void start(const std::string& gpus) {
+    play("gpus", gpus);
+    node = std::make_unique<Node>(kConfig, "sa");
+    ASSERT_TRUE(node->ready() && warm()) << node->why() << node->log();
+  }
+  uint64_t keeper_copies() const {
+    uint64_t sum = 0;
+    const Json answer = node->ask({{"command", "devices"}});
+    for (const Json& device : answer["devices"]) sum += device.value("keeper_copies", uint64_t{0});
+    return sum;
+  }
+  void run_peer_copy() const {
+    const Finished finished = node->run({HEDDLE_E2E_PROGRAMS "/peer_copy"});
+    EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node->log();
+    EXPECT_NE(finished.out.find("PASS"), std::string::npos) << finished.out;
+  }
+};
+
+TEST_F(TwoGpus, AKeeperCopiesBetweenThem) {
+  HEDDLE_NEEDS_WORKLOADS();
+  ASSERT_NO_FATAL_FAILURE(start("2"));
+  run_peer_copy();
+  EXPECT_EQ(keeper_copies(), 4u) << "of the program's copies so many are large: three linear ones and a box";
+}
+
+TEST_F(TwoGpus, TheProgramCopiesBetweenThemWhereTheyDoNotReachEachOther) {
+  HEDDLE_NEEDS_WORKLOADS();
+  ASSERT_NO_FATAL_FAILURE(start("2 apart"));
+  run_peer_copy();
+  EXPECT_EQ(keeper_copies(), 0u);
 }
 
 }  // namespace

@@ -8,7 +8,8 @@ namespace {
 
 constexpr int kNumbers = 3 << 20;  // more than a piece of a staged copy
 constexpr size_t kBytes = kNumbers * sizeof(int);
-constexpr size_t kWidth = 100, kHeight = 7, kDepth = 3;
+constexpr cudaExtent kSmallBox{100, 7, 3};
+constexpr cudaExtent kLargeBox{3000, 512, 2};  // large enough for a keeper to be asked
 
 #define CHECK(call)                                                                               \
   do {                                                                                            \
@@ -70,13 +71,13 @@ bool in_stream_order(int* here, int* there) {
   return true;
 }
 
-bool box() {
+bool box(cudaExtent extent) {
+  const size_t width = extent.width, rows = extent.height * extent.depth;
   cudaPitchedPtr here{}, there{};
-  const cudaExtent extent = make_cudaExtent(kWidth, kHeight, kDepth);
-  std::vector<unsigned char> sent(kWidth * kHeight * kDepth), received(sent.size());
+  std::vector<unsigned char> sent(width * rows), received(sent.size());
   std::iota(sent.begin(), sent.end(), static_cast<unsigned char>(0));
   CHECK(cudaMalloc3D(&here, extent));
-  CHECK(cudaMemcpy2D(here.ptr, here.pitch, sent.data(), kWidth, kWidth, kHeight * kDepth, cudaMemcpyHostToDevice));
+  CHECK(cudaMemcpy2D(here.ptr, here.pitch, sent.data(), width, width, rows, cudaMemcpyHostToDevice));
   CHECK(cudaSetDevice(1));
   CHECK(cudaMalloc3D(&there, extent));
   cudaMemcpy3DPeerParms copy{};
@@ -86,8 +87,7 @@ bool box() {
   copy.dstDevice = 1;
   copy.extent = extent;
   CHECK(cudaMemcpy3DPeer(&copy));
-  CHECK(
-      cudaMemcpy2D(received.data(), kWidth, there.ptr, there.pitch, kWidth, kHeight * kDepth, cudaMemcpyDeviceToHost));
+  CHECK(cudaMemcpy2D(received.data(), width, there.ptr, there.pitch, width, rows, cudaMemcpyDeviceToHost));
   EXPECT(received == sent);
   CHECK(cudaFree(there.ptr));
   CHECK(cudaSetDevice(0));
@@ -107,7 +107,8 @@ bool all() {
   CHECK(cudaSetDevice(1));
   CHECK(cudaMalloc(&there, kBytes));
   CHECK(cudaSetDevice(0));
-  if (!access_is_refused() || !linear(here, there) || !in_stream_order(here, there) || !box()) return false;
+  if (!access_is_refused() || !linear(here, there) || !in_stream_order(here, there)) return false;
+  if (!box(kSmallBox) || !box(kLargeBox)) return false;
   CHECK(cudaFree(here));
   CHECK(cudaFree(there));
   return true;
