@@ -38,8 +38,9 @@ Status Copies::copy(Session& session, const protocol::CopyAcross& wanted) {
   session.awaited_copy = number;
   for (const Segment* end : {ends->to, ends->from}) {
     if (on_gpu(session, *end)) continue;
-    answer(session, number,
-           fail(ErrorCode::kNotSupported, "segment %lu has no memory on a GPU", static_cast<unsigned long>(end->number)));
+    answer(
+        session, number,
+        fail(ErrorCode::kNotSupported, "segment %lu has no memory on a GPU", static_cast<unsigned long>(end->number)));
     return {};
   }
   const DeviceState& gpu = *segments_.gpu_of(session, *ends->to);
@@ -74,7 +75,7 @@ void Copies::over(uint64_t copy, const Status& status) {
     gpu.copied += was.bytes;
   } else {
     shared_.log->debug("session {}: the keeper of device {} did not copy {} for it: {}", was.session.value,
-                      was.device.value, to_string(was.bytes), status.error().text);
+                       was.device.value, to_string(was.bytes), status.error().text);
   }
   answer(session, copy, status);
 }

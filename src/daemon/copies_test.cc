@@ -92,8 +92,9 @@ TEST_F(CopiesTest, AreDoneByAKeeper) {
   EXPECT_EQ(done.done, 1u) << get_text(done.text);
   EXPECT_EQ(copies(), 1u);
   const Json devices = *house_->ask({{"command", "devices"}});
-  EXPECT_EQ(devices["devices"][0]["keeper_copied"].get<uint64_t>() + devices["devices"][1]["keeper_copied"].get<uint64_t>(),
-            4 * kMiB);
+  EXPECT_EQ(
+      devices["devices"][0]["keeper_copied"].get<uint64_t>() + devices["devices"][1]["keeper_copied"].get<uint64_t>(),
+      4 * kMiB);
 }
 
 TEST_F(CopiesTest, BetweenGpusThatDoNotReachEachOtherAreTheProgramsBusiness) {

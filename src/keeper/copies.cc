@@ -65,7 +65,8 @@ std::optional<MemoryCopied> Copies::begin(const CopyMemory& wanted, const std::v
 }
 
 std::optional<MemoryCopied> Copies::cancel(uint64_t number) {
-  const auto found = std::find_if(copies_.begin(), copies_.end(), [&](const Copy& each) { return each.number == number; });
+  const auto found =
+      std::find_if(copies_.begin(), copies_.end(), [&](const Copy& each) { return each.number == number; });
   if (found == copies_.end()) return std::nullopt;  // answered already
   copies_.erase(found);
   return answer(number, fail(ErrorCode::kCancelled, "the copy was cancelled"));
