@@ -50,7 +50,8 @@ void Keepers::cancel(DeviceId device, uint64_t copy) {
 
 // From a keeper that has gone.
 void Keepers::repeat(DeviceId device, std::map<uint64_t, Copy> copies) {
-  for (auto& [number, copy] : copies) {
+  while (!copies.empty()) {
+    Copy copy = std::move(copies.extract(copies.begin()).mapped());
     if (std::exchange(copy.repeated, true)) {
       refuse(std::move(copy), {ErrorCode::kPeerDied, "the GPU's keeper was lost while it copied"});
     } else {
