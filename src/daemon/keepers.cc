@@ -150,8 +150,9 @@ void Keepers::gone(pid_t keeper) {
 
 std::vector<std::string> gpu_environment(const std::string& uuid, const std::vector<std::string>& beside) {
   std::string visible = "CUDA_VISIBLE_DEVICES=" + uuid;
+  // A GPU that is there twice would hide all of them. The pool may have one as several devices.
   for (const std::string& other : beside) {
-    if (other != uuid) visible += "," + other;
+    if (visible.find(other) == std::string::npos) visible += "," + other;
   }
   std::vector<std::string> environment{std::move(visible), "CUDA_MODULE_LOADING=EAGER"};
   // What heddled itself was given to find the driver with.

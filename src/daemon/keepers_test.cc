@@ -186,7 +186,8 @@ TEST_F(KeepersCopy, ThatIsCancelledWhileItsKeeperGoesIsNotRepeated) {
 
 TEST(KeepersEnvironment, HasItsOwnGpuFirst) {
   EXPECT_EQ(gpu_environment("GPU-b")[0], "CUDA_VISIBLE_DEVICES=GPU-b");
-  EXPECT_EQ(gpu_environment("GPU-b", {"GPU-a", "GPU-b", "GPU-c"})[0], "CUDA_VISIBLE_DEVICES=GPU-b,GPU-a,GPU-c");
+  EXPECT_EQ(gpu_environment("GPU-b", {"GPU-a", "GPU-b", "GPU-c", "GPU-a"})[0],
+            "CUDA_VISIBLE_DEVICES=GPU-b,GPU-a,GPU-c");
 }
 
 TEST(KeepersWithoutAProgram, SayThatItIsNotInstalled) {
