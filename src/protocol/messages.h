@@ -267,7 +267,8 @@ struct SegmentFreed {
 struct TaskEnded {
   static constexpr MessageType kType = MessageType::kTaskEnded;
   uint64_t serial = 0;
-  uint32_t reset = 0, reserved = 0;  // the program has reset the device: the next task takes a fresh worker
+  uint32_t reset = 0;     // the program has reset the device: the next task takes a fresh worker
+  uint32_t unmapped = 0;  // no device memory is mapped any more; 0 where the device refused to unmap some
 };
 // The session's device work failed: `cuda_error` is in the ring's header already.
 struct WorkerFault {

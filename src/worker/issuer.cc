@@ -121,7 +121,7 @@ void Issuer::finish_task(uint64_t sequence) {
   if (!unmapped) logger("worker")->error("at the task's end: {}", unmapped.error().text);
   parts_.progress.finish(sequence);  // before heddled may give the ring to another worker
   parts_.outbox.put(parts_.usage.take_total());
-  parts_.outbox.put(protocol::TaskEnded{binding_.task_serial, reset_});
+  parts_.outbox.put(protocol::TaskEnded{binding_.task_serial, reset_, !segments_.uncertain()});
 }
 
 void Issuer::settle_deferred() {

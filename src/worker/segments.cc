@@ -7,9 +7,10 @@ namespace heddle::worker {
 Status Segments::map(const protocol::MapSegment& segment, const Fd& memory) {
   if (mapped(segment.number)) return {};  // a restarted heddled says it again
   const Bytes size{segment.bytes};
-  HEDDLE_TRY(context_.map(segment.address, size, memory, segment.kind == protocol::SegmentKind::kHost));
-  segments_.emplace(segment.number, Range{segment.address, size, segment.kind});
-  return {};
+  Status done = context_.map(segment.address, size, memory, segment.kind == protocol::SegmentKind::kHost);
+  uncertain_ |= !done;
+  if (done) segments_.emplace(segment.number, Range{segment.address, size, segment.kind});
+  return done;
 }
 
 Status Segments::unmap(uint64_t number) {
@@ -18,7 +19,9 @@ Status Segments::unmap(uint64_t number) {
     return fail(ErrorCode::kNotFound, "segment %lu is not mapped here", static_cast<unsigned long>(number));
   const Range range = found->second;
   segments_.erase(found);
-  return context_.unmap(range.address, range.size);
+  Status unmapped = context_.unmap(range.address, range.size);
+  uncertain_ |= !unmapped;
+  return unmapped;
 }
 
 Status Segments::unmap_device_segments() {

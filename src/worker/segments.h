@@ -19,6 +19,8 @@ class Segments {
   // All of the device's, the same way.
   Status unmap_device_segments();
   bool mapped(uint64_t number) const { return segments_.contains(number); }
+  // Whether the device has refused to map or to unmap something: it may be there still.
+  bool uncertain() const { return uncertain_; }
 
  private:
   struct Range {
@@ -28,6 +30,7 @@ class Segments {
   };
   device::Context& context_;
   std::unordered_map<uint64_t, Range> segments_;
+  bool uncertain_ = false;
 };
 
 }  // namespace heddle::worker

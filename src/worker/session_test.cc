@@ -329,6 +329,26 @@ TEST_F(SessionTest, TheTasksEndComesAfterAllWorkWithItsUsage) {
   EXPECT_EQ(last<protocol::Usage>().copied_bytes, 5u);
 }
 
+TEST_F(SessionTest, TheTasksEndSaysThatAllIsUnmapped) {
+  map(1, kFirst);
+  need(1);
+  simple(RecordType::kTaskEnd, 0, kTaskSerial);
+  ASSERT_TRUE(eventually([&] { return told<protocol::TaskEnded>() == 1; }));
+  EXPECT_EQ(last<protocol::TaskEnded>().unmapped, 1u);
+}
+
+TEST_F(SessionTest, TheTasksEndSaysThatSomethingCouldNotBeUnmapped) {
+  map(1, kFirst);
+  map(2, kFirst);  // the fake device has room for one there, and so refuses to unmap the other
+  need(2);
+  simple(RecordType::kFree, 0, 1);
+  simple(RecordType::kFree, 0, 2);
+  simple(RecordType::kTaskEnd, 0, kTaskSerial);
+  ASSERT_TRUE(eventually([&] { return told<protocol::TaskEnded>() == 1; }));
+  EXPECT_EQ(told<protocol::SegmentFreed>(), 1u);
+  EXPECT_EQ(last<protocol::TaskEnded>().unmapped, 0u);
+}
+
 TEST_F(SessionTest, WhatFollowsTheTasksEndIsLeftToTheNextWorker) {
   const uint64_t end = simple(RecordType::kTaskEnd, 0, kTaskSerial);
   const uint64_t next = marker();

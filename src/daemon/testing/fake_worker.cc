@@ -95,7 +95,7 @@ class FakeWorker {
       if (socket && socket->send(ready())) {
         socket_ = std::move(*socket);
         for (const uint64_t number : freed_) (void)socket_.send(SegmentFreed{number});
-        if (ended_) (void)socket_.send(TaskEnded{binding_.task_serial});
+        if (ended_) (void)socket_.send(TaskEnded{binding_.task_serial, reset_, true});
         return;
       }
       ::usleep(20'000);
@@ -128,7 +128,7 @@ class FakeWorker {
     ended_ = true;
     std::erase_if(mapped_, [](const auto& each) { return each.second.kind == SegmentKind::kDevice; });
     (void)socket_.send(Usage{.launches = 7});
-    (void)socket_.send(TaskEnded{serial, reset_});
+    (void)socket_.send(TaskEnded{serial, reset_, true});
   }
 
   bool serve(const RecordHeader& header) {
