@@ -8,12 +8,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "core/fd.h"
+#include "keeper/test_driver.h"
 #include "protocol/socket.h"
 
 namespace heddle::keeper {
@@ -23,7 +26,6 @@ constexpr Duration kPatience = std::chrono::seconds(60);
 
 struct Keeper : testing::Test {
   void SetUp() override {
-    ::setenv("HEDDLE_CUDA_LIBRARY", HEDDLE_TEST_DRIVER, 1);
     auto pair = protocol::socket_pair();
     ASSERT_TRUE(pair);
     heddled = std::move(pair->first);
@@ -66,6 +68,25 @@ struct Keeper : testing::Test {
     return next<protocol::MemoryMade>();
   }
 
+  // Memory of the keeper's with a tenant's bytes in it.
+  Fd used(uint64_t bytes) {
+    ask(bytes);
+    if (descriptors.size() != 1) return {};
+    auto mapping = map_shared(descriptors[0], Bytes{bytes});
+    std::memset(mapping->data(), 0xab, mapping->size());
+    return std::move(descriptors[0]);
+  }
+  void give_back(const Fd& memory, uint64_t bytes) {
+    const int lent[] = {memory.get()};
+    EXPECT_TRUE(heddled.send(protocol::TakeBack{bytes}, lent));
+  }
+  static bool is_zero(const Fd& memory, uint64_t bytes) {
+    const auto mapping = map_shared(memory, Bytes{bytes}, false);
+    const auto* first = static_cast<const char*>(mapping->data());
+    return std::all_of(first, first + bytes, [](char byte) { return byte == 0; });
+  }
+
+  TestDriver driver;
   protocol::Socket heddled;
   std::vector<Fd> descriptors;
   pid_t pid = -1;
@@ -99,6 +120,53 @@ TEST_F(Keeper, MoreThanTheGpuHasIsRefusedAndTheNextIsServed) {
 
 TEST_F(Keeper, SaysAgainAndAgainWhatIsLeft) {
   for (int i = 0; i < 2; ++i) EXPECT_EQ(next<protocol::MemoryLeft>().bytes, 512 * kMiB);  // the driver for tests has it
+}
+
+TEST_F(Keeper, MemoryThatComesBackIsServedAgainAndZero) {
+  const Fd memory = used(4 * kMiB);
+  give_back(memory, 4 * kMiB);
+  EXPECT_EQ(ask(4 * kMiB).error, 0u);
+  ASSERT_EQ(descriptors.size(), 1u);
+  EXPECT_EQ(identity(descriptors[0]), identity(memory));
+  EXPECT_TRUE(is_zero(descriptors[0], 4 * kMiB));
+}
+
+TEST_F(Keeper, MemoryThatComesBackIsClearedBeforeAnybodyAsks) {
+  const Fd memory = used(4 * kMiB);
+  give_back(memory, 4 * kMiB);
+  // Between two words there is nothing else to do.
+  for (int i = 0; i < 2; ++i) next<protocol::MemoryLeft>();
+  EXPECT_TRUE(is_zero(memory, 4 * kMiB));
+  ask(4 * kMiB);
+  ASSERT_EQ(descriptors.size(), 1u);
+  EXPECT_EQ(identity(descriptors[0]), identity(memory));
+}
+
+TEST_F(Keeper, MemoryThatComesBackIsLeft) {
+  driver.set_free(Bytes{64 * kMiB});
+  give_back(used(4 * kMiB), 4 * kMiB);
+  next<protocol::MemoryLeft>();  // may have been on its way
+  EXPECT_EQ(next<protocol::MemoryLeft>().bytes, 68 * kMiB);
+}
+
+TEST_F(Keeper, MemoryThatComesBackIsTheDriversWhereLittleIsFree) {
+  const Fd memory = used(4 * kMiB);
+  driver.set_free(Bytes{});
+  give_back(memory, 4 * kMiB);
+  for (int i = 0; i < 2; ++i) next<protocol::MemoryLeft>();
+  EXPECT_EQ(ask(4 * kMiB).error, 0u);
+  ASSERT_EQ(descriptors.size(), 1u);
+  EXPECT_NE(identity(descriptors[0]), identity(memory));
+}
+
+TEST_F(Keeper, EndsAtMemoryThatComesBackWithoutADescriptor) {
+  ASSERT_TRUE(heddled.send(protocol::TakeBack{2 * kMiB}));
+  EXPECT_EQ(exit_status(), 1);
+}
+
+TEST_F(Keeper, EndsAtMemoryOfAnOddSizeThatComesBack) {
+  give_back(used(2 * kMiB), 1000);
+  EXPECT_EQ(exit_status(), 1);
 }
 
 TEST_F(Keeper, OddSizesAreRefused) {

@@ -1,27 +1,20 @@
 #include "keeper/serve.h"
 
 #include <algorithm>
-#include <thread>
 
 #include "core/clock.h"
 #include "keeper/copies.h"
+#include "keeper/supply.h"
 
 namespace heddle::keeper {
 namespace {
 
-constexpr int kRetries = 20;
 constexpr Duration kBetweenWords = std::chrono::seconds(1);  // on what is left
-constexpr Duration kRetryAfter = std::chrono::milliseconds(5);
 
-Status make_memory(protocol::Socket& socket, cuda::Allocator& allocator, Bytes size) {
+Status make_memory(protocol::Socket& socket, Supply& supply, Bytes size) {
   protocol::MemoryMade answer;
   answer.bytes = size.value;
-  auto memory = allocator.allocate(size);
-  // What was given back a moment ago is free when its last holder, another process, has closed it.
-  for (int i = 0; i < kRetries && !memory && memory.error().code == ErrorCode::kOutOfMemory; ++i) {
-    std::this_thread::sleep_for(kRetryAfter);
-    memory = allocator.allocate(size);
-  }
+  const auto memory = supply.make(size);
   if (memory) {
     const int descriptor = memory->get();
     return socket.send(answer, std::span(&descriptor, 1));
@@ -31,10 +24,21 @@ Status make_memory(protocol::Socket& socket, cuda::Allocator& allocator, Bytes s
   return socket.send(answer);
 }
 
-Status tell_what_is_left(protocol::Socket& socket, cuda::Allocator& allocator) {
-  const auto usage = allocator.usage();
-  if (!usage) return tl::unexpected(usage.error());
-  return socket.send(protocol::MemoryLeft{usage->free.value});
+Status take_back(Supply& supply, protocol::Packet packet) {
+  const Bytes size{packet.as<protocol::TakeBack>().bytes};
+  if (packet.descriptors.size() != 1 || size.value == 0 || size.value % cuda::Allocator::kGranule != 0)
+    return fail(ErrorCode::kProtocol,
+                "%llu bytes come back with %zu descriptors: a multiple of %llu and one are wanted",
+                static_cast<unsigned long long>(size.value), packet.descriptors.size(),
+                static_cast<unsigned long long>(cuda::Allocator::kGranule));
+  supply.take_back(std::move(packet.descriptors.front()), size);
+  return {};
+}
+
+Status tell_what_is_left(protocol::Socket& socket, Supply& supply) {
+  const auto left = supply.left();
+  if (!left) return tl::unexpected(left.error());
+  return socket.send(protocol::MemoryLeft{left->value});
 }
 
 Status send_if(protocol::Socket& socket, const std::optional<protocol::MemoryCopied>& answer) {
@@ -45,13 +49,16 @@ Status send_if(protocol::Socket& socket, const std::optional<protocol::MemoryCop
 struct Desk {
   protocol::Socket& socket;
   cuda::Allocator& allocator;
+  Supply supply{allocator};
   Copies copies{allocator};
 };
 
-Status answer(Desk& desk, const protocol::Packet& request) {
+Status answer(Desk& desk, protocol::Packet request) {
   switch (request.type) {
     case protocol::MessageType::kMakeMemory:
-      return make_memory(desk.socket, desk.allocator, Bytes{request.as<protocol::MakeMemory>().bytes});
+      return make_memory(desk.socket, desk.supply, Bytes{request.as<protocol::MakeMemory>().bytes});
+    case protocol::MessageType::kTakeBack:
+      return take_back(desk.supply, std::move(request));
     case protocol::MessageType::kCopyMemory:
       return send_if(desk.socket, desk.copies.begin(request.as<protocol::CopyMemory>(), request.descriptors));
     case protocol::MessageType::kCancelCopy:
@@ -68,15 +75,23 @@ Status copy_a_part(Desk& desk) {
   return send_if(desk.socket, *answer);
 }
 
-// One question, or else what is left of the GPU's memory, said once a second, or else a part of a copy.
+// What nobody waits for comes last.
+Status work_on(Desk& desk) {
+  if (!desk.copies.empty()) return copy_a_part(desk);
+  desk.supply.clear_one();
+  return {};
+}
+
+// One message, or else what is left of the GPU's memory, said once a second, or else a part of a copy, or else one
+// piece of memory cleared.
 Status serve_next(Desk& desk, const Clock& clock, TimePoint& next_word) {
-  const Duration idle = desk.copies.empty() ? std::max(Duration{}, next_word - clock.now()) : Duration{};
-  const auto request = desk.socket.receive_within(idle);
+  const bool idle = desk.copies.empty() && !desk.supply.has_uncleared();
+  auto request = desk.socket.receive_within(idle ? std::max(Duration{}, next_word - clock.now()) : Duration{});
   if (!request) return tl::unexpected(request.error());
-  if (*request) return answer(desk, **request);
-  if (clock.now() < next_word) return desk.copies.empty() ? Status{} : copy_a_part(desk);
+  if (*request) return answer(desk, std::move(**request));
+  if (clock.now() < next_word) return work_on(desk);
   next_word = clock.now() + kBetweenWords;
-  return tell_what_is_left(desk.socket, desk.allocator);
+  return tell_what_is_left(desk.socket, desk.supply);
 }
 
 }  // namespace

@@ -61,6 +61,7 @@ enum class MessageType : uint32_t {
   kCopyMemory,
   kCancelCopy,
   kMemoryCopied,
+  kTakeBack,
 };
 
 struct MessageHeader {
@@ -330,7 +331,13 @@ struct MemoryMade {
   uint32_t error = 0, reserved = 0;
   char text[256] = {};
 };
-// keeper -> heddled, about once a second, between the answers: what the GPU has left, whoever uses the rest.
+// heddled -> keeper. Descriptor: `bytes` of memory that the keeper made and that nobody can touch any more. No answer.
+struct TakeBack {
+  static constexpr MessageType kType = MessageType::kTakeBack;
+  uint64_t bytes = 0;
+};
+// keeper -> heddled, about once a second, between the answers: what the GPU has left, whoever uses the rest. What the
+// keeper has back is left.
 struct MemoryLeft {
   static constexpr MessageType kType = MessageType::kMemoryLeft;
   uint64_t bytes = 0;

@@ -64,8 +64,8 @@ std::optional<size_t> body_bytes(MessageType type) {
                     CopyAcross, Welcome, DeviceOpened, SegmentAnswer, MemoryAnswer, ApartAnswer, CopyAnswer, Refused,
                     StartWorker, BindSession, Module, MapSegment, Proceed, NextTask, DeviceFault, Quit, WorkerReady,
                     SegmentFreed, TaskEnded, WorkerFault, Usage, Command, Reply, Deposit, Restored, Withdraw,
-                    AllRestored, Shutdown, MakeMemory, MemoryMade, MemoryLeft, CopyMemory, CancelCopy, MemoryCopied>(
-      type);
+                    AllRestored, Shutdown, MakeMemory, MemoryMade, MemoryLeft, CopyMemory, CancelCopy, MemoryCopied,
+                    TakeBack>(type);
 }
 
 Status Socket::send_raw(MessageType type, const void* body, size_t bytes, std::span<const int> descriptors) {

@@ -6,8 +6,6 @@
 namespace heddle::cuda {
 namespace {
 
-constexpr uint64_t kGranule = 2 * kMiB;
-
 unsigned long long number(Bytes bytes) {
   return bytes.value;
 }

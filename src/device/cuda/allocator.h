@@ -16,13 +16,15 @@ namespace heddle::cuda {
 // Thread safety: one thread.
 class Allocator {
  public:
+  static constexpr uint64_t kGranule = 2 * kMiB;  // sizes are multiples of it
+
   // Holds the GPU's primary context, which clearing memory needs.
   static Result<std::unique_ptr<Allocator>> open(uint32_t ordinal);
   ~Allocator();
   Allocator(const Allocator&) = delete;
   Allocator& operator=(const Allocator&) = delete;
 
-  // `size` bytes, a multiple of 2 MiB, all zero. kOutOfMemory.
+  // `size` bytes, a multiple of kGranule, all zero. kOutOfMemory.
   Result<Fd> allocate(Bytes size);
   // Zeroes memory that was used.
   Status clear(const Fd& memory, Bytes size);

@@ -416,8 +416,6 @@ API cuCtxSetLimit(CUlimit limit, size_t bytes) {
 API cuCtxSynchronize() {
   return state();
 }
-// As much is free as the file beside the library says whose name ends with ".free", so that tests play the processes
-// that use the rest.
 API cuMemGetInfo(size_t* free, size_t* total) {
   *total = kMemory;
   *free = kMemory / 2;
@@ -429,7 +427,9 @@ API cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size, const CUmemAl
   Fake& all = fake();
   std::lock_guard lock(all.mutex);
   auto memory = create_memfd(("fake-gpu-" + std::to_string(properties->location.id)).c_str(), Bytes{size});
-  if (!memory || size > kMemory) return CUDA_ERROR_OUT_OF_MEMORY;
+  size_t room = kMemory;
+  if (size_t said; beside_library(".room") >> said) room = said;
+  if (!memory || size > room) return CUDA_ERROR_OUT_OF_MEMORY;
   *handle = ++all.last_handle;
   all.memory[*handle] = std::move(*memory);
   return CUDA_SUCCESS;

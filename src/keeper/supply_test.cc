@@ -1,0 +1,133 @@
+// The supply over the driver that tests bring, in this process.
+
+#include "keeper/supply.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "keeper/test_driver.h"
+
+namespace heddle::keeper {
+namespace {
+
+constexpr Bytes kSmall{2 * kMiB}, kLarge{8 * kMiB};
+
+struct SupplyTest : testing::Test {
+  // Memory that a tenant has written to.
+  Fd used(Bytes size) {
+    Fd memory = std::move(*supply.make(size));
+    auto mapping = map_shared(memory, size);
+    std::memset(mapping->data(), 0xab, mapping->size());
+    return memory;
+  }
+  static bool is_zero(const Fd& memory, Bytes size) {
+    const auto mapping = map_shared(memory, size, false);
+    const auto* bytes = static_cast<const char*>(mapping->data());
+    return std::all_of(bytes, bytes + mapping->size(), [](char byte) { return byte == 0; });
+  }
+  // What a pipe's reader sees hung up is no longer in the pool.
+  static std::pair<Fd, Fd> watched() {
+    int ends[2];
+    EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    return {Fd(ends[0]), Fd(ends[1])};
+  }
+
+  TestDriver driver;
+  std::unique_ptr<cuda::Allocator> allocator = std::move(*cuda::Allocator::open(0));
+  Supply supply{*allocator};
+};
+
+TEST_F(SupplyTest, WhatComesBackIsServedAgainAndZero) {
+  Fd memory = used(kSmall);
+  const ino_t first = identity(memory);
+  supply.take_back(std::move(memory), kSmall);
+  const auto again = supply.make(kSmall);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(identity(*again), first);
+  EXPECT_TRUE(is_zero(*again, kSmall));
+}
+
+TEST_F(SupplyTest, WhatIsClearedBeforeIsServedAsItIs) {
+  Fd memory = used(kSmall);
+  const Fd seen = std::move(*memory.duplicate());
+  supply.take_back(std::move(memory), kSmall);
+  EXPECT_TRUE(supply.has_uncleared());
+  supply.clear_one();
+  EXPECT_FALSE(supply.has_uncleared());
+  EXPECT_TRUE(is_zero(seen, kSmall));
+  EXPECT_EQ(identity(*supply.make(kSmall)), identity(seen));
+}
+
+TEST_F(SupplyTest, ServedMemoryIsNotServedTwice) {
+  supply.take_back(used(kSmall), kSmall);
+  const auto first = supply.make(kSmall), second = supply.make(kSmall);
+  EXPECT_NE(identity(*first), identity(*second));
+}
+
+TEST_F(SupplyTest, WhatCannotBeClearedIsNotServed) {
+  auto [reader, writer] = watched();
+  supply.take_back(std::move(writer), kSmall);  // no memory
+  const auto memory = supply.make(kSmall);
+  ASSERT_TRUE(memory);
+  EXPECT_TRUE(is_zero(*memory, kSmall));
+
+  auto [idle_reader, idle_writer] = watched();
+  supply.take_back(std::move(idle_writer), kSmall);
+  supply.clear_one();
+  EXPECT_FALSE(supply.has_uncleared());
+  pollfd hung_up{idle_reader.get(), 0, 0};
+  EXPECT_EQ(::poll(&hung_up, 1, 0), 1);
+}
+
+// The driver has room only once it has back what is kept.
+TEST_F(SupplyTest, WhatIsKeptGoesToTheDriverWhenThatHasNoMore) {
+  auto [reader, writer] = watched();
+  supply.take_back(std::move(writer), kLarge);
+  driver.set_room(Bytes{});
+  std::thread gpu([this, &reader = reader] {
+    pollfd hung_up{reader.get(), 0, 0};
+    ::poll(&hung_up, 1, 60'000);
+    driver.set_room(kSmall);
+  });
+  const auto memory = supply.make(kSmall);
+  gpu.join();
+  ASSERT_TRUE(memory) << memory.error().text;
+}
+
+TEST_F(SupplyTest, AFullGpuIsAnError) {
+  driver.set_room(Bytes{});
+  const auto memory = supply.make(kSmall);
+  ASSERT_FALSE(memory);
+  EXPECT_EQ(memory.error().code, ErrorCode::kOutOfMemory);
+}
+
+TEST_F(SupplyTest, WhatIsKeptIsLeft) {
+  driver.set_free(kLarge);
+  supply.take_back(used(kSmall), kSmall);
+  EXPECT_EQ(*supply.left(), kLarge + kSmall);
+}
+
+TEST_F(SupplyTest, NoMoreIsKeptThanIsFreeForOthers) {
+  std::vector<Fd> memory, seen;
+  for (int i = 0; i < 3; ++i) {
+    memory.push_back(used(kSmall));
+    seen.push_back(std::move(*memory.back().duplicate()));
+  }
+  for (Fd& each : memory) supply.take_back(std::move(each), kSmall);
+  driver.set_free(kSmall + kSmall);
+  EXPECT_EQ(*supply.left(), Bytes{5 * kSmall.value}) << "as before: what was given back is free";
+  driver.set_free(Bytes{3 * kSmall.value});
+  EXPECT_EQ(*supply.left(), Bytes{5 * kSmall.value}) << "the oldest has gone, and no other";
+  EXPECT_EQ(identity(*supply.make(kSmall)), identity(seen[2]));
+  EXPECT_EQ(identity(*supply.make(kSmall)), identity(seen[1]));
+  EXPECT_NE(identity(*supply.make(kSmall)), identity(seen[0]));
+}
+
+}  // namespace
+}  // namespace heddle::keeper
