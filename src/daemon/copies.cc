@@ -87,7 +87,11 @@ void Copies::memory_goes(Session& session, const Segment& segment) {
       ++each;
       continue;
     }
-    for (const uint64_t end : {copy.to, copy.from}) --find(session, end)->copies;
+    for (const uint64_t number_of_end : {copy.to, copy.from}) {
+      Segment& end = *find(session, number_of_end);
+      --end.copies;
+      end.returns_to.reset();  // a part of the copy may still run
+    }
     keepers_.cancel(copy.device, number);
     answer(session, number, fail(ErrorCode::kCancelled, "the memory was given back while it was copied"));
     each = under_way_.erase(each);

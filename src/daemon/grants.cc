@@ -102,7 +102,7 @@ void Tasks::extended(const Decision& decision) {
   if (!takes_memory(*device)) return;
   if (const Status backed = segments_.back(*session, segment); !backed)
     return fail_session(*session, kCudaMemoryAllocation, backed.error().text);
-  if (segment.memory) send_segment(*device->worker, segment, false);
+  if (segment.memory) send_device_segment(*device->worker, segment);
 }
 
 void Tasks::refused(const Decision& decision) {
@@ -211,8 +211,8 @@ void Tasks::send_everything(Session& session, VirtualDevice& device) {
 }
 
 void Tasks::send_device_segments(Session& session, VirtualDevice& device) {
-  for (const Segment* segment : SegmentStore::of_device(session, device.index)) {
-    if (segment->memory) send_segment(*device.worker, *segment, false);
+  for (Segment* segment : SegmentStore::of_device(session, device.index)) {
+    if (segment->memory) send_device_segment(*device.worker, *segment);
   }
   proceed(device);
 }
@@ -232,8 +232,13 @@ bool Tasks::takes_memory(const VirtualDevice& device) {
 void Tasks::memory_came(Session& session, Segment& segment) {
   VirtualDevice& device = session.devices[segment.virtual_device];
   if (!takes_memory(device) || session.failed || session.ending) return;
-  send_segment(*device.worker, segment, false);
+  send_device_segment(*device.worker, segment);
   proceed(device);
+}
+
+void Tasks::send_device_segment(Worker& worker, Segment& segment) {
+  SegmentStore::give(segment);
+  send_segment(worker, segment, false);
 }
 
 void Tasks::send_segment(Worker& worker, const Segment& segment, bool release) {
@@ -243,6 +248,11 @@ void Tasks::send_segment(Worker& worker, const Segment& segment, bool release) {
   } else {
     worker.connection->send(message, segment.memory);
   }
+}
+
+// The virtual device's worker cannot touch any of its memory any more.
+void Tasks::let_go(Session& session, const VirtualDevice& device) {
+  for (Segment* segment : SegmentStore::of_device(session, device.index)) SegmentStore::let_go(*segment);
 }
 
 // Which serves the virtual device or is kept for it, and can be told.
@@ -303,6 +313,7 @@ void Tasks::segment_freed(Worker& worker, uint64_t number) {
       found->second.virtual_device != device->index || found->second.state != Segment::State::kHeld)
     return;
   const Bytes bytes = found->second.bytes;
+  SegmentStore::let_go(found->second);
   device->live -= bytes;
   scheduler_->memory_freed(device->task->id, bytes, shared_.now());
   segments_.remove(*session, number);
@@ -323,6 +334,7 @@ void Tasks::task_ended(Worker& worker, const protocol::TaskEnded& ended) {
   device->worker = nullptr;
   deposit_ring(*session, *device);
   if (device->next.empty()) say_unbound(*device);
+  if (ended.unmapped) let_go(*session, *device);
   carry_over(*session, *device);
   ended.reset ? workers_.retire(worker) : workers_.keep(worker);
   on_segment_removed(*session);
@@ -359,11 +371,12 @@ void Tasks::usage(Worker& worker, const protocol::Usage& usage) {
   if (session && device->task) device->task->usage = usage;
 }
 
-void Tasks::worker_gone(Worker& worker, const std::string& how) {
+void Tasks::worker_gone(Worker& worker, const std::string& how, bool certainly) {
   const auto [session, device] = shared_.registry.served_by(worker);
   if (!worker.killed && worker.state == Worker::State::kBound) share_fault(worker, "a worker ended with " + how);
   if (!session) return;
   device->worker = nullptr;
+  if (certainly) let_go(*session, *device);
   if (!session->failed && !session->ending)
     fail_session(
         *session, kCudaLaunchFailure,

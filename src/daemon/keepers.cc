@@ -79,6 +79,18 @@ void Keepers::ask(DeviceId device, Request request) {
   if (!(*keeper)->patience) await_answer(device, **keeper);
 }
 
+void Keepers::take_back(DeviceId device, Fd memory, Bytes size) {
+  if (returning_.empty()) loop_.defer([this] { send_back(); });
+  returning_.push_back({device, std::move(memory), size});
+}
+
+void Keepers::send_back() {
+  for (const Returning& each : std::exchange(returning_, {})) {
+    const auto keeper = keepers_.find(each.device);
+    if (keeper != keepers_.end()) keeper->second.connection->send(protocol::TakeBack{each.size.value}, each.memory);
+  }
+}
+
 void Keepers::answered(DeviceId device, protocol::Packet packet) {
   if (packet.type == protocol::MessageType::kMemoryLeft) {
     await_answer(device, keepers_.at(device));  // it works: a copy may take longer than kPatience

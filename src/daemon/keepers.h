@@ -55,6 +55,11 @@ class Keepers {
             Copied copied);
   // The copy need not go on. `copied` is called all the same, when nothing of it runs any more.
   void cancel(DeviceId device, uint64_t copy);
+  // Memory that a keeper made and nobody can touch any more: the GPU's keeper clears it and serves it again. Nothing to
+  // wait for; where the GPU has no keeper, or that ends before it has the memory, the memory is free. Sent when the
+  // handlers that are running have returned, behind what they have deposited: a heddled that dies in between must not
+  // leave memory to its successor that is another's by then.
+  void take_back(DeviceId device, Fd memory, Bytes size);
 
   // The process that keeps the GPU now; 0 where there is none. For tests and for `heddle devices`.
   pid_t process(DeviceId device) const;
@@ -80,6 +85,11 @@ class Keepers {
     std::map<uint64_t, Copy> copies;  // the same, by number
     EventLoop::Timer patience;        // for its next word, while it owes an answer
   };
+  struct Returning {
+    DeviceId device;
+    Fd memory;
+    Bytes size;
+  };
   // Killed, and not gone yet: a process that has GPU memory takes its time.
   struct Leaving {
     DeviceId device;
@@ -100,6 +110,7 @@ class Keepers {
   void refuse(Copy copy, Error error);
   void end(DeviceId device, Keeper keeper);
   void gone(pid_t keeper);
+  void send_back();
 
   EventLoop& loop_;
   std::string program_;
@@ -107,6 +118,7 @@ class Keepers {
   std::vector<std::string> gpus_;
   Left left_ = [](DeviceId, Bytes) {};
   std::map<DeviceId, Keeper> keepers_;
+  std::vector<Returning> returning_;
   std::list<Leaving> leaving_;
 };
 

@@ -3,6 +3,7 @@
 #include "daemon/keepers.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <csignal>
@@ -15,6 +16,13 @@ namespace {
 
 constexpr DeviceId kDevice{0};
 constexpr Bytes kSize{2 * kMiB};
+
+// Which memory it is; the same for every descriptor of it.
+ino_t identity(const Fd& memory) {
+  struct stat status {};
+  EXPECT_EQ(::fstat(memory.get(), &status), 0);
+  return status.st_ino;
+}
 
 // A loop of its own, run until the answer is there.
 class Asking {
@@ -188,6 +196,42 @@ TEST(KeepersEnvironment, HasItsOwnGpuFirst) {
   EXPECT_EQ(gpu_environment("GPU-b")[0], "CUDA_VISIBLE_DEVICES=GPU-b");
   EXPECT_EQ(gpu_environment("GPU-b", {"GPU-a", "GPU-b", "GPU-c", "GPU-a"})[0],
             "CUDA_VISIBLE_DEVICES=GPU-b,GPU-a,GPU-c");
+}
+
+TEST_F(KeepersTest, MemoryThatItHasBackIsServedAgain) {
+  auto memory = asking.allocate(kDevice);
+  ASSERT_TRUE(memory);
+  const Fd seen = std::move(*memory->duplicate());
+  keepers.take_back(kDevice, std::move(*memory), kSize);
+  ASSERT_TRUE(asking.loop->run_once(Duration{}));
+  EXPECT_EQ(identity(*asking.allocate(kDevice)), identity(seen));
+}
+
+// What a handler changes is deposited as a whole, so nothing may be sent in its middle.
+TEST_F(KeepersTest, MemoryGoesBackWhenTheHandlersHaveReturned) {
+  auto memory = asking.allocate(kDevice);
+  ASSERT_TRUE(memory);
+  int sent = 0;
+  asking.loop->set_commit([&] { ++sent; });
+  keepers.take_back(kDevice, std::move(*memory), kSize);
+  EXPECT_EQ(sent, 0);
+  ASSERT_TRUE(asking.loop->run_once(Duration{}));
+  EXPECT_EQ(sent, 2) << "the round's own, and in front of the message";
+  asking.loop->set_commit({});
+}
+
+TEST_F(KeepersTest, MemoryForAKeeperThatIsGoneIsLetGo) {
+  auto memory = asking.allocate(kDevice);
+  ASSERT_TRUE(memory);
+  const Fd seen = std::move(*memory->duplicate());
+  const pid_t first = keepers.process(kDevice);
+  ::kill(first, SIGKILL);
+  keepers.take_back(kDevice, std::move(*memory), kSize);
+  asking.run_until([&] { return ::kill(first, 0) != 0; });
+  keepers.take_back(kDevice, std::move(*seen.duplicate()), kSize);
+  const auto next = asking.allocate(kDevice);
+  ASSERT_TRUE(next) << next.error().text;
+  EXPECT_NE(identity(*next), identity(seen));
 }
 
 TEST(KeepersWithoutAProgram, SayThatItIsNotInstalled) {

@@ -38,6 +38,10 @@ struct Segment {
   // Between devices, from or to its memory, under way with a keeper that holds the descriptor too: until they are over
   // the memory is nobody else's, even where the segment is gone (Copies).
   uint32_t copies = 0;
+  // Of the GPU whose keeper gets the memory back, to serve it again. None where the memory is this machine's, and where
+  // it will never be certain that nobody can touch it.
+  std::optional<DeviceId> returns_to;
+  bool given = false;  // to a worker that may still touch it
 };
 
 struct Module {

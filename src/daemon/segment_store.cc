@@ -46,26 +46,45 @@ Status SegmentStore::back(Session& session, Segment& segment) {
 
 void SegmentStore::ask_keeper(Session& session, Segment& segment, const std::string& uuid) {
   VirtualDevice& device = session.devices[segment.virtual_device];
+  const DeviceId on = device.task->device;
   segment.request = ++last_request_;
+  segment.returns_to = on;
+  segment.given = false;
   ++device.requests;
-  keepers_.allocate(device.task->device, uuid, segment.bytes,
-                    [this, id = session.id, number = segment.number, request = segment.request](Result<Fd> memory) {
-                      answered(id, number, request, std::move(memory));
-                    });
+  const auto came = [this, on, id = session.id, number = segment.number, request = segment.request,
+                     bytes = segment.bytes](Result<Fd> memory) {
+    if (Segment* asking = waiting(id, number, request)) {
+      answered(*shared_.registry.find_session(id), *asking, std::move(memory));
+    } else if (memory) {
+      keepers_.take_back(on, std::move(*memory), bytes);
+    }
+  };
+  keepers_.allocate(on, uuid, segment.bytes, came);
 }
 
-// Memory for a segment that has gone meanwhile, or belongs to another task by now, goes back with its descriptor.
-void SegmentStore::answered(SessionId id, uint64_t number, uint64_t request, Result<Fd> memory) {
+// None where the segment has gone meanwhile, or belongs to another task by now.
+Segment* SegmentStore::waiting(SessionId id, uint64_t number, uint64_t request) {
   Session* session = shared_.registry.find_session(id);
-  if (!session) return;
+  if (!session) return nullptr;
   const auto found = session->segments.find(number);
-  if (found == session->segments.end() || found->second.request != request) return;
-  Segment& segment = found->second;
-  forget_request(*session, segment);
-  if (!memory) return told_.none(*session, memory.error());
+  return found == session->segments.end() || found->second.request != request ? nullptr : &found->second;
+}
+
+void SegmentStore::answered(Session& session, Segment& segment, Result<Fd> memory) {
+  forget_request(session, segment);
+  if (!memory) return told_.none(session, memory.error());
   segment.memory = std::move(*memory);
-  deposit(*session, segment);
-  told_.memory(*session, segment);
+  deposit(session, segment);
+  told_.memory(session, segment);
+}
+
+void SegmentStore::give(Segment& segment) {
+  if (std::exchange(segment.given, true)) segment.returns_to.reset();
+}
+
+void SegmentStore::dispose(const Segment& segment, Fd memory) {
+  if (memory && segment.returns_to && !segment.given)
+    keepers_.take_back(*segment.returns_to, std::move(memory), segment.bytes);
 }
 
 void SegmentStore::forget_request(Session& session, Segment& segment) {
@@ -76,8 +95,9 @@ void SegmentStore::unback(Session& session, Segment& segment) {
   forget_request(session, segment);
   if (!segment.memory) return;
   if (segment.copies != 0) on_memory_goes(session, segment);
-  const Fd memory = std::move(segment.memory);
-  deposit(session, segment);  // before the descriptor closes: the vault link borrows it
+  Fd memory = std::move(segment.memory);
+  deposit(session, segment);  // before the descriptor goes: the vault link borrows it
+  dispose(segment, std::move(memory));
 }
 
 void SegmentStore::remove(Session& session, uint64_t number) {
@@ -92,6 +112,7 @@ void SegmentStore::remove(Session& session, uint64_t number) {
   }
   shared_.vault.withdraw(NoteKind::kSegment, segment.id.value);
   session.by_address.erase(segment.address);
+  dispose(segment, std::move(segment.memory));
   session.segments.erase(found);
   // Its number must not look new after a restart.
   if (number == session.highest_segment && !session.ending) deposit_session(session);

@@ -8,6 +8,16 @@
 namespace heddle::daemon {
 
 // The sessions' segments and their memory: the registry's entry, the deposit and the descriptor change together here.
+//
+// A GPU's memory goes back to its keeper, which serves it again, if it is certain that nobody can touch it any more.
+// Else its descriptor is closed, and the driver has the memory back when the last mapping of it is gone. It is certain
+// - of memory that no worker was given;
+// - when the worker has said of it, or of all at its task's end, that it is unmapped;
+// - when the worker's process was reaped, and the GPU is not shared through MPS, whose server ends a client's work.
+// It never is
+// - of memory that was made before a restart of heddled, or given to a worker again after one: the worker may have said
+//   that it is unmapped before it was given it again, and mapped it then;
+// - of both ends of a copy that was cancelled (Copies): a keeper may still be at a part of it.
 class SegmentStore {
  public:
   SegmentStore(Shared& shared, Keepers& keepers) : shared_(shared), keepers_(keepers) {}
@@ -27,6 +37,10 @@ class SegmentStore {
   // Takes its memory away; the segment stays, as it was when it was declared.
   void unback(Session& session, Segment& segment);
   void remove(Session& session, uint64_t number);
+  // A worker is about to be given the segment's memory.
+  static void give(Segment& segment);
+  // The worker that was given it has unmapped it or is gone.
+  static void let_go(Segment& segment) { segment.given = false; }
   // The session's own note, which keeps its highest segment number.
   void deposit_session(const Session& session);
   void deposit(const Session& session, const Segment& segment);
@@ -43,7 +57,9 @@ class SegmentStore {
 
  private:
   void ask_keeper(Session& session, Segment& segment, const std::string& uuid);
-  void answered(SessionId session, uint64_t number, uint64_t request, Result<Fd> memory);
+  Segment* waiting(SessionId session, uint64_t number, uint64_t request);
+  void answered(Session& session, Segment& segment, Result<Fd> memory);
+  void dispose(const Segment& segment, Fd memory);
   static void forget_request(Session& session, Segment& segment);
 
   Shared& shared_;

@@ -61,7 +61,7 @@ class Tasks : public WorkerEvents {
   void task_ended(Worker& worker, const protocol::TaskEnded& ended) override;
   void worker_fault(Worker& worker, const protocol::WorkerFault& fault) override;
   void usage(Worker& worker, const protocol::Usage& usage) override;
-  void worker_gone(Worker& worker, const std::string& how) override;
+  void worker_gone(Worker& worker, const std::string& how, bool certainly) override;
 
   // Called when a segment went, for clients whose declarations wait for that.
   std::function<void(Session&)> on_segment_removed = [](Session&) {};
@@ -104,7 +104,9 @@ class Tasks : public WorkerEvents {
   static void proceed(const VirtualDevice& device);
   static bool takes_memory(const VirtualDevice& device);
   void memory_came(Session& session, Segment& segment);
+  static void send_device_segment(Worker& worker, Segment& segment);
   static void send_segment(Worker& worker, const Segment& segment, bool release);
+  static void let_go(Session& session, const VirtualDevice& device);
   void share_fault(const Worker& origin, const std::string& why);
   std::pair<Session*, VirtualDevice*> owner_of(TaskId task);
 

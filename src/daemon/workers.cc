@@ -296,11 +296,12 @@ void Workers::ended(WorkerId id) {
     }
   }
   std::string how = reap(worker->process);
+  const bool certainly = !how.empty() && !under_mps(worker->device);
   if (how.empty()) how = "unknown status";  // not our child: it was started before heddled was
   const DeviceId device = worker->device;
   if (worker->state == Worker::State::kStarting && !stopping_) start_failed(device_of(device), how);
   worker->process_watch.reset();
-  events_->worker_gone(*worker, how);
+  events_->worker_gone(*worker, how, certainly);
   shared_.vault.withdraw(NoteKind::kWorker, id.value);
   shared_.registry.workers.erase(id);
   refill(device);

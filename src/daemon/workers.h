@@ -17,7 +17,8 @@ class WorkerEvents {
   virtual void worker_fault(Worker& worker, const protocol::WorkerFault& fault) = 0;
   virtual void usage(Worker& worker, const protocol::Usage& usage) = 0;
   // Its process has ended; it leaves the registry when this returns. `how`: "exit status 1", "signal 9 (Killed)".
-  virtual void worker_gone(Worker& worker, const std::string& how) = 0;
+  // `certainly`: nothing of it is left on its device either.
+  virtual void worker_gone(Worker& worker, const std::string& how, bool certainly) = 0;
 };
 
 // Starts worker processes, keeps some warm for each device, speaks their protocol, and notices their end.

@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "node.h"
 
@@ -21,6 +23,19 @@ mps = "off"
 memory = "256M"
 context_memory = "0"
 )";
+
+// Which of the driver's memory the process has a descriptor of.
+std::set<ino_t> device_memory_of(pid_t process) {
+  std::set<ino_t> found;
+  std::error_code ignored;
+  for (const auto& each : std::filesystem::directory_iterator(stringf("/proc/%d/fd", process), ignored)) {
+    struct stat status {};
+    const auto target = std::filesystem::read_symlink(each.path(), ignored);
+    if (target.string().find("fake-gpu-") == std::string::npos) continue;
+    if (::stat(each.path().c_str(), &status) == 0) found.insert(status.st_ino);
+  }
+  return found;
+}
 
 struct Gpu : testing::Test {
   Gpu() {
@@ -102,6 +117,24 @@ TEST_F(Gpu, ProgramsGoOnWhenHeddledIsKilled) {
   EXPECT_TRUE(Node::eventually([&] { return node->empty(); }));
 }
 
+// Memory that a heddled before had given out: its successor cannot know that nobody touches it any more.
+TEST_F(Gpu, MemoryThatWasGivenOutBeforeARestartIsNotServedAgain) {
+  HEDDLE_NEEDS_WORKLOADS();
+  ASSERT_TRUE(node->ready() && warm()) << node->why() << node->log();
+  Process running = node->spawn_run({workload("srad_v1", true), "--iterations", "60", "--check", "sample"});
+  std::set<ino_t> given;
+  ASSERT_TRUE(Node::eventually([&] { return !(given = device_memory_of(node->vault_pid())).empty(); }));
+  ::kill(node->daemon_pid(), SIGKILL);
+  const Finished finished = running.wait();
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node->log();
+  ASSERT_TRUE(Node::eventually([&] { return node->empty(); }));
+  // A program that has its memory from the keeper behind what would have come back.
+  EXPECT_EQ(node->run({workload("vecadd", true), "--size", "64k"}).status, 0);
+  const auto keepers = node->keeper_pids();
+  ASSERT_EQ(keepers.size(), 1u);
+  for (const ino_t kept : device_memory_of(keepers[0])) EXPECT_FALSE(given.contains(kept));
+}
+
 // Its first memory is still with the keeper when heddled dies; the next is granted by the successor.
 TEST_F(Gpu, ProgramsGrowWhileHeddledIsKilledBeforeTheyHaveMemory) {
   HEDDLE_NEEDS_WORKLOADS();
@@ -117,6 +150,31 @@ TEST_F(Gpu, ProgramsGrowWhileHeddledIsKilledBeforeTheyHaveMemory) {
   const Finished finished = running.wait();
   EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node->log();
 }
+
+// Whether the program gives its memory back itself, or leaves that to its end.
+struct GpuMemory : Gpu, testing::WithParamInterface<bool> {
+  // What is with the keeper when the program has ended and its memory has come back.
+  std::set<ino_t> kept_after_a_run() {
+    const auto keepers = node->keeper_pids();
+    if (keepers.size() != 1) return {};
+    Arguments command{HEDDLE_E2E_PROGRAMS "/fresh_memory"};
+    if (GetParam()) command.emplace_back("leave");
+    const Finished finished = node->run(command);
+    EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node->log();
+    std::set<ino_t> kept;
+    EXPECT_TRUE(Node::eventually([&] { return node->empty() && !(kept = device_memory_of(keepers[0])).empty(); }));
+    return kept;
+  }
+};
+
+TEST_P(GpuMemory, OfOneProgramServesTheNextAndIsZeroAgain) {
+  HEDDLE_NEEDS_WORKLOADS();
+  ASSERT_TRUE(node->ready() && warm()) << node->why() << node->log();
+  const auto first = kept_after_a_run();
+  EXPECT_EQ(kept_after_a_run(), first);
+}
+INSTANTIATE_TEST_SUITE_P(Ends, GpuMemory, testing::Bool(),
+                         [](const auto& instance) { return instance.param ? "WithTheProgram" : "ByFree"; });
 
 // A driver of the test's own, which plays what the files beside it say.
 struct PlayedGpu : Gpu {
