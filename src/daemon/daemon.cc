@@ -112,7 +112,10 @@ Status Daemon::start(protocol::Socket vault) {
                                    [this](SessionId id) { sessions_->released(id); });
   tasks_->set_binds_at_malloc(binds);
   outside_ = std::make_unique<OutsideMemory>(shared_, *tasks_, segments_);
-  keepers_.on_left([this](DeviceId device, Bytes left) { outside_->left(device, left); });
+  keepers_.on_left([this](DeviceId device, Bytes left) {
+    outside_->left(device, left);
+    keepers_.keep_at_most(device, segments_.unused_on(device));
+  });
   workers_->connect(*tasks_);
   sessions_ = std::make_unique<Sessions>(shared_, *tasks_, segments_);
   requests_ = std::make_unique<Requests>(shared_, *tasks_, segments_, copies_);

@@ -91,6 +91,11 @@ void Keepers::send_back() {
   }
 }
 
+void Keepers::keep_at_most(DeviceId device, Bytes most) {
+  const auto keeper = keepers_.find(device);
+  if (keeper != keepers_.end()) keeper->second.connection->send(protocol::KeepAtMost{most.value});
+}
+
 void Keepers::answered(DeviceId device, protocol::Packet packet) {
   if (packet.type == protocol::MessageType::kMemoryLeft) {
     await_answer(device, keepers_.at(device));  // it works: a copy may take longer than kPatience

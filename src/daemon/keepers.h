@@ -61,6 +61,9 @@ class Keepers {
   // leave memory to its successor that is another's by then.
   void take_back(DeviceId device, Fd memory, Bytes size);
 
+  // The GPU's keeper keeps so much of it ready, and gives the rest to the driver.
+  void keep_at_most(DeviceId device, Bytes most);
+
   // The process that keeps the GPU now; 0 where there is none. For tests and for `heddle devices`.
   pid_t process(DeviceId device) const;
 

@@ -157,6 +157,16 @@ Bytes SegmentStore::backed_on(const DeviceState& gpu) const {
   return sum;
 }
 
+Bytes SegmentStore::unused_on(DeviceId device) const {
+  const DeviceState& gpu = shared_.registry.devices[device.value];
+  Bytes used = backed_on(gpu);
+  for (const auto& [id, worker] : shared_.registry.workers) {
+    if (worker.device == device && worker.state == Worker::State::kBound) used += Bytes{gpu.config.model.context_bytes};
+  }
+  const Bytes capacity{gpu.config.model.memory_bytes};
+  return used < capacity ? capacity - used : Bytes{};
+}
+
 std::vector<Segment*> SegmentStore::of_device(Session& session, uint32_t virtual_device) {
   std::vector<Segment*> segments;
   for (auto& [number, segment] : session.segments) {

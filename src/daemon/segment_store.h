@@ -50,6 +50,8 @@ class SegmentStore {
   const DeviceState* gpu_of(const Session& session, const Segment& segment) const;
   // Of all sessions' segments that have memory of this GPU.
   Bytes backed_on(const DeviceState& gpu) const;
+  // Of the GPU's memory that is heddled's, what neither segments have nor contexts are charged.
+  Bytes unused_on(DeviceId gpu) const;
 
   // Device segments of one virtual device, and pinned host segments, in order of their numbers.
   static std::vector<Segment*> of_device(Session& session, uint32_t virtual_device);

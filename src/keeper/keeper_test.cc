@@ -159,6 +159,15 @@ TEST_F(Keeper, MemoryThatComesBackIsTheDriversWhereLittleIsFree) {
   EXPECT_NE(identity(descriptors[0]), identity(memory));
 }
 
+TEST_F(Keeper, MemoryThatComesBackIsTheDriversWhereHeddledSaysSo) {
+  const Fd memory = used(4 * kMiB);
+  give_back(memory, 4 * kMiB);
+  EXPECT_TRUE(heddled.send(protocol::KeepAtMost{2 * kMiB}));
+  EXPECT_EQ(ask(4 * kMiB).error, 0u);
+  ASSERT_EQ(descriptors.size(), 1u);
+  EXPECT_NE(identity(descriptors[0]), identity(memory));
+}
+
 TEST_F(Keeper, EndsAtMemoryThatComesBackWithoutADescriptor) {
   ASSERT_TRUE(heddled.send(protocol::TakeBack{2 * kMiB}));
   EXPECT_EQ(exit_status(), 1);

@@ -59,6 +59,9 @@ Status answer(Desk& desk, protocol::Packet request) {
       return make_memory(desk.socket, desk.supply, Bytes{request.as<protocol::MakeMemory>().bytes});
     case protocol::MessageType::kTakeBack:
       return take_back(desk.supply, std::move(request));
+    case protocol::MessageType::kKeepAtMost:
+      desk.supply.keep_at_most(Bytes{request.as<protocol::KeepAtMost>().bytes});
+      return {};
     case protocol::MessageType::kCopyMemory:
       return send_if(desk.socket, desk.copies.begin(request.as<protocol::CopyMemory>(), request.descriptors));
     case protocol::MessageType::kCancelCopy:

@@ -38,6 +38,10 @@ void Supply::clear_one() {
   pool_.put(std::move(*piece));
 }
 
+void Supply::keep_at_most(Bytes most) {
+  if (pool_.bytes() > most) pool_.release(pool_.bytes() - most);
+}
+
 Result<Bytes> Supply::left() {
   const auto usage = allocator_.usage();
   if (!usage) return tl::unexpected(usage.error());

@@ -13,6 +13,7 @@ namespace heddle::keeper {
 // - heddled asks for more than the driver has: as much as it asks for;
 // - others would find less free than is kept here: until half of all that nobody uses is free. They are processes
 //   outside of heddled, and the contexts of workers; the driver refuses them without asking here.
+// - it would be more than heddled's share of the GPU, together with what is in use: heddled says how much that leaves.
 class Supply {
  public:
   explicit Supply(cuda::Allocator& allocator) : allocator_(allocator) {}
@@ -23,6 +24,8 @@ class Supply {
   void take_back(Fd memory, Bytes size) { pool_.put({std::move(memory), size}); }
   bool has_uncleared() const { return pool_.has_uncleared(); }
   void clear_one();
+  // Gives back what is more.
+  void keep_at_most(Bytes most);
   // What nobody uses: of the driver and kept here. Gives back what is too much; to be called regularly.
   Result<Bytes> left();
 

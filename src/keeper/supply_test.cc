@@ -129,5 +129,18 @@ TEST_F(SupplyTest, NoMoreIsKeptThanIsFreeForOthers) {
   EXPECT_NE(identity(*supply.make(kSmall)), identity(seen[0]));
 }
 
+TEST_F(SupplyTest, NoMoreIsKeptThanHeddledSays) {
+  driver.set_free(kLarge + kLarge);
+  Fd first = used(kSmall), second = used(kSmall);
+  const ino_t newest = identity(second);
+  supply.take_back(std::move(first), kSmall);
+  supply.take_back(std::move(second), kSmall);
+  supply.keep_at_most(kLarge);
+  EXPECT_EQ(*supply.left(), Bytes{2 * kLarge.value + 2 * kSmall.value});
+  supply.keep_at_most(kSmall);
+  EXPECT_EQ(*supply.left(), Bytes{2 * kLarge.value + kSmall.value});
+  EXPECT_EQ(identity(*supply.make(kSmall)), newest);
+}
+
 }  // namespace
 }  // namespace heddle::keeper

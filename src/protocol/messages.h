@@ -62,6 +62,7 @@ enum class MessageType : uint32_t {
   kCancelCopy,
   kMemoryCopied,
   kTakeBack,
+  kKeepAtMost,
 };
 
 struct MessageHeader {
@@ -334,6 +335,11 @@ struct MemoryMade {
 // heddled -> keeper. Descriptor: `bytes` of memory that the keeper made and that nobody can touch any more. No answer.
 struct TakeBack {
   static constexpr MessageType kType = MessageType::kTakeBack;
+  uint64_t bytes = 0;
+};
+// heddled -> keeper: of what it has back it keeps so much ready, and gives the rest to the driver. No answer.
+struct KeepAtMost {
+  static constexpr MessageType kType = MessageType::kKeepAtMost;
   uint64_t bytes = 0;
 };
 // keeper -> heddled, about once a second, between the answers: what the GPU has left, whoever uses the rest. What the

@@ -65,7 +65,7 @@ std::optional<size_t> body_bytes(MessageType type) {
                     StartWorker, BindSession, Module, MapSegment, Proceed, NextTask, DeviceFault, Quit, WorkerReady,
                     SegmentFreed, TaskEnded, WorkerFault, Usage, Command, Reply, Deposit, Restored, Withdraw,
                     AllRestored, Shutdown, MakeMemory, MemoryMade, MemoryLeft, CopyMemory, CancelCopy, MemoryCopied,
-                    TakeBack>(type);
+                    TakeBack, KeepAtMost>(type);
 }
 
 Status Socket::send_raw(MessageType type, const void* body, size_t bytes, std::span<const int> descriptors) {

@@ -158,7 +158,7 @@ struct GpuMemory : Gpu, testing::WithParamInterface<bool> {
     const auto keepers = node->keeper_pids();
     if (keepers.size() != 1) return {};
     Arguments command{HEDDLE_E2E_PROGRAMS "/fresh_memory"};
-    if (GetParam()) command.emplace_back("leave");
+    if (GetParam()) command.insert(command.end(), {"8", "leave"});
     const Finished finished = node->run(command);
     EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node->log();
     std::set<ino_t> kept;
@@ -175,6 +175,21 @@ TEST_P(GpuMemory, OfOneProgramServesTheNextAndIsZeroAgain) {
 }
 INSTANTIATE_TEST_SUITE_P(Ends, GpuMemory, testing::Bool(),
                          [](const auto& instance) { return instance.param ? "WithTheProgram" : "ByFree"; });
+
+TEST_F(Gpu, WhatItsKeeperKeepsAndWhatIsInUseAreNoMoreThanItsShare) {
+  HEDDLE_NEEDS_WORKLOADS();
+  node = std::make_unique<Node>("[[gpu]]\nmps = \"off\"\nmemory = \"12M\"\ncontext_memory = \"0\"\n");
+  ASSERT_TRUE(node->ready() && warm()) << node->why() << node->log();
+  const auto keepers = node->keeper_pids();
+  ASSERT_EQ(keepers.size(), 1u);
+  const auto kept = [&] { return device_memory_of(keepers[0]); };
+  ASSERT_EQ(node->run({HEDDLE_E2E_PROGRAMS "/fresh_memory"}).status, 0) << node->log();
+  ASSERT_TRUE(Node::eventually([&] { return kept().size() == 1; }));
+  const auto eight = kept();
+  ASSERT_EQ(node->run({HEDDLE_E2E_PROGRAMS "/fresh_memory", "6"}).status, 0) << node->log();
+  // The older goes.
+  EXPECT_TRUE(Node::eventually([&] { return kept().size() == 1 && kept() != eight; }));
+}
 
 // A driver of the test's own, which plays what the files beside it say.
 struct PlayedGpu : Gpu {
