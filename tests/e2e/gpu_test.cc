@@ -151,16 +151,16 @@ TEST_F(Gpu, ProgramsGrowWhileHeddledIsKilledBeforeTheyHaveMemory) {
   EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node->log();
 }
 
-// Whether the program gives its memory back itself, or leaves that to its end.
-struct GpuMemory : Gpu, testing::WithParamInterface<bool> {
+// How the program gives its memory back: it frees it, or ends by itself, or is killed.
+struct GpuMemory : Gpu, testing::WithParamInterface<const char*> {
   // What is with the keeper when the program has ended and its memory has come back.
   std::set<ino_t> kept_after_a_run() {
     const auto keepers = node->keeper_pids();
     if (keepers.size() != 1) return {};
-    Arguments command{HEDDLE_E2E_PROGRAMS "/fresh_memory"};
-    if (GetParam()) command.insert(command.end(), {"8", "leave"});
-    const Finished finished = node->run(command);
-    EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node->log();
+    const std::string how = GetParam();
+    const Finished finished = node->run({HEDDLE_E2E_PROGRAMS "/fresh_memory", "8", how});
+    EXPECT_EQ(finished.status, how == "kill" ? 128 + SIGKILL : 0) << finished.out << finished.err << node->log();
+    EXPECT_NE(finished.out.find("PASS"), std::string::npos) << finished.out << finished.err;
     std::set<ino_t> kept;
     EXPECT_TRUE(Node::eventually([&] { return node->empty() && !(kept = device_memory_of(keepers[0])).empty(); }));
     return kept;
@@ -173,8 +173,8 @@ TEST_P(GpuMemory, OfOneProgramServesTheNextAndIsZeroAgain) {
   const auto first = kept_after_a_run();
   EXPECT_EQ(kept_after_a_run(), first);
 }
-INSTANTIATE_TEST_SUITE_P(Ends, GpuMemory, testing::Bool(),
-                         [](const auto& instance) { return instance.param ? "WithTheProgram" : "ByFree"; });
+INSTANTIATE_TEST_SUITE_P(Ends, GpuMemory, testing::Values("free", "leave", "kill"),
+                         [](const auto& instance) { return std::string(instance.param); });
 
 TEST_F(Gpu, WhatItsKeeperKeepsAndWhatIsInUseAreNoMoreThanItsShare) {
   HEDDLE_NEEDS_WORKLOADS();
