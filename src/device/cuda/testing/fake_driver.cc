@@ -95,6 +95,8 @@ Fake& fake() {
   return *one;
 }
 
+// What a test says of the GPU in a file beside the library, named as that is with an ending: ".free", how much memory
+// nobody uses; ".room", how much can be made in one piece.
 std::ifstream beside_library(const char* ending) {
   const char* library = std::getenv("HEDDLE_CUDA_LIBRARY");
   return std::ifstream(library ? std::string(library) + ending : std::string());
