@@ -17,7 +17,7 @@ namespace heddle::client {
 
 inline constexpr uint64_t kSegmentBytes = 2ull << 20;    // segments are multiples of it, and aligned to it
 inline constexpr uint64_t kOwnSegmentFrom = 1ull << 20;  // smaller buffers share
-inline constexpr uint64_t kBufferAlign = 256;            // as cudaMalloc promises
+inline constexpr uint64_t kBufferAlign = 512;            // what textures may be bound to (core/texture.h)
 
 struct Segment {
   uint64_t address = 0, bytes = 0;
@@ -25,6 +25,7 @@ struct Segment {
   uint64_t born = 0;     // sequence of the ring's last record when it was made
   uint32_t buffers = 0;  // live ones
   bool shared = false;
+  bool room = false;                   // counted memory that the worker takes for itself (protocol::SegmentKind::kRoom)
   std::map<uint64_t, uint64_t> holes;  // shared only: free address -> bytes
 };
 

@@ -8,18 +8,30 @@ namespace {
 // The largest buffer that a texture can be bound to, in elements.
 constexpr size_t kMostBufferElements = 1u << 28;
 
+// What a GPU cannot read where it lies, its worker keeps a copy of, on the program's account.
+Answer<uint64_t> room_for(const Array& array) {
+  Texture most = array.layout;
+  if (array.flags & cudaArraySurfaceLoadStore) most.flags |= Texture::kSurface;
+  if (array.device->model().kind != DeviceKind::kCuda || !needs_image(most)) return 0;
+  return array.device->allocate_room(image_bytes(most));
+}
+
 Done make(cudaArray_t* handle, const cudaChannelFormatDesc* format, const cudaExtent& extent, unsigned flags) {
   if (!handle || !format) return refuse(cudaErrorInvalidValue);
   auto device = runtime().current_device();
   if (!device) return tl::unexpected(std::move(device).error());
-  if ((*device)->model().kind == DeviceKind::kCuda)
-    return refuse(cudaErrorNotSupported, "CUDA arrays are supported on software devices only, not on CUDA devices");
   Array array{*format, extent, flags, *device, {}};
   HEDDLE_ANSWER(set_format(*format, array.layout));
   HEDDLE_ANSWER(set_extent(extent, flags, array.layout));
   auto address = (*device)->allocate(array.layout.bytes());
   if (!address) return tl::unexpected(std::move(address).error());
   array.layout.address = *address;
+  auto room = room_for(array);
+  if (!room) {
+    (void)(*device)->release(*address);
+    return tl::unexpected(std::move(room).error());
+  }
+  array.room = *room;
   *handle = arrays().add(array);
   return {};
 }
@@ -31,7 +43,10 @@ Done release(cudaArray_t handle) {
   }
   auto array = arrays().take(handle);
   if (!array) return tl::unexpected(std::move(array).error());
-  return array->device->release(array->layout.address);
+  Done released = array->device->release(array->layout.address);
+  if (array->room == 0) return released;
+  Done room_released = array->device->release(array->room);  // behind the array: its copy goes first
+  return released ? room_released : released;
 }
 
 }  // namespace

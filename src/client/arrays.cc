@@ -87,6 +87,7 @@ Done set_extent(const cudaExtent& extent, unsigned flags, Texture& texture) {
   texture.depth = static_cast<uint32_t>(std::max<size_t>(extent.depth, 1));
   texture.pitch = uint64_t{texture.width} * texture.texel_bytes();
   texture.slice = texture.pitch * texture.height;
+  if (flags & cudaArrayTextureGather) texture.flags |= Texture::kGather;
   return {};
 }
 
@@ -137,6 +138,7 @@ Answer<CopyPlace> place_in(const Array& array, const cudaPos& at, const CopyShap
   place.pitch = layout.pitch;
   place.slice = layout.slice;
   place.device = array.device;
+  place.in_array = true;
   return place;
 }
 

@@ -16,7 +16,8 @@ struct Array {
   cudaExtent extent{};  // as it was asked for
   unsigned flags = 0;
   VirtualDevice* device = nullptr;
-  Texture layout;  // address, shape, size, element
+  Texture layout;     // address, shape, size, element
+  uint64_t room = 0;  // of the worker's copy that the device needs to read it; 0: it needs none
 };
 
 // The element that a channel format means, into `texture`. cudaErrorInvalidChannelDescriptor for what is none.

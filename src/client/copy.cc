@@ -70,7 +70,8 @@ protocol::PeerEnd peer_end(const CopyPlace& place) {
 Answer<bool> copy_by_keeper(const CopyPlace& to, const CopyPlace& from, const CopyShape& shape) {
   // HARDWARE.md: a keeper first maps both segments, 0.2 ms each; until then 4 GB/s have done as much.
   constexpr uint64_t kWorthAsking = 2 * kMiB;
-  if (to.kind != CopyPlace::kDevice || from.kind != CopyPlace::kDevice ||
+  // A worker hears of what its own copies write to arrays, not of a keeper's.
+  if (to.kind != CopyPlace::kDevice || from.kind != CopyPlace::kDevice || to.in_array ||
       to.device->model().kind != DeviceKind::kCuda || shape.width * shape.height * shape.depth < kWorthAsking)
     return false;
   HEDDLE_ANSWER(await_memory(*from.device));

@@ -13,16 +13,32 @@ Answer<uint64_t> VirtualDevice::allocate(uint64_t bytes) {
   Lock lock(mutex);
   HEDDLE_ANSWER(failure());
   if (const auto promised = promises_.take(bytes)) return *promised;
-  if (task_.waits_to_free() && !within_budget(would_add(bytes))) {
-    // The work that touches what was freed has to be done first: cudaFree would have waited for it.
-    HEDDLE_ANSWER(prepare(Begin::kYes));
-    lock.unlock();
-    HEDDLE_ANSWER(synchronize());
-    lock.lock();
-  }
+  HEDDLE_ANSWER(settle_frees(lock, would_add(bytes)));
   auto address = place(bytes);
   if (address) promises_.allocated_without(bytes);
   return address;
+}
+
+Answer<uint64_t> VirtualDevice::allocate_room(uint64_t bytes) {
+  Lock lock(mutex);
+  HEDDLE_ANSWER(failure());
+  HEDDLE_ANSWER(settle_frees(lock, bytes));
+  HEDDLE_ANSWER(check_budget(bytes, bytes));
+  const auto place = arena_.allocate(bytes, committed());
+  if (!place) return refuse(cudaErrorMemoryAllocation, kNoAddresses);
+  place->segment->room = true;
+  HEDDLE_ANSWER(placed(*place));
+  return place->address;
+}
+
+// Where memory is short, the work that touches what was freed has to be done first: cudaFree would have waited for it.
+Done VirtualDevice::settle_frees(Lock& lock, uint64_t added) {
+  if (!task_.waits_to_free() || within_budget(added)) return {};
+  HEDDLE_ANSWER(prepare(Begin::kYes));
+  lock.unlock();
+  Done done = synchronize();
+  lock.lock();
+  return done;
 }
 
 // The segment bytes that a buffer of so many would add. What exceeds the budget is not rounded up: it may be anything.

@@ -16,23 +16,31 @@ Answer<uint64_t> VirtualDevice::open_texture(const Texture& texture, TextureStat
     return refuse(cudaErrorMemoryAllocation,
                   stringf("all %u texture and surface objects of a device are in use", protocol::kMaxTextures));
   const uint64_t handle = textures.handle(index_, *slot);
+  if (model().kind == DeviceKind::kCuda && Handle::parse(kTextureTag, handle)->number >= kEndOfTextureNumbers) {
+    textures.close(*slot);
+    return refuse(cudaErrorMemoryAllocation,
+                  stringf("a program can make %u texture and surface objects on a GPU, and this one has: reuse them",
+                          kEndOfTextureNumbers - kFirstTextureNumber));
+  }
   auto& shared = memory_.textures()[*slot];
   shared.handle.store(0, std::memory_order_release);
   shared.texture = texture;
+  shared.born.store(0, std::memory_order_release);
   shared.gone.store(0, std::memory_order_release);
   shared.handle.store(handle, std::memory_order_release);
   if (header().textures_used.load(std::memory_order_relaxed) <= *slot)
     header().textures_used.store(*slot + 1, std::memory_order_release);
   auto sequence = append(RecordType::kTexture, *slot);
   if (!sequence) return tl::unexpected(std::move(sequence).error());
+  shared.born.store(*sequence, std::memory_order_release);
   return handle;
 }
 
 Answer<uint32_t> VirtualDevice::texture_slot(uint64_t handle, bool surface) {
   const auto parsed = Handle::parse(kTextureTag, handle);
-  if (!parsed || parsed->device != index_ || !textures.valid(*parsed)) return refuse(cudaErrorInvalidValue);
-  if (textures.at(parsed->slot).surface != surface) return refuse(cudaErrorInvalidValue);
-  return parsed->slot;
+  const auto slot = parsed && parsed->device == index_ ? textures.find(*parsed) : std::nullopt;
+  if (!slot || textures.at(*slot).surface != surface) return refuse(cudaErrorInvalidValue);
+  return *slot;
 }
 
 Answer<TextureState> VirtualDevice::texture(uint64_t handle, bool surface) {

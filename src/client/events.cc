@@ -22,8 +22,9 @@ Answer<EventRef> resolve_event(cudaEvent_t event) {
   auto device = runtime().device(static_cast<int>(handle->device));
   if (!device) return refuse(cudaErrorInvalidResourceHandle);
   const VirtualDevice::Lock lock((*device)->mutex);
-  if (!(*device)->events.valid(*handle)) return refuse(cudaErrorInvalidResourceHandle);
-  return EventRef{*device, handle->slot, (*device)->events.at(handle->slot)};
+  const auto slot = (*device)->events.find(*handle);
+  if (!slot) return refuse(cudaErrorInvalidResourceHandle);
+  return EventRef{*device, *slot, (*device)->events.at(*slot)};
 }
 
 Done record_event(const EventRef& event, const StreamRef& stream) {

@@ -4,21 +4,25 @@
 #include <optional>
 #include <vector>
 
+#include "core/texture.h"
+
 // Handles of streams, events, texture and surface objects: numbers that look like pointers to nobody. They name a slot
-// of the ring's tables and the slot's use, so that a stale or made-up handle is recognised without touching memory.
+// of the ring's tables and the slot's use, so that a stale or made-up handle is recognised without touching memory. The
+// numbers of one table rise from handle to handle, since that is how GPUs find texture and surface objects (device.h).
 //
-//   63..48 tag | 47..40 virtual device + 1 | 39..16 use | 15..0 slot
+//   63..48 tag | 47..40 virtual device + 1 | 39..0 kFirstTextureNumber + round * slots + slot
 namespace heddle::client {
 
 inline constexpr uint64_t kStreamTag = 0x4853, kEventTag = 0x4845, kTextureTag = 0x4854;
 
 struct Handle {
-  uint32_t device, use, slot;
+  uint32_t device;
+  uint64_t number;
 
   static std::optional<Handle> parse(uint64_t tag, uint64_t value) {
     const uint32_t device = (value >> 40) & 0xff;
     if (value >> 48 != tag || device == 0) return std::nullopt;
-    return Handle{device - 1, static_cast<uint32_t>(value >> 16) & 0xffffff, static_cast<uint32_t>(value) & 0xffff};
+    return Handle{device - 1, value & ((1ull << 40) - 1)};
   }
 };
 
@@ -32,14 +36,12 @@ class HandleTable {
   // so that the worker has seen its end. nullopt: all are in use.
   template <class Idle>
   std::optional<uint32_t> open(State state, Idle&& idle) {
-    for (uint32_t tried = 0; tried < slots_.size(); ++tried) {
-      const uint32_t slot = (next_ + tried) % slots_.size();
+    for (uint64_t number = next_; number < next_ + slots_.size(); ++number) {
+      const auto slot = static_cast<uint32_t>(number % slots_.size());
       Entry& entry = slots_[slot];
       if (entry.live || !idle(slot, entry.state)) continue;
-      entry.state = state;
-      entry.live = true;
-      entry.use = (entry.use + 1) & 0xffffff;
-      next_ = slot + 1;
+      entry = {state, number, true};
+      next_ = number + 1;
       return slot;
     }
     return std::nullopt;
@@ -47,10 +49,15 @@ class HandleTable {
   void close(uint32_t slot) { slots_[slot].live = false; }
 
   uint64_t handle(uint32_t device, uint32_t slot) const {
-    return tag_ << 48 | uint64_t{device + 1} << 40 | uint64_t{slots_[slot].use} << 16 | slot;
+    return tag_ << 48 | uint64_t{device + 1} << 40 | (kFirstTextureNumber + slots_[slot].number);
   }
-  bool valid(const Handle& handle) const {
-    return handle.slot < slots_.size() && slots_[handle.slot].live && slots_[handle.slot].use == handle.use;
+  // The slot that it names; nullopt where it is stale or made up.
+  std::optional<uint32_t> find(const Handle& handle) const {
+    if (handle.number < kFirstTextureNumber) return std::nullopt;
+    const uint64_t number = handle.number - kFirstTextureNumber;
+    const Entry& entry = slots_[number % slots_.size()];
+    if (!entry.live || entry.number != number) return std::nullopt;
+    return static_cast<uint32_t>(number % slots_.size());
   }
   bool live(uint32_t slot) const { return slots_[slot].live; }
   State& at(uint32_t slot) { return slots_[slot].state; }
@@ -59,12 +66,12 @@ class HandleTable {
  private:
   struct Entry {
     State state;
-    uint32_t use = 0;
+    uint64_t number = 0;
     bool live = false;
   };
   uint64_t tag_;
   std::vector<Entry> slots_;
-  uint32_t next_ = 0;
+  uint64_t next_ = 0;  // number
 };
 
 }  // namespace heddle::client

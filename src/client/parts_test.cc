@@ -62,13 +62,26 @@ TEST(Handles, StaleAndForeignHandlesAreRecognised) {
   const auto parsed = Handle::parse(kStreamTag, handle);
   ASSERT_TRUE(parsed);
   EXPECT_EQ(parsed->device, 3u);
-  EXPECT_TRUE(table.valid(*parsed));
+  EXPECT_EQ(table.find(*parsed), slot);
   EXPECT_FALSE(Handle::parse(kEventTag, handle));
   table.close(slot);
-  EXPECT_FALSE(table.valid(*parsed));
+  EXPECT_FALSE(table.find(*parsed));
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(table.open(2, always));
-  EXPECT_FALSE(table.valid(*parsed)) << "the slot's next use";
+  EXPECT_FALSE(table.find(*parsed)) << "the slot's next use";
   EXPECT_FALSE(table.open(3, always)) << "all in use";
+}
+
+TEST(Handles, NumbersRiseThoughSlotsAreUsedAgain) {
+  HandleTable<int> table(kTextureTag, 3);
+  const auto always = [](uint32_t, int) { return true; };
+  const uint32_t stays = *table.open(0, always);
+  uint64_t last = table.handle(0, stays);
+  for (int i = 0; i < 10; ++i) {
+    const uint32_t slot = *table.open(0, always);
+    EXPECT_GT(table.handle(0, slot), last);
+    last = table.handle(0, slot);
+    table.close(slot);
+  }
 }
 
 TEST(Handles, SlotWithUnfinishedWorkIsPassedOver) {

@@ -213,9 +213,10 @@ Answer<uint32_t> Session::declare_module(std::span<const std::span<const std::by
   return module.module;
 }
 
-Answer<uint64_t> Session::declare_segment(uint32_t virtual_device, uint64_t address, uint64_t bytes, bool answer) {
+Answer<uint64_t> Session::declare_segment(uint32_t virtual_device, const Segment& declared, bool answer) {
   const std::lock_guard lock(mutex_);
-  DeclareSegment segment{last_segment_ + 1, address, bytes, SegmentKind::kDevice, virtual_device, answer, 0};
+  const SegmentKind kind = declared.room ? SegmentKind::kRoom : SegmentKind::kDevice;
+  DeclareSegment segment{last_segment_ + 1, declared.address, declared.bytes, kind, virtual_device, answer, 0};
   ++last_segment_;
   if (answer) {
     // Memory may take as long as it takes; that heddled goes away meanwhile shows.

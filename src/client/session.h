@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "client/answer.h"
+#include "client/arena.h"
 #include "protocol/ring_memory.h"
 #include "protocol/socket.h"
 
@@ -40,8 +41,8 @@ class Session {
   Answer<protocol::RingMemory> open_device(uint32_t virtual_device);
   // A program module, as its fat binaries lie in the program. Returns its journal id.
   Answer<uint32_t> declare_module(std::span<const std::span<const std::byte>> fatbins);
-  // Device memory at `address`. Returns the segment's number. With `answer` it waits for the memory itself.
-  Answer<uint64_t> declare_segment(uint32_t virtual_device, uint64_t address, uint64_t bytes, bool answer);
+  // Device memory. Returns the segment's number. With `answer` it waits for the memory itself.
+  Answer<uint64_t> declare_segment(uint32_t virtual_device, const Segment& declared, bool answer);
   // The segment's kFree is in the ring: a restarted heddled need not hear of it again.
   void forget_segment(uint64_t number);
   Done begin_task(uint64_t serial, const protocol::ComputeNeed& need);

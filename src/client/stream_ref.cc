@@ -78,8 +78,8 @@ Answer<StreamRef> find_stream(cudaStream_t stream) {
   auto device = runtime().device(static_cast<int>(handle->device));
   if (!device) return refuse(cudaErrorInvalidResourceHandle);
   const VirtualDevice::Lock lock((*device)->mutex);
-  if (!(*device)->streams.valid(*handle)) return refuse(cudaErrorInvalidResourceHandle);
-  return StreamRef{*device, handle->slot};
+  const auto slot = (*device)->streams.find(*handle);
+  return slot ? Answer<StreamRef>(StreamRef{*device, *slot}) : refuse(cudaErrorInvalidResourceHandle);
 }
 
 }  // namespace

@@ -33,6 +33,13 @@ Done bind(const void* pointer, Resource& resource) {
                            ? place->device == resource.device && resource.device->covers(address, bytes)
                            : place->kind == CopyPlace::kPinned && runtime().host_memory().covers(address, bytes);
   if (!covered || address % texture.texel_bytes() != 0) return refuse(cudaErrorInvalidValue);
+  const bool gpu = resource.device->model().kind == DeviceKind::kCuda;
+  const bool aligned =
+      address % kTextureAlign == 0 && (texture.has(Texture::kBuffer) || texture.pitch % kTexturePitchAlign == 0);
+  if (gpu && !aligned)
+    return refuse(cudaErrorInvalidValue,
+                  stringf("a texture of memory at %#lx with rows of %lu bytes: a GPU wants multiples of %lu and %lu",
+                          address, texture.pitch, kTextureAlign, kTexturePitchAlign));
   texture.address = address;
   return {};
 }
@@ -71,9 +78,6 @@ Answer<Resource> of_rows(const cudaResourceDesc& description, VirtualDevice* dev
 Answer<Resource> resource_of(const cudaResourceDesc& description) {
   auto device = runtime().current_device();
   if (!device) return tl::unexpected(std::move(device).error());
-  if ((*device)->model().kind == DeviceKind::kCuda)
-    return refuse(cudaErrorNotSupported,
-                  "texture and surface objects are supported on software devices only, not on CUDA devices");
   switch (description.resType) {
     case cudaResourceTypeArray:
       return of_array(description);
@@ -128,7 +132,7 @@ Done create_surface(cudaSurfaceObject_t* object, const cudaResourceDesc* descrip
   if (!resource) return tl::unexpected(std::move(resource).error());
   auto array = arrays().find(description->res.array.array);
   if (!array || !(array->flags & cudaArraySurfaceLoadStore)) return refuse(cudaErrorInvalidValue);
-  resource->texture.flags = Texture::kSurface;
+  resource->texture.flags = Texture::kSurface | (resource->texture.flags & Texture::kGather);
   auto handle = resource->device->open_texture(resource->texture, {*description, {}, true, 0});
   if (!handle) return tl::unexpected(std::move(handle).error());
   *object = *handle;

@@ -62,7 +62,7 @@ Answer<uint64_t> VirtualDevice::append(RecordType type, uint64_t a, uint64_t b) 
 
 Answer<uint64_t> VirtualDevice::declare(const Segment& segment, bool answer) {
   if (task_.begun()) header().task_totals.extensions.fetch_add(1, std::memory_order_relaxed);
-  return session_.declare_segment(index_, segment.address, segment.bytes, answer);
+  return session_.declare_segment(index_, segment, answer);
 }
 
 // Follows at once on the work that the program waited for before it freed the last buffer.

@@ -98,6 +98,9 @@ class VirtualDevice : private TaskVoice {
 
   // --- memory (device_memory.cc) ---
   Answer<uint64_t> allocate(uint64_t bytes);
+  // Memory that the worker takes for itself on the program's account: `bytes`, a multiple of kSegmentBytes, are counted
+  // until release(), and nothing lies at the address.
+  Answer<uint64_t> allocate_room(uint64_t bytes);
   // Waits for all work first, as cudaFree does. cudaErrorInvalidValue for what is no buffer's start.
   Done release(uint64_t address);
   Done release_all();
@@ -266,6 +269,7 @@ class VirtualDevice : private TaskVoice {
   Answer<uint64_t> place(uint64_t bytes);
   uint64_t would_add(uint64_t bytes);
   bool within_budget(uint64_t added);  // with so many segment bytes more
+  Done settle_frees(Lock& lock, uint64_t added);
   Done check_budget(uint64_t bytes, uint64_t added);
   Done placed(const Arena::Place& place);
   // `untaken`: promised, and the program never had its address.

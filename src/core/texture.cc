@@ -1,6 +1,9 @@
 #include "core/texture.h"
 
 #include <algorithm>
+#include <bit>
+
+#include "core/units.h"
 
 namespace heddle {
 namespace {
@@ -41,7 +44,26 @@ bool fits_shape(const Texture& t) {
   return false;
 }
 
+// Of one dimension: blocks are halved for as long as half of one would do.
+uint64_t in_blocks(uint64_t size, uint64_t most) {
+  return round_up(size, std::min<uint64_t>(std::bit_ceil(size), most));
+}
+
 }  // namespace
+
+bool needs_image(const Texture& t) {
+  constexpr uint64_t kMostWidth = 131072, kMostHeight = 65000, kMostPitch = 2097120;  // of planes in memory
+  if (t.has(Texture::kBuffer)) return false;
+  if (t.has(Texture::kSurface) || t.has(Texture::kGather) || t.shape != TextureShape::k2D) return true;
+  return t.address % kTextureAlign != 0 || t.pitch % kTexturePitchAlign != 0 || t.width > kMostWidth ||
+         t.height > kMostHeight || t.pitch > kMostPitch;
+}
+
+uint64_t image_bytes(const Texture& t) {
+  constexpr uint64_t kBlockBytes = 64, kBlockRows = 128, kBlockSlices = 32, kStep = 2 * kMiB;
+  const uint64_t row = round_up(uint64_t{t.width} * t.texel_bytes(), kBlockBytes);
+  return round_up(row * in_blocks(std::max(t.height, 8u), kBlockRows) * in_blocks(t.depth, kBlockSlices), kStep);
+}
 
 Status check(const Texture& t) {
   HEDDLE_TRY(check_texel(t));

@@ -21,7 +21,8 @@ struct Texture {
   static constexpr uint32_t kNormalizedCoordinates = 8;  // 0 to 1 over each dimension
   static constexpr uint32_t kNormalizedValues = 16;      // integers of 8 and 16 bits are read as 0 to 1, or -1 to 1
   static constexpr uint32_t kSrgb = 32;                  // the first three channels of 8 bits are sRGB
-  static constexpr uint32_t kAllFlags = 63;
+  static constexpr uint32_t kGather = 64;                // of an array that four texels at once may be fetched from
+  static constexpr uint32_t kAllFlags = 127;
 
   uint64_t address = 0;                       // of the first element
   uint64_t pitch = 0, slice = 0;              // bytes from row to row, and from layer, face or slice to the next
@@ -38,7 +39,22 @@ struct Texture {
   uint32_t texel_bytes() const { return uint32_t{channels} * channel_bytes; }
   // From the first byte of the first element to the last of the last. Of one that passed check() only.
   uint64_t bytes() const { return (depth - 1) * slice + (height - 1) * pitch + uint64_t{width} * texel_bytes(); }
+  bool operator==(const Texture&) const = default;
 };
+
+// Objects are numbered from here on, upwards (device.h): the numbers below are left to a GPU's driver, for objects of
+// its own. There are numbers up to 2^20 on a GPU.
+inline constexpr uint32_t kFirstTextureNumber = 64, kEndOfTextureNumbers = 1u << 20;
+
+// What CUDA wants of memory that a texture is bound to, in bytes: attributes TextureAlignment, TexturePitchAlignment.
+inline constexpr uint64_t kTextureAlign = 512, kTexturePitchAlign = 32;
+
+// Whether a GPU cannot read it where it lies, in rows, but needs a copy in a CUDA array: surfaces, and every shape but
+// buffers and suitably aligned planes.
+bool needs_image(const Texture& texture);
+// The most device memory that such a copy takes. Blocks of a CUDA array are at most 64 bytes by 128 rows by 32 slices,
+// and it is aligned to 64 KiB (seen on H200); allocators give out 2 MiB at a time. Of one that passed check() only.
+uint64_t image_bytes(const Texture& texture);
 
 // Whether it makes sense: values within their ranges, no dimension that the shape does not have, rows and slices that
 // do not overlap, addresses that do not overflow. Nothing about whether memory is there.

@@ -56,5 +56,35 @@ TEST(TextureCheck, SizesThatOverflowOrOverlapAreRefused) {
   EXPECT_FALSE(check(texture));
 }
 
+TEST(TextureImage, IsNotNeededForWhatAGpuReadsWhereItLies) {
+  EXPECT_FALSE(needs_image(floats_2d(64, 32)));
+  Texture buffer = floats_2d(63, 1);
+  buffer.shape = TextureShape::k1D;
+  buffer.flags = Texture::kBuffer;
+  EXPECT_FALSE(needs_image(buffer));
+}
+
+TEST(TextureImage, IsNeededForTheRest) {
+  Texture texture = floats_2d(64, 32);
+  texture.flags = Texture::kSurface;
+  EXPECT_TRUE(needs_image(texture));
+  texture.flags = Texture::kGather;
+  EXPECT_TRUE(needs_image(texture));
+  EXPECT_TRUE(needs_image(floats_2d(63, 32))) << "rows of 252 bytes";
+  Texture shifted = floats_2d(64, 32);
+  shifted.address += 256;
+  EXPECT_TRUE(needs_image(shifted));
+  Texture line = floats_2d(64, 1);
+  line.shape = TextureShape::k1D;
+  EXPECT_TRUE(needs_image(line));
+}
+
+TEST(TextureImage, TakesNoLessThanAGpuTook) {  // cuArrayGetMemoryRequirements on an H200
+  EXPECT_GE(image_bytes(floats_2d(1000, 1000)), 4128768u);
+  EXPECT_GE(image_bytes(floats_2d(4096, 4096)), 67108864u);
+  EXPECT_LE(image_bytes(floats_2d(4096, 4096)), 67108864u);
+  EXPECT_EQ(image_bytes(floats_2d(100, 1)), 2u << 20);
+}
+
 }  // namespace
 }  // namespace heddle

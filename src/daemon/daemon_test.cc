@@ -114,6 +114,20 @@ TEST_F(TaskTest, BegunBehindTheEndOfItsForerunnerTakesTheSegmentsDeclaredMeanwhi
   EXPECT_EQ(devices["devices"][0]["used"], 2 * kMiB);
 }
 
+TEST_F(TaskTest, RoomCountsAsItsMemoryDoes) {
+  start(kOneDevice);
+  TestClient client = opened();
+  ASSERT_TRUE(
+      client.socket().send(protocol::DeclareSegment{1, client.at(0), 6 * kMiB, protocol::SegmentKind::kRoom, 0, 0, 0}));
+  ASSERT_TRUE(client.begin(1));
+  ASSERT_TRUE(client.wait_binding(Binding::kBound));
+  client.record(RecordType::kNeed, 1);
+  ASSERT_TRUE(client.wait_completed(1));
+  EXPECT_EQ((*house_->ask({{"command", "devices"}}))["devices"][0]["used"], 6 * kMiB);
+  client.record(RecordType::kFree, 1);
+  house_->wait_for("devices", [](const Json& devices) { return devices["devices"][0]["used"] == 0; });
+}
+
 TEST_F(TaskTest, WithoutALaunchYetCountsAsFillingItsDevice) {
   start(kTwoDevices, "policy = \"mgb-warps\"\n");
   TestClient copies = opened(), launches = opened();

@@ -309,7 +309,7 @@ void Tasks::segment_freed(Worker& worker, uint64_t number) {
   if (!session || !device->task || session->failed || session->ending) return;
   const auto found = session->segments.find(number);
   // One that is not there was freed before, and is said again after a restart.
-  if (found == session->segments.end() || found->second.kind != protocol::SegmentKind::kDevice ||
+  if (found == session->segments.end() || found->second.kind == protocol::SegmentKind::kHost ||
       found->second.virtual_device != device->index || found->second.state != Segment::State::kHeld)
     return;
   const Bytes bytes = found->second.bytes;

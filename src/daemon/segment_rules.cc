@@ -37,7 +37,7 @@ const Segment* overlapped(const Session& session, const DeclareSegment& declared
 
 // Only a segment that a worker serves can be on its way back.
 bool may_be_on_its_way_back(const Session& session, const Segment& segment) {
-  return segment.kind == SegmentKind::kDevice && segment.state == Segment::State::kHeld &&
+  return segment.kind != SegmentKind::kHost && segment.state == Segment::State::kHeld &&
          session.devices[segment.virtual_device].worker != nullptr;
 }
 
@@ -99,7 +99,7 @@ Result<SegmentVerdict> check_segment(const Session& session, const DeclareSegmen
       !session.devices[declared.virtual_device].ring)
     return fail(ErrorCode::kProtocol, "segment %lu is for virtual device %u, which is not open",
                 number(declared.number), declared.virtual_device);
-  if (declared.kind != SegmentKind::kDevice && declared.kind != SegmentKind::kHost)
+  if (declared.kind < SegmentKind::kDevice || declared.kind > SegmentKind::kRoom)
     return fail(ErrorCode::kProtocol, "segment %lu is of no known kind (%u)", number(declared.number),
                 static_cast<unsigned>(declared.kind));
   if (declared.number <= session.highest_segment) return check_old_number(session, declared);

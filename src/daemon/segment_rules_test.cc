@@ -59,6 +59,16 @@ TEST_F(SegmentRulesTest, TheWindowsLastPieceIsInside) {
   EXPECT_FALSE(check(host));
 }
 
+TEST_F(SegmentRulesTest, OnlyKnownKindsPass) {
+  DeclareSegment room = at(1, 0, 1);
+  room.kind = SegmentKind::kRoom;
+  EXPECT_EQ(*check(room), SegmentVerdict::kNew);
+  room.kind = SegmentKind{4};
+  EXPECT_FALSE(check(room));
+  room.kind = SegmentKind{0};
+  EXPECT_FALSE(check(room));
+}
+
 TEST_F(SegmentRulesTest, OverASegmentThatAWorkerServesItMayBeOnItsWayBack) {
   Worker worker;
   Segment& segment = add(at(1, 0, 4));

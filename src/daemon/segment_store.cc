@@ -23,8 +23,7 @@ Segment& SegmentStore::add(Session& session, const protocol::DeclareSegment& dec
 }
 
 const DeviceState* SegmentStore::gpu_of(const Session& session, const Segment& segment) const {
-  if (segment.kind != protocol::SegmentKind::kDevice || segment.virtual_device >= session.devices.size())
-    return nullptr;
+  if (segment.kind == protocol::SegmentKind::kHost || segment.virtual_device >= session.devices.size()) return nullptr;
   const VirtualDevice& device = session.devices[segment.virtual_device];
   if (!device.task) return nullptr;
   const DeviceState& on = shared_.registry.devices[device.task->device.value];
@@ -33,7 +32,9 @@ const DeviceState* SegmentStore::gpu_of(const Session& session, const Segment& s
 
 Status SegmentStore::back(Session& session, Segment& segment) {
   if (segment.memory || segment.request != 0) return {};
-  if (const DeviceState* gpu = gpu_of(session, segment)) {
+  // Of room, a descriptor says that it was granted; nobody writes to it.
+  const DeviceState* gpu = segment.kind == protocol::SegmentKind::kRoom ? nullptr : gpu_of(session, segment);
+  if (gpu) {
     ask_keeper(session, segment, gpu->config.uuid);
     return {};
   }
@@ -170,7 +171,7 @@ Bytes SegmentStore::unused_on(DeviceId device) const {
 std::vector<Segment*> SegmentStore::of_device(Session& session, uint32_t virtual_device) {
   std::vector<Segment*> segments;
   for (auto& [number, segment] : session.segments) {
-    if (segment.kind == protocol::SegmentKind::kDevice && segment.virtual_device == virtual_device)
+    if (segment.kind != protocol::SegmentKind::kHost && segment.virtual_device == virtual_device)
       segments.push_back(&segment);
   }
   return segments;

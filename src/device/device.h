@@ -105,6 +105,9 @@ class Context {
   virtual Status map(uint64_t address, Bytes size, const Fd& memory, bool host) = 0;
   // The caller has made sure that nothing in flight uses it.
   virtual Status unmap(uint64_t address, Bytes size) = 0;
+  // How much device memory the context may take for itself, beyond what it is opened with: for copies of arrays that
+  // texture and surface objects need (core/texture.h, needs_image()). None at first.
+  virtual void set_room(Bytes /*room*/) {}
   // Host memory outside of the window that copies will start from or end at, for as long as the context lives: a device
   // that copies faster where it may pin memory does so at the first of them.
   virtual void pin_later(uint64_t /*address*/, Bytes /*size*/) {}
@@ -115,8 +118,10 @@ class Context {
   virtual Result<Kernel*> kernel(Module&, std::string_view name) = 0;
   virtual Result<Variable> variable(Module&, std::string_view name) = 0;
 
-  // A texture or surface object: what is launched from now on may name it by `handle`, which the caller chose. Replaces
-  // one of the same handle. kInvalidArgument for what makes no sense, kNotSupported where the device cannot.
+  // A texture or surface object: what is launched from now on may name it by `handle`, which the caller chose. Its
+  // lower 32 bits are a number that rises from one object to the next, from kFirstTextureNumber on, and is not used
+  // again. The same object again changes nothing. kInvalidArgument for what makes no sense, kLimitExceeded where there
+  // are no more numbers.
   virtual Status set_texture(uint64_t handle, const Texture& texture) = 0;
   // What was launched before keeps it. kNotFound: there is none.
   virtual Status remove_texture(uint64_t handle) = 0;

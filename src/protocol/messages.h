@@ -127,7 +127,9 @@ struct Module : DeclareModule {
   static constexpr MessageType kType = MessageType::kModule;
 };
 
-enum class SegmentKind : uint32_t { kDevice = 1, kHost = 2 };
+// Room is device memory that the worker takes for itself, for what cannot lie in segments: it counts as the task's,
+// and has addresses, but nothing is ever mapped there.
+enum class SegmentKind : uint32_t { kDevice = 1, kHost = 2, kRoom = 3 };
 
 // One piece of memory at a fixed address of the window. Numbers count from 1 over all virtual devices of the session.
 // Of a device segment nothing comes back unless `answer` is set; before kBeginTask it joins the task's needs, after it

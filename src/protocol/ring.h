@@ -121,6 +121,7 @@ struct EventSlot {
 // record (kTexture), and fills it anew only once the record that took the object away (kTextureGone) is committed.
 struct alignas(64) TextureSlot {
   std::atomic<uint64_t> handle;  // as kernels name it; 0: the slot holds nothing
+  std::atomic<uint64_t> born;    // sequence of the kTexture record; 0: it is not in the ring yet
   std::atomic<uint64_t> gone;    // sequence of the kTextureGone record; 0: the object lives
   Texture texture;
 };

@@ -61,6 +61,11 @@ std::map<device::Limit, uint64_t> FakeContext::limits() {
   return limits_;
 }
 
+Bytes FakeContext::room() {
+  std::lock_guard lock(mutex_);
+  return room_;
+}
+
 void FakeContext::install_library(uint32_t version) {
   std::lock_guard lock(mutex_);
   library_version_ = version;
@@ -125,6 +130,11 @@ Status FakeContext::set_limit(device::Limit limit, uint64_t bytes) {
   std::lock_guard lock(mutex_);
   limits_[limit] = bytes;
   return {};
+}
+
+void FakeContext::set_room(Bytes room) {
+  std::lock_guard lock(mutex_);
+  room_ = room;
 }
 
 Status FakeContext::create_stream(device::StreamIndex stream, bool non_blocking, int priority) {

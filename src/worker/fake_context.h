@@ -42,6 +42,7 @@ class FakeContext : public device::Context {
   std::set<uint64_t> mapped();
   std::map<uint64_t, Texture> textures();
   std::map<device::Limit, uint64_t> limits();
+  Bytes room();
   // It has no library before.
   void install_library(uint32_t version);
   // The words of the calls that were carried out.
@@ -62,6 +63,7 @@ class FakeContext : public device::Context {
     return {};
   }
   Status set_limit(device::Limit limit, uint64_t bytes) override;
+  void set_room(Bytes room) override;
   Result<uint32_t> open_library(library::Library) override;
   Status create_stream(device::StreamIndex, bool non_blocking, int priority) override;
   Status destroy_stream(device::StreamIndex) override;
@@ -101,6 +103,7 @@ class FakeContext : public device::Context {
   std::map<uint64_t, Bytes> mapped_;
   std::map<uint64_t, Texture> textures_;
   std::map<device::Limit, uint64_t> limits_;
+  Bytes room_;
   std::optional<uint32_t> library_version_;
   std::vector<std::vector<uint64_t>> library_calls_;
   std::set<device::Tag> unfinished_;

@@ -101,7 +101,7 @@ void Issuer::map(const protocol::Packet& packet) {
     return;
   }
   // For a task that has ended: sent before heddled heard of that.
-  if (!serving_ && segment.kind == protocol::SegmentKind::kDevice) return;
+  if (!serving_ && segment.kind != protocol::SegmentKind::kHost) return;
   const auto mapped = packet.descriptors.empty() ? fail(ErrorCode::kProtocol, "segment %lu came without its memory",
                                                         static_cast<unsigned long>(segment.number))
                                                  : segments_.map(segment, packet.descriptors[0]);

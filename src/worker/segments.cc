@@ -4,10 +4,17 @@
 
 namespace heddle::worker {
 
+using protocol::SegmentKind;
+
 Status Segments::map(const protocol::MapSegment& segment, const Fd& memory) {
   if (mapped(segment.number)) return {};  // a restarted heddled says it again
   const Bytes size{segment.bytes};
-  Status done = context_.map(segment.address, size, memory, segment.kind == protocol::SegmentKind::kHost);
+  Status done;
+  if (segment.kind == SegmentKind::kRoom) {
+    context_.set_room(room_ += size);
+  } else {
+    done = context_.map(segment.address, size, memory, segment.kind == SegmentKind::kHost);
+  }
   uncertain_ |= !done;
   if (done) segments_.emplace(segment.number, Range{segment.address, size, segment.kind});
   return done;
@@ -19,6 +26,10 @@ Status Segments::unmap(uint64_t number) {
     return fail(ErrorCode::kNotFound, "segment %lu is not mapped here", static_cast<unsigned long>(number));
   const Range range = found->second;
   segments_.erase(found);
+  if (range.kind == SegmentKind::kRoom) {
+    context_.set_room(room_ -= range.size);
+    return {};
+  }
   Status unmapped = context_.unmap(range.address, range.size);
   uncertain_ |= !unmapped;
   return unmapped;
@@ -27,7 +38,7 @@ Status Segments::unmap(uint64_t number) {
 Status Segments::unmap_device_segments() {
   std::vector<uint64_t> numbers;
   for (const auto& [number, range] : segments_) {
-    if (range.kind == protocol::SegmentKind::kDevice) numbers.push_back(number);
+    if (range.kind != SegmentKind::kHost) numbers.push_back(number);
   }
   for (const uint64_t number : numbers) HEDDLE_TRY(unmap(number));
   return {};

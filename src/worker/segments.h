@@ -31,6 +31,7 @@ class Segments {
   device::Context& context_;
   std::unordered_map<uint64_t, Range> segments_;
   bool uncertain_ = false;
+  Bytes room_;  // of these, what nothing is mapped for
 };
 
 }  // namespace heddle::worker

@@ -509,6 +509,20 @@ TEST_F(SessionTest, AModuleThatCannotBeLoadedIsAFaultWithItsText) {
   EXPECT_THAT(header().fault_text, HasSubstr("wgmma"));
 }
 
+// Counted, and nothing to map: the context may take as much for itself.
+TEST_F(SessionTest, RoomIsTheContextsUntilItIsFreed) {
+  map(1, kFirst, protocol::SegmentKind::kRoom);
+  map(2, kFirst + kSegmentBytes, protocol::SegmentKind::kRoom);
+  need(1);
+  need(2);
+  ASSERT_TRUE(completes(marker()));
+  EXPECT_EQ(context->room(), Bytes{2 * kSegmentBytes});
+  EXPECT_THAT(context->mapped(), IsEmpty());
+  ASSERT_TRUE(completes(simple(RecordType::kFree, 0, 1)));
+  EXPECT_EQ(told<protocol::SegmentFreed>(), 1u);
+  EXPECT_EQ(context->room(), Bytes{kSegmentBytes});
+}
+
 TEST_F(SessionTest, LimitsHoldForTheNextWorkerToo) {
   const auto stack = static_cast<uint64_t>(protocol::LimitKind::kStackBytes);
   header().stack_bytes = 4096;
@@ -539,6 +553,7 @@ void fill_slot(protocol::TextureSlot& slot, uint64_t handle, uint32_t width) {
   slot.handle = 0;
   slot.texture = {};
   slot.texture.width = width;
+  slot.born = 0;
   slot.gone = 0;
   slot.handle = handle;
 }
@@ -556,7 +571,9 @@ TEST_F(SessionTest, TheNextWorkerHasTheTexturesThatStillLive) {
   header().textures_used = 3;
   for (uint32_t slot = 0; slot < 3; ++slot) {
     fill_slot(ring.textures()[slot], 10 + slot, 32);
-    ASSERT_TRUE(completes(simple(RecordType::kTexture, 0, slot)));
+    const uint64_t born = simple(RecordType::kTexture, 0, slot);
+    ring.textures()[slot].born = born;
+    ASSERT_TRUE(completes(born));
   }
   const uint64_t gone = simple(RecordType::kTextureGone, 0, 1);
   ring.textures()[1].gone = gone;

@@ -19,10 +19,11 @@ Checked<void> Textures::restore(uint64_t committed) {
   const uint32_t used = ring_.header().textures_used.load(std::memory_order_acquire);
   for (const auto& slot : ring_.textures().first(std::min(used, protocol::kMaxTextures))) {
     const uint64_t handle = slot.handle.load(std::memory_order_acquire);
+    const uint64_t born = slot.born.load(std::memory_order_acquire);
     const uint64_t gone = slot.gone.load(std::memory_order_acquire);
     const Texture texture = copy_of(slot);
     const bool steady = slot.handle.load(std::memory_order_acquire) == handle;
-    if (handle == 0 || !steady || (gone != 0 && gone <= committed)) continue;
+    if (handle == 0 || !steady || born == 0 || born > committed || (gone != 0 && gone <= committed)) continue;
     if (auto made = set(handle, texture); !made) return made;
   }
   return {};

@@ -11,8 +11,7 @@ class Textures {
  public:
   Textures(device::Context& context, const protocol::RingMemory& ring) : context_(context), ring_(ring) {}
 
-  // A new worker: what the table holds, but for what was gone with a record that is committed. A slot that the client
-  // is filling just now is left to the record that will name it.
+  // A new worker: what came with a record that is committed, and has not gone with one. The rest is left to its record.
   Checked<void> restore(uint64_t committed);
   // The records kTexture and kTextureGone.
   Checked<void> created(uint64_t slot);

@@ -68,6 +68,15 @@ INSTANTIATE_TEST_SUITE_P(Workloads, GpuProgram,
                          testing::Values("backprop", "bfs", "conv2d", "needle", "nested_pointers", "srad_v1", "vecadd"),
                          [](const auto& instance) { return std::string(instance.param); });
 
+// Its arrays in memory of the keeper's, copied to where the driver's texture objects read.
+TEST_F(Gpu, ReadsTexturesAndWritesSurfaces) {
+  HEDDLE_NEEDS_WORKLOADS();
+  ASSERT_TRUE(node->ready() && warm()) << node->why() << node->log();
+  const Finished finished = node->run({HEDDLE_E2E_PROGRAMS "/textures"});
+  EXPECT_EQ(finished.out, "textures: PASS\n") << finished.err << node->log();
+  EXPECT_TRUE(Node::eventually([&] { return node->empty(); })) << node->ask({{"command", "ps"}});
+}
+
 TEST_F(Gpu, IsOneOfThePool) {
   ASSERT_TRUE(node->ready()) << node->why();
   const Json devices = node->ask({{"command", "devices"}});

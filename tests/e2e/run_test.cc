@@ -109,6 +109,8 @@ TEST_F(Run, ACooperativeGridSynchronises) {
   HEDDLE_NEEDS_WORKLOADS();
   const Finished finished = node.run({HEDDLE_E2E_PROGRAMS "/grid_sync"});
   EXPECT_EQ(finished.out, "PASS\n") << finished.err;
+  const Finished ordinary = node.run({HEDDLE_E2E_PROGRAMS "/grid_sync", "ordinary"});
+  EXPECT_EQ(ordinary.out, "an ordinary launch: 0\n") << ordinary.err;
 }
 
 TEST_F(Run, LimitsLetKernelsDoMoreAndEndSomewhere) {

@@ -82,7 +82,7 @@ Status CudaContext::map(uint64_t address, Bytes size, const Fd& memory, bool hos
 
 Status CudaContext::unmap(uint64_t address, Bytes size) {
   engine_->make_current();
-  return window_->unmap(address, size);
+  return engine_->unmap(address, size);
 }
 
 Result<device::Module*> CudaContext::load(std::span<const std::byte> fatbin) {
@@ -105,14 +105,12 @@ Result<device::Variable> CudaContext::variable(device::Module& module, std::stri
   return static_cast<Program&>(module).variable(std::string(name));
 }
 
-// The driver chooses the handles of its texture objects, and arrays cannot lie in memory that outlives the process.
-Status CudaContext::set_texture(uint64_t, const Texture&) {
-  return fail(ErrorCode::kNotSupported, "texture and surface objects are not supported on CUDA devices");
+Status CudaContext::set_texture(uint64_t handle, const Texture& texture) {
+  return engine_->set_texture(handle, texture);
 }
 
 Status CudaContext::remove_texture(uint64_t handle) {
-  return fail(ErrorCode::kNotFound, "there is no texture or surface object %#llx",
-              static_cast<unsigned long long>(handle));
+  return engine_->remove_texture(handle);
 }
 
 Status CudaContext::set_limit(device::Limit limit, uint64_t bytes) {

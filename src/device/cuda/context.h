@@ -18,6 +18,7 @@ class CudaContext : public device::Context {
 
   Status map(uint64_t address, Bytes size, const Fd& memory, bool host) override;
   Status unmap(uint64_t address, Bytes size) override;
+  void set_room(Bytes room) override { engine_->set_room(room); }
   void pin_later(uint64_t address, Bytes size) override { window_->pin_later(address, size); }
 
   Result<device::Module*> load(std::span<const std::byte> fatbin) override;

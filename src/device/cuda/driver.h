@@ -31,6 +31,8 @@ namespace heddle::cuda {
   X(cuCtxSynchronize)                            \
   X(cuCtxSetLimit)                               \
   X(cuMemGetInfo)                                \
+  X(cuMemAlloc)                                  \
+  X(cuMemFree)                                   \
   X(cuMemCreate)                                 \
   X(cuMemRelease)                                \
   X(cuMemExportToShareableHandle)                \
@@ -44,6 +46,12 @@ namespace heddle::cuda {
   X(cuMemFreeHost)                               \
   X(cuMemHostRegister)                           \
   X(cuMemHostUnregister)                         \
+  X(cuArray3DCreate)                             \
+  X(cuArrayDestroy)                              \
+  X(cuTexObjectCreate)                           \
+  X(cuTexObjectDestroy)                          \
+  X(cuSurfObjectCreate)                          \
+  X(cuSurfObjectDestroy)                         \
   X(cuModuleLoadData)                            \
   X(cuModuleUnload)                              \
   X(cuModuleGetFunction)                         \
@@ -69,6 +77,7 @@ namespace heddle::cuda {
   X(cuMemcpyDtoHAsync)                           \
   X(cuMemcpyDtoDAsync)                           \
   X(cuMemcpy2DAsync)                             \
+  X(cuMemcpy3DAsync)                             \
   X(cuMemsetD8Async)                             \
   X(cuMemsetD16Async)                            \
   X(cuMemsetD32Async)                            \

@@ -34,6 +34,7 @@ Engine::Engine(const Driver& driver, CUcontext context, Window& window, device::
       window_(window),
       id_(next_id()),
       staging_(driver),
+      textures_(driver, window),
       capture_(std::move(print)),
       clock_(driver) {}
 
@@ -57,6 +58,7 @@ void Engine::abandon() {
     for (Operation& operation : stream->pending) (void)operation.staged.release();
   }
   staging_.abandon();
+  textures_.abandon();
   clock_.abandon();
 }
 
@@ -70,6 +72,29 @@ void Engine::make_current() const {
 bool Engine::faulted() {
   std::lock_guard lock(mutex_);
   return fault_ != 0;
+}
+
+Status Engine::unmap(uint64_t address, Bytes size) {
+  {
+    std::lock_guard lock(mutex_);
+    textures_.unmapped(address, size.value);
+  }
+  return window_.unmap(address, size);
+}
+
+Status Engine::set_texture(uint64_t handle, const Texture& texture) {
+  std::lock_guard lock(mutex_);
+  return textures_.set(handle, texture);
+}
+
+void Engine::set_room(Bytes room) {
+  std::lock_guard lock(mutex_);
+  textures_.set_room(room);
+}
+
+Status Engine::remove_texture(uint64_t handle) {
+  std::lock_guard lock(mutex_);
+  return textures_.remove(handle);
 }
 
 Status Engine::create_stream(device::StreamIndex index, bool non_blocking, int priority) {
@@ -187,6 +212,7 @@ Status Engine::issue_work(Stream& stream, Operation operation, LaunchWork& work)
   arguments_.clear();
   for (const size_t offset : kernel.offsets)
     arguments_.push_back(const_cast<std::byte*>(config.parameters.data() + offset));
+  HEDDLE_TRY(textures_.prepare(stream.handle));
   CUresult result = allow_shared(kernel, config.dynamic_shared_bytes);
   const auto& [grid, block] = std::tie(config.grid, config.block);
   if (kernel.prints && result == CUDA_SUCCESS) {
@@ -200,6 +226,7 @@ Status Engine::issue_work(Stream& stream, Operation operation, LaunchWork& work)
     result = driver_.cuLaunchKernel(kernel.function, grid.x, grid.y, grid.z, block.x, block.y, block.z,
                                     config.dynamic_shared_bytes, stream.handle, arguments_.data(), nullptr);
   }
+  if (result == CUDA_SUCCESS && kernel.writes_surfaces) result = textures_.surfaces_written(stream.handle);
   if (result == CUDA_SUCCESS || is_sticky(result)) return append(stream, std::move(operation), result, "launch", false);
   if (kernel.prints && printing_ > 0) {
     --printing_;
@@ -236,7 +263,8 @@ Status Engine::issue_work(Stream& stream, Operation operation, CopyWork& work) {
       work.direction == CopyDirection::kOnDevice ||
       (work.direction != CopyDirection::kOnHost && window_.pinned(host.address, extent(host, width, height, depth)));
   if (direct) {
-    const CUresult result = enqueue_copy(driver_, stream.handle, work.direction, work.shape);
+    const CUresult result = followed(stream, enqueue_copy(driver_, stream.handle, work.direction, work.shape), to,
+                                     extent(to, width, height, depth));
     return append(stream, std::move(operation), result, "copy", true);
   }
   auto staged = std::make_unique<StagedCopy>();
@@ -245,7 +273,8 @@ Status Engine::issue_work(Stream& stream, Operation operation, CopyWork& work) {
     if (!buffer) return tl::unexpected(buffer.error());
     staged->buffer = *buffer;
   }
-  const CUresult result = enqueue_staged(driver_, stream.handle, work.direction, work.shape, *staged);
+  const CUresult result = followed(stream, enqueue_staged(driver_, stream.handle, work.direction, work.shape, *staged),
+                                   to, extent(to, width, height, depth));
   operation.staged = std::move(staged);
   return append(stream, std::move(operation), result, "copy", true);
 }
@@ -261,7 +290,14 @@ Status Engine::issue_work(Stream& stream, Operation operation, FillWork& work) {
     operation.problem = std::make_unique<std::string>(std::move(*problem));
     return append(stream, std::move(operation), CUDA_SUCCESS, "", true);
   }
-  return append(stream, std::move(operation), enqueue_fill(driver_, stream.handle, shape), "fill", false);
+  const CUresult result = followed(stream, enqueue_fill(driver_, stream.handle, shape), shape.to,
+                                   extent(shape.to, shape.width, shape.height, shape.depth));
+  return append(stream, std::move(operation), result, "fill", false);
+}
+
+// What was written goes on into the images of arrays.
+CUresult Engine::followed(const Stream& stream, CUresult result, const device::CopyEnd& to, uint64_t bytes) {
+  return result == CUDA_SUCCESS ? textures_.written(stream.handle, to.address, bytes) : result;
 }
 
 // What the library refuses, without the device having failed, is a fault all the same: the program was told that the

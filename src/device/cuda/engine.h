@@ -9,6 +9,7 @@
 #include "device/cuda/event_clock.h"
 #include "device/cuda/libraries.h"
 #include "device/cuda/streams.h"
+#include "device/cuda/textures.h"
 #include "device/cuda/window.h"
 
 // Gives the operations of one context to the driver and finds out when they are done.
@@ -35,6 +36,12 @@ class Engine {
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
+
+  // As device::Context's.
+  Status unmap(uint64_t address, Bytes size);
+  Status set_texture(uint64_t handle, const Texture& texture);
+  void set_room(Bytes room);
+  Status remove_texture(uint64_t handle);
 
   Status create_stream(device::StreamIndex index, bool non_blocking, int priority);
   Status destroy_stream(device::StreamIndex index);
@@ -71,6 +78,7 @@ class Engine {
   CUresult follow(Stream& stream, Stream& other, uint64_t& seen);
   CUresult fence(Stream& stream, bool urgent);
   CUresult allow_shared(LoadedKernel& kernel, uint32_t bytes);
+  CUresult followed(const Stream& stream, CUresult result, const device::CopyEnd& to, uint64_t bytes);
   Status append(Stream& stream, Operation operation, CUresult result, const char* what, bool urgent);
   void announce();
 
@@ -108,6 +116,7 @@ class Engine {
   StreamTable streams_;
   StagingPool staging_;
   Libraries libraries_;
+  Textures textures_;
   PrintCapture capture_;
   EventClock clock_;
   std::deque<device::Completion> done_;

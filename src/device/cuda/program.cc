@@ -14,6 +14,17 @@ bool may_print(const std::vector<image::Image>& images) {
                      [](const image::Image& each) { return each.bytes.find("vprintf") != std::string::npos; });
 }
 
+// Stores and reductions of PTX; what machine code does is not known.
+bool may_write_surfaces(const std::vector<image::Image>& images) {
+  bool readable = false;
+  for (const image::Image& each : images) {
+    if (each.kind != image::ImageKind::kPtx) continue;
+    readable = true;
+    if (each.bytes.find("sust.") != std::string::npos || each.bytes.find("sured.") != std::string::npos) return true;
+  }
+  return !readable;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Program>> Program::load(const Driver& driver, std::span<const std::byte> fatbin, uint32_t arch) {
@@ -21,6 +32,7 @@ Result<std::unique_ptr<Program>> Program::load(const Driver& driver, std::span<c
   if (!images) return tl::unexpected(images.error());
   std::unique_ptr<Program> program(new Program(driver));
   program->prints_ = may_print(*images);
+  program->writes_surfaces_ = may_write_surfaces(*images);
   HEDDLE_TRY(program->load(*images, arch));
   return program;
 }
@@ -54,6 +66,7 @@ Result<LoadedKernel*> Program::kernel(const std::string& name) {
   auto kernel = std::make_unique<LoadedKernel>();
   kernel->name = name;
   kernel->prints = prints_;
+  kernel->writes_surfaces = writes_surfaces_;
   HEDDLE_TRY(driver_.check(driver_.cuModuleGetFunction(&kernel->function, module_, name.c_str()),
                            ("kernel '" + name + "'").c_str()));
   HEDDLE_TRY(read_parameters(*kernel));

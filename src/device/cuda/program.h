@@ -15,10 +15,11 @@ namespace heddle::cuda {
 struct LoadedKernel : device::Kernel {
   CUfunction function = nullptr;
   std::string name;
-  std::vector<size_t> offsets;  // of the parameters
-  size_t parameter_bytes = 0;   // how many a launch must bring
-  uint32_t dynamic_shared = 0;  // as much was allowed so far
-  bool prints = false;          // its module may print
+  std::vector<size_t> offsets;   // of the parameters
+  size_t parameter_bytes = 0;    // how many a launch must bring
+  uint32_t dynamic_shared = 0;   // as much was allowed so far
+  bool prints = false;           // its module may print
+  bool writes_surfaces = false;  // its module may
 };
 
 // A program module, loaded by the driver: machine code for this device where the fat binary has it, else its PTX.
@@ -42,7 +43,7 @@ class Program : public device::Module {
 
   const Driver& driver_;
   CUmodule module_ = nullptr;
-  bool prints_ = false;
+  bool prints_ = false, writes_surfaces_ = false;
   std::map<std::string, std::unique_ptr<LoadedKernel>, std::less<>> kernels_;
 };
 

@@ -102,8 +102,9 @@ TextureTable& SoftwareContext::own_textures() {
 
 Status SoftwareContext::set_texture(uint64_t handle, const Texture& texture) {
   HEDDLE_TRY(check(texture));
-  own_textures().set(handle, texture);
-  return {};
+  if (own_textures().set(handle, texture)) return {};
+  return fail(ErrorCode::kInvalidArgument, "the number of texture object %#llx is taken by another one",
+              static_cast<unsigned long long>(handle));
 }
 
 Status SoftwareContext::remove_texture(uint64_t handle) {

@@ -62,6 +62,10 @@ struct Stream {
 struct Event {
   device::Tag tag = 0;
 };
+struct Array {
+  uint64_t memory = 0;
+  Texture layout;
+};
 struct HostCall {
   CUhostFn function;
   void* argument;
@@ -86,6 +90,8 @@ struct Fake {
   bool window_was_taken = false;  // when the context was made
   std::map<uint64_t, uint64_t> reserved;
   std::string printed;
+  uint32_t last_object = 0;                    // number of a texture or surface object
+  bool copied_in = false, copied_out = false;  // arrays
   std::vector<std::unique_ptr<Module>> modules;
   std::map<std::pair<Module*, std::string>, std::unique_ptr<Function>> functions;
 };
@@ -295,6 +301,98 @@ CUresult launch(CUfunction function, device::Dim3 grid, device::Dim3 block, unsi
   });
 }
 
+// CUDA arrays: their elements lie in rows here, which nobody can tell from outside.
+Texture layout_of(const CUDA_ARRAY3D_DESCRIPTOR& of) {
+  Texture layout;
+  layout.width = static_cast<uint32_t>(of.Width);
+  layout.height = static_cast<uint32_t>(std::max<size_t>(of.Height, 1));
+  layout.depth = static_cast<uint32_t>(std::max<size_t>(of.Depth, 1));
+  const bool layered = of.Flags & CUDA_ARRAY3D_LAYERED, cube = of.Flags & CUDA_ARRAY3D_CUBEMAP;
+  layout.shape = cube        ? layered ? TextureShape::kCubeLayered : TextureShape::kCube
+                 : layered   ? of.Height ? TextureShape::k2DLayered : TextureShape::k1DLayered
+                 : of.Depth  ? TextureShape::k3D
+                 : of.Height ? TextureShape::k2D
+                             : TextureShape::k1D;
+  return layout;
+}
+
+void set_format(Texture& texture, CUarray_format format, unsigned channels) {
+  texture.channels = static_cast<uint8_t>(channels);
+  texture.kind = format == CU_AD_FORMAT_FLOAT || format == CU_AD_FORMAT_HALF ? TexelKind::kFloat
+                 : format < CU_AD_FORMAT_SIGNED_INT8                         ? TexelKind::kUnsigned
+                                                                             : TexelKind::kSigned;
+  const bool one = format == CU_AD_FORMAT_UNSIGNED_INT8 || format == CU_AD_FORMAT_SIGNED_INT8;
+  const bool four =
+      format == CU_AD_FORMAT_UNSIGNED_INT32 || format == CU_AD_FORMAT_SIGNED_INT32 || format == CU_AD_FORMAT_FLOAT;
+  texture.channel_bytes = one ? 1 : four ? 4 : 2;
+}
+
+Texture texture_of(const CUDA_RESOURCE_DESC& resource) {
+  Texture texture;
+  if (resource.resType == CU_RESOURCE_TYPE_ARRAY) {
+    return reinterpret_cast<Array*>(resource.res.array.hArray)->layout;
+  } else if (resource.resType == CU_RESOURCE_TYPE_LINEAR) {
+    const auto& linear = resource.res.linear;
+    set_format(texture, linear.format, linear.numChannels);
+    texture.address = linear.devPtr;
+    texture.flags = Texture::kBuffer;
+    texture.width = static_cast<uint32_t>(linear.sizeInBytes / texture.texel_bytes());
+  } else {
+    const auto& rows = resource.res.pitch2D;
+    set_format(texture, rows.format, rows.numChannels);
+    texture.address = rows.devPtr;
+    texture.shape = TextureShape::k2D;
+    texture.width = static_cast<uint32_t>(rows.width);
+    texture.height = static_cast<uint32_t>(rows.height);
+    texture.pitch = rows.pitchInBytes;
+  }
+  return texture;
+}
+
+void set_sampling(Texture& texture, const CUDA_TEXTURE_DESC& sampling) {
+  for (int i = 0; i < 3; ++i) texture.modes[i] = static_cast<AddressMode>(sampling.addressMode[i]);
+  if (sampling.filterMode == CU_TR_FILTER_MODE_LINEAR) texture.flags |= Texture::kLinearFilter;
+  if (sampling.flags & CU_TRSF_NORMALIZED_COORDINATES) texture.flags |= Texture::kNormalizedCoordinates;
+  if (sampling.flags & CU_TRSF_SRGB) texture.flags |= Texture::kSrgb;
+  if (texture.kind != TexelKind::kFloat && !(sampling.flags & CU_TRSF_READ_AS_INTEGER))
+    texture.flags |= Texture::kNormalizedValues;
+  std::memcpy(texture.border, sampling.borderColor, sizeof texture.border);
+}
+
+// Numbers as the real one gives them at its worst: those given back are not free again for a long time, and it makes
+// objects of its own at its first copies to arrays and from them.
+CUresult add_object(unsigned long long* object, const Texture& texture) {
+  Fake& all = fake();
+  std::lock_guard lock(all.mutex);
+  if (all.fault) return state();
+  const uint32_t number = all.last_object + 1;
+  if (const Status made = all.context->set_texture(number, texture); !made) return code(made);
+  *object = all.last_object = number;
+  return CUDA_SUCCESS;
+}
+
+CUresult remove_object(unsigned long long object) {
+  std::lock_guard lock(fake().mutex);
+  return code(fake().context->remove_texture(object));
+}
+
+void make_own_object(bool& made) {
+  std::lock_guard lock(fake().mutex);
+  if (!std::exchange(made, true)) ++fake().last_object;
+}
+
+// Memory that the process has for itself.
+uint64_t take_memory(uint64_t bytes) {
+  Fake& all = fake();
+  std::lock_guard lock(all.mutex);
+  if (!all.context || bytes > kMemory) return 0;
+  const auto memory = create_memfd("fake-array", Bytes{bytes});
+  const uint64_t at = all.next_anywhere;
+  if (!memory || !all.context->map(at, Bytes{bytes}, *memory, false)) return 0;
+  all.next_anywhere += bytes + 2 * kMiB;
+  return at;
+}
+
 }  // namespace
 
 #define API extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI
@@ -402,6 +500,8 @@ API cuDevicePrimaryCtxRelease(CUdevice) {
   all.context.reset();
   all.fault = 0;
   all.open.clear();
+  all.last_object = 0;
+  all.copied_in = all.copied_out = false;
   all.functions.clear();
   all.modules.clear();
   return CUDA_SUCCESS;
@@ -522,6 +622,60 @@ API cuMemHostRegister(void*, size_t, unsigned) {
 }
 API cuMemHostUnregister(void*) {
   return CUDA_SUCCESS;
+}
+API cuMemAlloc(CUdeviceptr* at, size_t size) {
+  *at = take_memory(round_up(size, 2 * kMiB));
+  return *at ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+API cuMemFree(CUdeviceptr at) {
+  return cuMemUnmap(at, 2 * kMiB);
+}
+API cuArray3DCreate(CUarray* out, const CUDA_ARRAY3D_DESCRIPTOR* description) {
+  auto array = std::make_unique<Array>();
+  Texture& layout = array->layout = layout_of(*description);
+  set_format(layout, description->Format, description->NumChannels);
+  layout.pitch = uint64_t{layout.width} * layout.texel_bytes();
+  layout.slice = layout.pitch * layout.height;
+  array->memory = layout.address = take_memory(round_up(layout.bytes(), 2 * kMiB));
+  if (!array->memory) return CUDA_ERROR_OUT_OF_MEMORY;
+  *out = reinterpret_cast<CUarray>(array.release());
+  return CUDA_SUCCESS;
+}
+API cuArrayDestroy(CUarray array) {
+  const std::unique_ptr<Array> gone(reinterpret_cast<Array*>(array));
+  return cuMemUnmap(gone->memory, round_up(gone->layout.bytes(), 2 * kMiB));
+}
+API cuTexObjectCreate(CUtexObject* out, const CUDA_RESOURCE_DESC* resource, const CUDA_TEXTURE_DESC* sampling,
+                      const CUDA_RESOURCE_VIEW_DESC*) {
+  Texture texture = texture_of(*resource);
+  set_sampling(texture, *sampling);
+  return add_object(out, texture);
+}
+API cuTexObjectDestroy(CUtexObject object) {
+  return remove_object(object);
+}
+API cuSurfObjectCreate(CUsurfObject* out, const CUDA_RESOURCE_DESC* resource) {
+  Texture texture = texture_of(*resource);
+  texture.flags = Texture::kSurface;
+  return add_object(out, texture);
+}
+API cuSurfObjectDestroy(CUsurfObject object) {
+  return remove_object(object);
+}
+// Between device memory and arrays.
+API cuMemcpy3DAsync(const CUDA_MEMCPY3D* box, CUstream stream) {
+  const auto end_in = [](CUarray of, size_t z) {
+    const Texture& layout = reinterpret_cast<Array*>(of)->layout;
+    return device::CopyEnd{layout.address + z * layout.slice, layout.pitch, layout.slice};
+  };
+  const device::CopyEnd from = box->srcMemoryType == CU_MEMORYTYPE_ARRAY
+                                   ? end_in(box->srcArray, box->srcZ)
+                                   : device::CopyEnd{box->srcDevice, box->srcPitch, box->srcPitch * box->srcHeight};
+  const device::CopyEnd to = box->dstMemoryType == CU_MEMORYTYPE_ARRAY
+                                 ? end_in(box->dstArray, box->dstZ)
+                                 : device::CopyEnd{box->dstDevice, box->dstPitch, box->dstPitch * box->dstHeight};
+  make_own_object(box->dstMemoryType == CU_MEMORYTYPE_ARRAY ? fake().copied_in : fake().copied_out);
+  return copy(stream, device::CopyDirection::kOnDevice, {to, from, box->WidthInBytes, box->Height, box->Depth});
 }
 // PTX, as a text that ends with zero. Machine code is for a GPU.
 API cuModuleLoadData(CUmodule* out, const void* data) {

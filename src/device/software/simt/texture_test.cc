@@ -55,7 +55,10 @@ class Textures : public ::testing::Test {
     texture.address = machine_.put(values);
     return texture;
   }
-  void set(const Texture& texture) { machine_.textures().set(kHandle, texture); }
+  void set(const Texture& texture) {
+    machine_.textures().erase(kHandle);
+    ASSERT_TRUE(machine_.textures().set(kHandle, texture));
+  }
 
   Machine machine_;
   uint64_t out_ = 0;
