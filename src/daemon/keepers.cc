@@ -171,7 +171,7 @@ std::vector<std::string> gpu_environment(const std::string& uuid, const std::vec
   for (const std::string& other : beside) {
     if (visible.find(other) == std::string::npos) visible += "," + other;
   }
-  std::vector<std::string> environment{std::move(visible), "CUDA_MODULE_LOADING=EAGER"};
+  std::vector<std::string> environment{std::move(visible), "CUDA_MODULE_LOADING=LAZY"};
   // What heddled itself was given to find the driver with.
   for (const char* name : {"LD_LIBRARY_PATH", "HEDDLE_CUDA_LIBRARY"}) {
     if (const char* value = std::getenv(name)) environment.push_back(std::string(name) + "=" + value);

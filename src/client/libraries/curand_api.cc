@@ -18,11 +18,13 @@ using library::curand::Function;
 using library::curand::Outcome;
 
 constexpr int kVersion = 10400;  // whose interface this is
-// Charged for the state that NVIDIA's library keeps on the device for one generator; as long as it is allocated the
-// session's worker stays, and with it the state.
-constexpr size_t kStateBytes = 2 * kMiB;
-
 constexpr int kMtgp32 = 141, kMt19937 = 142;
+
+// Charged for the state that NVIDIA's library keeps on the device for one generator, by as much less as an H200 had
+// with it (CUDA 13.0). As long as it is allocated the session's worker stays, and with it the state.
+constexpr size_t state_bytes(int type) {
+  return type == kMt19937 ? 60 * kMiB : 4 * kMiB;
+}
 
 // What a curandGenerator_t points to.
 struct Generator {
@@ -125,7 +127,7 @@ Outcome create(void** generator, int type, const heddle_library_functions* runti
 
 Outcome allocate_state(Generator& generator) {
   if (generator.state) return Outcome::kSuccess;
-  return outcome_of(generator.runtime->allocate(&generator.state, kStateBytes));
+  return outcome_of(generator.runtime->allocate(&generator.state, state_bytes(generator.draw.type)));
 }
 
 Outcome generate(Generator& generator, Function function) {

@@ -55,6 +55,9 @@ namespace heddle::cuda {
   X(cuModuleLoadData)                            \
   X(cuModuleUnload)                              \
   X(cuModuleGetFunction)                         \
+  X(cuModuleGetFunctionCount)                    \
+  X(cuModuleEnumerateFunctions)                  \
+  X(cuFuncLoad)                                  \
   X(cuModuleGetGlobal)                           \
   X(cuFuncGetAttribute)                          \
   X(cuFuncSetAttribute)                          \

@@ -136,6 +136,8 @@ Result<uint32_t> Libraries::open(Library library) {
 
 Status Libraries::load(Library library, Loaded& into) {
   const char* name = soname(library);
+  // Every call brings a workspace in the program's own memory: a handle's first one, 64 MiB of an H200, may be small.
+  if (library == Library::kCublas) ::setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8", 0);
   void* const found = find(name);
   if (!found)
     return fail(

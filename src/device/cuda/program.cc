@@ -43,11 +43,24 @@ Status Program::load(const std::vector<image::Image>& images, uint32_t arch) {
   for (const image::Image& each : images) {
     if (each.kind == image::ImageKind::kCubin && each.arch == arch && !each.relocatable &&
         load_bytes(std::as_bytes(std::span(each.bytes))) == CUDA_SUCCESS)
-      return {};
+      return load_kernels();
   }
   const auto ptx = image::choose_ptx(images, arch);
   if (!ptx) return tl::unexpected(ptx.error());
-  return driver_.check(load_bytes(std::as_bytes(std::span((*ptx)->bytes))), "cuModuleLoadData");
+  HEDDLE_TRY(driver_.check(load_bytes(std::as_bytes(std::span((*ptx)->bytes))), "cuModuleLoadData"));
+  return load_kernels();
+}
+
+// A kernel must not be loaded at its first launch: that would wait for kernels that run.
+Status Program::load_kernels() {
+  unsigned count = 0;
+  HEDDLE_TRY(driver_.check(driver_.cuModuleGetFunctionCount(&count, module_), "cuModuleGetFunctionCount"));
+  std::vector<CUfunction> functions(count);
+  if (count == 0) return {};
+  HEDDLE_TRY(driver_.check(driver_.cuModuleEnumerateFunctions(functions.data(), count, module_),
+                           "cuModuleEnumerateFunctions"));
+  for (CUfunction function : functions) HEDDLE_TRY(driver_.check(driver_.cuFuncLoad(function), "cuFuncLoad"));
+  return {};
 }
 
 // Aligned, and followed by a zero: the driver decides by its first bytes what it reads.

@@ -39,6 +39,7 @@ class Program : public device::Module {
   explicit Program(const Driver& driver) : driver_(driver) {}
   Status load(const std::vector<image::Image>& images, uint32_t arch);
   CUresult load_bytes(std::span<const std::byte> bytes);
+  Status load_kernels();
   Status read_parameters(LoadedKernel& kernel) const;
 
   const Driver& driver_;

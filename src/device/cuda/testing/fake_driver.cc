@@ -712,6 +712,17 @@ API cuModuleGetFunction(CUfunction* out, CUmodule module, const char* name) {
   *out = reinterpret_cast<CUfunction>(function.get());
   return CUDA_SUCCESS;
 }
+// All of them are loaded with their module.
+API cuModuleGetFunctionCount(unsigned* count, CUmodule) {
+  *count = 0;
+  return CUDA_SUCCESS;
+}
+API cuModuleEnumerateFunctions(CUfunction*, unsigned, CUmodule) {
+  return CUDA_SUCCESS;
+}
+API cuFuncLoad(CUfunction) {
+  return CUDA_SUCCESS;
+}
 API cuModuleGetGlobal(CUdeviceptr* at, size_t* bytes, CUmodule module, const char* name) {
   std::lock_guard lock(fake().mutex);
   const auto found = fake().context->variable(*reinterpret_cast<Module*>(module)->loaded, name);
