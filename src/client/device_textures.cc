@@ -20,7 +20,7 @@ Answer<uint64_t> VirtualDevice::open_texture(const Texture& texture, TextureStat
     textures.close(*slot);
     return refuse(cudaErrorMemoryAllocation,
                   stringf("a program can make %u texture and surface objects on a GPU, and this one has: reuse them",
-                          kEndOfTextureNumbers - kFirstTextureNumber));
+                          (kEndOfTextureNumbers - kFirstTextureNumber) / kTextureNumberStep));
   }
   auto& shared = memory_.textures()[*slot];
   shared.handle.store(0, std::memory_order_release);

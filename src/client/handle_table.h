@@ -10,7 +10,7 @@
 // of the ring's tables and the slot's use, so that a stale or made-up handle is recognised without touching memory. The
 // numbers of one table rise from handle to handle, since that is how GPUs find texture and surface objects (device.h).
 //
-//   63..48 tag | 47..40 virtual device + 1 | 39..0 kFirstTextureNumber + round * slots + slot
+//   63..48 tag | 47..40 virtual device + 1 | 39..0 kFirstTextureNumber + kTextureNumberStep * (round * slots + slot)
 namespace heddle::client {
 
 inline constexpr uint64_t kStreamTag = 0x4853, kEventTag = 0x4845, kTextureTag = 0x4854;
@@ -49,12 +49,12 @@ class HandleTable {
   void close(uint32_t slot) { slots_[slot].live = false; }
 
   uint64_t handle(uint32_t device, uint32_t slot) const {
-    return tag_ << 48 | uint64_t{device + 1} << 40 | (kFirstTextureNumber + slots_[slot].number);
+    return tag_ << 48 | uint64_t{device + 1} << 40 | (kFirstTextureNumber + kTextureNumberStep * slots_[slot].number);
   }
   // The slot that it names; nullopt where it is stale or made up.
   std::optional<uint32_t> find(const Handle& handle) const {
-    if (handle.number < kFirstTextureNumber) return std::nullopt;
-    const uint64_t number = handle.number - kFirstTextureNumber;
+    const uint64_t steps = handle.number - kFirstTextureNumber, number = steps / kTextureNumberStep;
+    if (handle.number < kFirstTextureNumber || steps % kTextureNumberStep != 0) return std::nullopt;
     const Entry& entry = slots_[number % slots_.size()];
     if (!entry.live || entry.number != number) return std::nullopt;
     return static_cast<uint32_t>(number % slots_.size());

@@ -42,9 +42,9 @@ struct Texture {
   bool operator==(const Texture&) const = default;
 };
 
-// Objects are numbered from here on, upwards (device.h): the numbers below are left to a GPU's driver, for objects of
-// its own. There are numbers up to 2^20 on a GPU.
-inline constexpr uint32_t kFirstTextureNumber = 64, kEndOfTextureNumbers = 1u << 20;
+// Objects are numbered from the first on, upwards in steps (device.h): the numbers below are left to a GPU's driver,
+// and those in between to devices. A GPU has numbers up to 2^20.
+inline constexpr uint32_t kFirstTextureNumber = 64, kTextureNumberStep = 2, kEndOfTextureNumbers = 1u << 20;
 
 // What CUDA wants of memory that a texture is bound to, in bytes: attributes TextureAlignment, TexturePitchAlignment.
 inline constexpr uint64_t kTextureAlign = 512, kTexturePitchAlign = 32;

@@ -241,6 +241,7 @@ void Workers::retire(Worker& worker) {
 
 void Workers::kill(Worker& worker) {
   worker.killed = true;
+  if (taking_off_.contains(worker.id)) return;  // by MPS already, which has its own time for that
   worker.patience.reset();
   if (worker.state == Worker::State::kStarting || !mps_.serves(worker.device) || !take_off(worker))
     kill_process(worker.process, SIGKILL);
@@ -260,7 +261,6 @@ void Workers::discard(Worker& worker) {
 
 // A client of MPS that is killed with work in flight takes all others of its GPU with it (HARDWARE.md, p4).
 Status Workers::take_off(Worker& worker) {
-  if (taking_off_.contains(worker.id)) return {};
   auto child = mps_.terminate(worker.device, worker.pid);
   if (!child) return tl::unexpected(std::move(child).error());
   const WorkerId id = worker.id;

@@ -119,9 +119,9 @@ class Context {
   virtual Result<Variable> variable(Module&, std::string_view name) = 0;
 
   // A texture or surface object: what is launched from now on may name it by `handle`, which the caller chose. Its
-  // lower 32 bits are a number that rises from one object to the next, from kFirstTextureNumber on, and is not used
-  // again. The same object again changes nothing. kInvalidArgument for what makes no sense, kLimitExceeded where there
-  // are no more numbers.
+  // lower 32 bits are a number that was not used before: kFirstTextureNumber or more by a multiple of
+  // kTextureNumberStep, and larger than those of all objects that were there at an earlier launch. The same object
+  // again changes nothing. kInvalidArgument for what makes no sense, kLimitExceeded where there are no more numbers.
   virtual Status set_texture(uint64_t handle, const Texture& texture) = 0;
   // What was launched before keeps it. kNotFound: there is none.
   virtual Status remove_texture(uint64_t handle) = 0;

@@ -6,7 +6,8 @@
 namespace heddle::conformance {
 namespace {
 
-constexpr uint64_t kHandle = 0x4854'01'00'00000000 + kFirstTextureNumber + 2;
+constexpr uint64_t kHandle = 0x4854'01'00'00000000 + kFirstTextureNumber + kTextureNumberStep;
+constexpr uint64_t kNext = kHandle + kTextureNumberStep;
 constexpr uint32_t kWidth = 32, kHeight = 4;
 
 class TextureTest : public ConformanceTest {
@@ -57,8 +58,8 @@ TEST_P(TextureTest, AFilterAndModesBelongToTheObject) {
   Texture texture = floats();
   texture.flags = Texture::kLinearFilter;
   texture.modes[0] = AddressMode::kBorder;
-  ASSERT_TRUE(context().set_texture(kHandle + 1, texture));
-  sample(1, 2, kHandle + 1);
+  ASSERT_TRUE(context().set_texture(kNext, texture));
+  sample(1, 2, kNext);
   finish();
   const auto result = sampled();
   EXPECT_EQ(result[0], 150.5f);
@@ -83,8 +84,8 @@ TEST_P(TextureTest, BuffersAreReadByIndexAndZeroOutside) {
   texture.kind = TexelKind::kSigned;
   texture.address = memory_;
   texture.width = 4;
-  ASSERT_TRUE(context().set_texture(kHandle + 1, texture));
-  launch(0, "fetch", {1}, {8}, Parameters(kHandle + 1, int32_t{-2}, out_));
+  ASSERT_TRUE(context().set_texture(kNext, texture));
+  launch(0, "fetch", {1}, {8}, Parameters(kNext, int32_t{-2}, out_));
   finish();
   EXPECT_EQ(read<int>(out_, 8), (std::vector<int>{0, 0, 7, 8, 9, 10, 0, 0}));
 }
@@ -93,8 +94,8 @@ TEST_P(TextureTest, SurfacesAreWritten) {
   write_floats();
   Texture surface = floats();
   surface.flags = Texture::kSurface;
-  ASSERT_TRUE(context().set_texture(kHandle + 1, surface));
-  launch(0, "write_surface", {1}, {kWidth, kHeight}, Parameters(kHandle + 1, 0.5f));
+  ASSERT_TRUE(context().set_texture(kNext, surface));
+  launch(0, "write_surface", {1}, {kWidth, kHeight}, Parameters(kNext, 0.5f));
   finish();
   const auto values = read<float>(memory_, kWidth * kHeight);
   EXPECT_EQ(values[0], 0.5f);
@@ -104,9 +105,9 @@ TEST_P(TextureTest, SurfacesAreWritten) {
 TEST_P(TextureTest, WhatASurfaceWroteIsSeenByTextures) {
   Texture surface = floats();
   surface.flags = Texture::kSurface;
-  ASSERT_TRUE(context().set_texture(kHandle + 1, surface));
+  ASSERT_TRUE(context().set_texture(kNext, surface));
   write_floats();
-  launch(0, "write_surface", {1}, {kWidth, kHeight}, Parameters(kHandle + 1, 0.25f));
+  launch(0, "write_surface", {1}, {kWidth, kHeight}, Parameters(kNext, 0.25f));
   sample(0, 3);
   finish();
   EXPECT_EQ(sampled()[7], 307.25f);
@@ -117,13 +118,13 @@ TEST_P(TextureTest, WhatIsCopiedToOddRowsLaterIsSeen) {
   Texture odd = floats();
   odd.width = kWidth - 1;
   odd.pitch = 4 * odd.width;
-  ASSERT_TRUE(context().set_texture(kHandle + 1, odd));
+  ASSERT_TRUE(context().set_texture(kNext, odd));
   fill(0, memory_, 0, 4 * kWidth * kHeight);
-  sample(0, 1, kHandle + 1);
+  sample(0, 1, kNext);
   finish();
   EXPECT_EQ(sampled()[3], 0);
   write_floats();
-  sample(0, 1, kHandle + 1);
+  sample(0, 1, kNext);
   finish();
   EXPECT_EQ(sampled()[3], 102);  // element 34 of rows of 32
 }
@@ -132,14 +133,14 @@ TEST_P(TextureTest, CopiesOnOtherStreamsAreSeenByWhoWaitsForThem) {
   Texture odd = floats();
   odd.width = kWidth - 1;
   odd.pitch = 4 * odd.width;
-  ASSERT_TRUE(context().set_texture(kHandle + 1, odd));
+  ASSERT_TRUE(context().set_texture(kNext, odd));
   ASSERT_TRUE(context().create_stream(1, true, 0));
   ASSERT_TRUE(context().create_stream(2, true, 0));
   std::vector<float> values(kWidth * kHeight, 5);
   const device::Tag copied = to_device(1, memory_, values.data(), 4 * values.size());
   const device::Tag waited = next_tag();
   ASSERT_TRUE(context().wait(2, copied, waited));
-  EXPECT_EQ(wait_for(launch(2, "sample", {1}, {kWidth}, Parameters(kHandle + 1, 0.0f, 1.0f, out_))).cuda_error, 0u);
+  EXPECT_EQ(wait_for(launch(2, "sample", {1}, {kWidth}, Parameters(kNext, 0.0f, 1.0f, out_))).cuda_error, 0u);
   EXPECT_EQ(sampled()[3], 5);
 }
 
@@ -170,12 +171,12 @@ TEST_P(TextureTest, ObjectsThatAreSetTogetherHaveTheirNumbers) {
     Texture row = floats();
     row.address += i % 4 * row.pitch;
     row.height = 1;
-    ASSERT_TRUE(context().set_texture(kHandle + i, row));
+    ASSERT_TRUE(context().set_texture(kHandle + i * kTextureNumberStep, row));
   }
-  sample(0, 0, kHandle + 3);
+  sample(0, 0, kHandle + 3 * kTextureNumberStep);
   finish();
   EXPECT_EQ(sampled()[5], 305);
-  sample(0, 0, kHandle + 9);
+  sample(0, 0, kHandle + 9 * kTextureNumberStep);
   finish();
   EXPECT_EQ(sampled()[5], 105);
 }
@@ -191,8 +192,8 @@ TEST_P(TextureTest, TheSameObjectMayBeSetTwiceAnotherOfItsNumberNot) {
 TEST_P(TextureTest, WhatMakesNoSenseIsRefused) {
   Texture texture = floats();
   texture.pitch = 1;
-  EXPECT_FALSE(context().set_texture(kHandle + 1, texture));
-  EXPECT_EQ(context().remove_texture(kHandle + 9).error().code, ErrorCode::kNotFound);
+  EXPECT_FALSE(context().set_texture(kNext, texture));
+  EXPECT_EQ(context().remove_texture(kHandle + 9 * kTextureNumberStep).error().code, ErrorCode::kNotFound);
 }
 
 }  // namespace

@@ -43,38 +43,6 @@ CUarray_format format_of(const Texture& of) {
 
 ArrayImages::~ArrayImages() {
   for (Image& image : images_) destroy(image);
-  for (Image& image : rehearsed_) destroy(image);
-  if (rehearsal_) driver_.cuMemFree(rehearsal_);
-}
-
-Status ArrayImages::rehearse(CUstream stream) {
-  Texture part;
-  part.width = part.height = 6;  // of a cube, too
-  HEDDLE_TRY(driver_.check(driver_.cuMemAlloc(&rehearsal_, 6ull * 6 * 6 * 16), "cuMemAlloc"));
-  part.address = rehearsal_;
-  part.kind = TexelKind::kUnsigned;
-  for (const auto& [channels, bytes] : {std::pair<uint8_t, uint8_t>{1, 1}, {1, 2}, {1, 4}, {2, 4}, {4, 4}}) {
-    part.channels = channels, part.channel_bytes = bytes;
-    for (const TextureShape shape : {TextureShape::k1D, TextureShape::k2D, TextureShape::k3D, TextureShape::k1DLayered,
-                                     TextureShape::k2DLayered, TextureShape::kCube, TextureShape::kCubeLayered})
-      HEDDLE_TRY(rehearse(part, shape, stream));
-  }
-  return {};
-}
-
-Status ArrayImages::rehearse(Texture part, TextureShape shape, CUstream stream) {
-  const bool flat = shape == TextureShape::k1D || shape == TextureShape::k1DLayered;
-  part.shape = shape;
-  part.height = flat ? 1 : part.width;
-  part.depth = shape == TextureShape::k1D || shape == TextureShape::k2D ? 1 : 6;
-  part.pitch = uint64_t{part.width} * part.texel_bytes();
-  part.slice = part.pitch * part.height;
-  Image& image = rehearsed_.emplace_back();
-  image.of = part;
-  HEDDLE_TRY(make(image));
-  CUresult result = copy(image, Direction::kToImage, stream, 0, part.depth);
-  if (result == CUDA_SUCCESS) result = copy(image, Direction::kToMemory, stream, 0, part.depth);
-  return driver_.check(result, "copying a CUDA array");
 }
 
 void ArrayImages::destroy(Image& image) {
@@ -97,16 +65,13 @@ Status ArrayImages::make(Image& image) {
   return driver_.check(driver_.cuEventCreate(&image.last_copy, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
 }
 
-Result<CUarray> ArrayImages::image_of(const Texture& texture, CUstream stream) {
+Result<ArrayImages::Image*> ArrayImages::image_of(const Texture& texture) {
   const auto known =
       std::find_if(images_.begin(), images_.end(), [&](const Image& each) { return same_memory(each.of, texture); });
   if (known != images_.end()) {
     known->writable |= texture.has(Texture::kSurface);
-    return known->array;
+    return &*known;
   }
-  if (texture.slice % std::max<uint64_t>(texture.pitch, 1) != 0)
-    return fail(ErrorCode::kInvalidArgument, "a texture with slices of %llu bytes, which are no whole rows of %llu",
-                static_cast<unsigned long long>(texture.slice), static_cast<unsigned long long>(texture.pitch));
   const Bytes bytes{image_bytes(texture)};
   if (taken_ + bytes > room_)
     return fail(ErrorCode::kLimitExceeded, "a CUDA array of %s: the program has room for %s, of which %s are taken",
@@ -114,43 +79,29 @@ Result<CUarray> ArrayImages::image_of(const Texture& texture, CUstream stream) {
   Image image;
   image.of = texture;
   image.writable = texture.has(Texture::kSurface);
-  Status status = make(image);
-  if (status)
-    status = driver_.check(copy(image, Direction::kToImage, stream, 0, texture.depth), "filling a CUDA array");
-  if (!status) {
+  if (Status made = make(image); !made) {
     destroy(image);
-    return tl::unexpected(std::move(status).error());
+    return tl::unexpected(std::move(made).error());
   }
-  image.filling = true;
-  ++filling_;
   taken_ += bytes;
-  images_.push_back(image);
-  return image.array;
+  return &images_.emplace_back(image);
 }
 
-CUresult ArrayImages::copy(Image& image, Direction direction, CUstream stream, uint64_t first_slice, uint64_t slices) {
-  const Texture& of = image.of;
-  CUDA_MEMCPY3D box{};
-  box.WidthInBytes = uint64_t{of.width} * of.texel_bytes();
-  box.Height = of.height;
-  box.Depth = slices;
-  const uint64_t memory = of.address + first_slice * of.slice;
-  const uint64_t rows = of.depth > 1 ? of.slice / of.pitch : of.height;
-  if (direction == Direction::kToImage) {
-    box.srcMemoryType = CU_MEMORYTYPE_DEVICE;
-    box.srcDevice = memory, box.srcPitch = of.pitch, box.srcHeight = rows;
-    box.dstMemoryType = CU_MEMORYTYPE_ARRAY;
-    box.dstArray = image.array, box.dstZ = first_slice;
-  } else {
-    box.srcMemoryType = CU_MEMORYTYPE_ARRAY;
-    box.srcArray = image.array, box.srcZ = first_slice;
-    box.dstMemoryType = CU_MEMORYTYPE_DEVICE;
-    box.dstDevice = memory, box.dstPitch = of.pitch, box.dstHeight = rows;
-  }
+CUresult ArrayImages::fill(Image& image, CUsurfObject surface, CUstream stream) {
+  image.surface = surface;
+  image.filling = true;
+  ++filling_;
+  return copy(image, SurfaceCopy::Direction::kToArray, stream, 0, image.of.depth);
+}
+
+CUresult ArrayImages::copy(Image& image, SurfaceCopy::Direction direction, CUstream stream, uint64_t first,
+                           uint64_t slices) {
   CUresult result = CUDA_SUCCESS;
   if (image.last_on && image.last_on != stream)
     result = driver_.cuStreamWaitEvent(stream, image.last_copy, CU_EVENT_WAIT_DEFAULT);
-  if (result == CUDA_SUCCESS) result = driver_.cuMemcpy3DAsync(&box, stream);
+  if (result == CUDA_SUCCESS)
+    result = copier_.enqueue(stream, direction, image.surface, image.of, static_cast<uint32_t>(first),
+                             static_cast<uint32_t>(slices));
   if (result == CUDA_SUCCESS) result = driver_.cuEventRecord(image.last_copy, stream);
   image.last_on = stream;
   return result;
@@ -158,13 +109,13 @@ CUresult ArrayImages::copy(Image& image, Direction direction, CUstream stream, u
 
 CUresult ArrayImages::written(CUstream stream, uint64_t address, uint64_t bytes) {
   for (Image& image : images_) {
-    if (!overlaps(image.of, address, bytes)) continue;
+    if (!image.surface || !overlaps(image.of, address, bytes)) continue;
     const uint64_t begin = std::max(address, image.of.address) - image.of.address;
     const uint64_t end = std::min(address + bytes, image.of.address + image.of.bytes()) - image.of.address;
     const uint64_t slice = std::max<uint64_t>(image.of.slice, 1);
     const bool deep = image.of.depth > 1;
     const uint64_t first = deep ? begin / slice : 0, last = deep ? (end - 1) / slice : 0;
-    const CUresult result = copy(image, Direction::kToImage, stream, first, last - first + 1);
+    const CUresult result = copy(image, SurfaceCopy::Direction::kToArray, stream, first, last - first + 1);
     if (result != CUDA_SUCCESS) return result;
   }
   return CUDA_SUCCESS;
@@ -172,8 +123,8 @@ CUresult ArrayImages::written(CUstream stream, uint64_t address, uint64_t bytes)
 
 CUresult ArrayImages::surfaces_written(CUstream stream) {
   for (Image& image : images_) {
-    if (!image.writable) continue;
-    const CUresult result = copy(image, Direction::kToMemory, stream, 0, image.of.depth);
+    if (!image.writable || !image.surface) continue;
+    const CUresult result = copy(image, SurfaceCopy::Direction::kToMemory, stream, 0, image.of.depth);
     if (result != CUDA_SUCCESS) return result;
   }
   return CUDA_SUCCESS;

@@ -4,7 +4,7 @@
 
 #include "core/texture.h"
 #include "core/units.h"
-#include "device/cuda/driver.h"
+#include "device/cuda/surface_copy.h"
 
 namespace heddle::cuda {
 
@@ -23,7 +23,7 @@ CUarray_format format_of(const Texture& texture);
 // Thread safety: the owner's lock. A context must be current.
 class ArrayImages {
  public:
-  explicit ArrayImages(const Driver& driver) : driver_(driver) {}
+  explicit ArrayImages(const Driver& driver) : driver_(driver), copier_(driver) {}
   // Nothing may be in flight.
   ~ArrayImages();
   ArrayImages(const ArrayImages&) = delete;
@@ -31,13 +31,21 @@ class ArrayImages {
 
   // The most that all images together may take, as image_bytes() counts them.
   void set_room(Bytes room) { room_ = room; }
-  // Copies small arrays of every shape and size of elements to and fro, so that the driver has made whatever it makes
-  // at the first of a kind.
-  Status rehearse(CUstream stream);
-  // The image of the memory that `texture` describes, made and filled on `stream` where there is none yet. One that
-  // surfaces use goes back behind kernels from now on. kLimitExceeded: the program
-  // has no room for it; kOutOfMemory: it has, and there is no memory.
-  Result<CUarray> image_of(const Texture& texture, CUstream stream);
+  struct Image {
+    Texture of;  // where the memory is, and its layout
+    CUarray array = nullptr;
+    CUsurfObject surface = 0;     // for copies; 0: it was not filled yet
+    bool writable = false;        // a surface object of the program is, or was, made of it
+    bool filling = false;         // the first copy may still be under way
+    CUevent last_copy = nullptr;  // of all copies, in both directions
+    CUstream last_on = nullptr;
+  };
+  // The image of the memory that `texture` describes, made where there is none yet. One that the program's surfaces use
+  // goes back behind kernels from now on. kLimitExceeded: the program has no room for it; kOutOfMemory: it has, and
+  // there is no memory. Not null; lives until its memory goes.
+  Result<Image*> image_of(const Texture& texture);
+  // Copies the memory to it, for the first time. `surface`: of its array, for this and all later copies.
+  CUresult fill(Image& image, CUsurfObject surface, CUstream stream);
 
   // Something wrote [address, address + bytes) on `stream`.
   CUresult written(CUstream stream, uint64_t address, uint64_t bytes);
@@ -52,31 +60,19 @@ class ArrayImages {
   // For a process that is about to end with work in flight.
   void abandon() {
     images_.clear();
-    rehearsed_.clear();
-    rehearsal_ = 0;
+    copier_.abandon();
   }
 
  private:
-  struct Image {
-    Texture of;  // where the memory is, and its layout
-    CUarray array = nullptr;
-    bool writable = false;        // a surface object is, or was, made of it
-    bool filling = false;         // the first copy may still be under way
-    CUevent last_copy = nullptr;  // of all copies, in both directions
-    CUstream last_on = nullptr;
-  };
-  enum class Direction { kToImage, kToMemory };
-
-  Status rehearse(Texture part, TextureShape shape, CUstream stream);
   Status make(Image& image);
-  CUresult copy(Image& image, Direction direction, CUstream stream, uint64_t first_slice, uint64_t slices);
+  CUresult copy(Image& image, SurfaceCopy::Direction direction, CUstream stream, uint64_t first, uint64_t slices);
   void destroy(Image& image);
 
   const Driver& driver_;
-  std::list<Image> images_, rehearsed_;
+  SurfaceCopy copier_;
+  std::list<Image> images_;
   Bytes room_, taken_;
-  CUdeviceptr rehearsal_ = 0;  // memory
-  uint32_t filling_ = 0;       // images whose first copy may be under way
+  uint32_t filling_ = 0;  // images whose first copy may be under way
 };
 
 }  // namespace heddle::cuda

@@ -31,8 +31,6 @@ namespace heddle::cuda {
   X(cuCtxSynchronize)                            \
   X(cuCtxSetLimit)                               \
   X(cuMemGetInfo)                                \
-  X(cuMemAlloc)                                  \
-  X(cuMemFree)                                   \
   X(cuMemCreate)                                 \
   X(cuMemRelease)                                \
   X(cuMemExportToShareableHandle)                \
@@ -80,7 +78,6 @@ namespace heddle::cuda {
   X(cuMemcpyDtoHAsync)                           \
   X(cuMemcpyDtoDAsync)                           \
   X(cuMemcpy2DAsync)                             \
-  X(cuMemcpy3DAsync)                             \
   X(cuMemsetD8Async)                             \
   X(cuMemsetD16Async)                            \
   X(cuMemsetD32Async)                            \

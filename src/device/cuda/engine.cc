@@ -47,6 +47,7 @@ Status Engine::begin() {
 
 Engine::~Engine() {
   for (const auto& stream : streams_.all()) {
+    for (const Fence& fence : stream->fences) clock_.give_back(fence.event);
     if (stream->handle) driver_.cuStreamDestroy(stream->handle);
   }
 }
@@ -55,6 +56,7 @@ void Engine::abandon() {
   std::lock_guard lock(mutex_);
   for (const auto& stream : streams_.all()) {
     stream->handle = nullptr;
+    stream->fences.clear();
     for (Operation& operation : stream->pending) (void)operation.staged.release();
   }
   staging_.abandon();
@@ -360,7 +362,10 @@ CUresult Engine::fence(Stream& stream, bool urgent) {
   const CUevent event = clock_.take();
   if (!event) return CUDA_ERROR_UNKNOWN;
   const CUresult result = driver_.cuEventRecord(event, stream.handle);
-  if (result != CUDA_SUCCESS) return is_sticky(result) ? result : CUDA_ERROR_UNKNOWN;
+  if (result != CUDA_SUCCESS) {
+    clock_.give_back(event);
+    return is_sticky(result) ? result : CUDA_ERROR_UNKNOWN;
+  }
   stream.fences.push_back({event, stream.tail, urgent});
   stream.unfenced = 0;
   stream.flushed = false;

@@ -208,7 +208,9 @@ void Engine::fault(uint32_t cuda_error, std::string text) {
 void Engine::fail(Stream& stream, std::string& text) {
   const TimePoint at = now();
   streams_.let_go(stream);
-  stream.fences.clear();  // their events go with the context
+  // Their events are not destroyed before the engine: somebody may be asking for them just now.
+  for (const Fence& fence : stream.fences) clock_.give_back(fence.event);
+  stream.fences.clear();
   for (Operation& operation : stream.pending) {
     (void)operation.staged.release();  // the driver may still write there
     complete(stream, std::move(operation), at, at, fault_, std::exchange(text, {}));

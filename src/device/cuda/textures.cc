@@ -74,8 +74,10 @@ Status Textures::set(uint64_t handle, const Texture& texture) {
   const uint32_t number = number_of(handle);
   const auto known = objects_.find(number);
   if (known != objects_.end() && known->second.handle == handle && known->second.texture == texture) return {};
-  if (number < kFirstTextureNumber || number <= last_ || missing_.contains(number))
-    return fail(ErrorCode::kInvalidArgument, "texture object number %u is taken, or was: numbers up to %u are", number,
+  const bool possible = number >= kFirstTextureNumber && number % kTextureNumberStep == 0;
+  if (!possible || number <= last_ || missing_.contains(number))
+    return fail(ErrorCode::kInvalidArgument,
+                "texture object number %u: it is odd or was used before, as all up to %u are", number,
                 std::max(last_, kFirstTextureNumber - 1));
   if (number >= kEndOfTextureNumbers)
     return fail(ErrorCode::kLimitExceeded, "texture object number %u: a GPU has numbers below %u", number,
@@ -106,58 +108,47 @@ Status Textures::make_missing(CUstream stream) {
 }
 
 Status Textures::make(uint32_t number, const Texture& texture, CUstream stream) {
-  if (made_.empty()) HEDDLE_TRY(lead_driver(stream));
   HEDDLE_TRY(reach(number));
-  const auto made = create(texture, stream);
+  const Status made = needs_image(texture) ? make_with_image(texture, stream) : create(in_memory(texture), texture);
   if (!made && made.error().code == ErrorCode::kLimitExceeded) return {};  // of an array that is gone, with its room
-  if (!made) return tl::unexpected(made.error());
-  keep(*made, texture.has(Texture::kSurface));
-  if (last_ == number) return {};
-  return fail(ErrorCode::kNotSupported, "the driver gives a texture object the handle %#llx, where %u was expected",
-              static_cast<unsigned long long>(*made), number);
+  const uint32_t last = needs_image(texture) ? number + 1 : number;
+  if (!made || last_ == number || last_ == last) return made;
+  return fail(ErrorCode::kNotSupported, "the driver gives texture object %u the number %u", number, last_);
 }
 
-Status Textures::lead_driver(CUstream stream) {
-  HEDDLE_TRY(images_.rehearse(stream));
-  return reach(kFirstTextureNumber);
+// Behind the program's object, one of our own for copies of the array, where it is the array's first.
+Status Textures::make_with_image(const Texture& texture, CUstream stream) {
+  const auto image = images_.image_of(texture);
+  if (!image) return tl::unexpected(image.error());
+  const CUDA_RESOURCE_DESC array = in_array((*image)->array);
+  HEDDLE_TRY(create(array, texture));
+  if ((*image)->surface) return {};
+  Texture ours;
+  ours.flags = Texture::kSurface;
+  HEDDLE_TRY(create(array, ours));
+  return driver_.check(images_.fill(**image, made_.back().first, stream), "filling a CUDA array");
 }
 
 // Makes `number` the next one.
 Status Textures::reach(uint32_t number) {
-  while (last_ + 1 < number) {
-    const auto placeholder = create_placeholder();
-    if (!placeholder) return tl::unexpected(placeholder.error());
-    keep(*placeholder, false);
-  }
+  while (last_ + 1 < number) HEDDLE_TRY(create_placeholder());
   return {};
 }
 
-void Textures::keep(uint64_t made, bool surface) {
-  last_ = number_of(made);
-  made_.emplace_back(made, surface);
-}
-
-Result<uint64_t> Textures::create(const Texture& texture, CUstream stream) {
-  if (!needs_image(texture)) return create(in_memory(texture), texture);
-  const auto image = images_.image_of(texture, stream);
-  if (!image) return tl::unexpected(image.error());
-  return create(in_array(*image), texture);
-}
-
-Result<uint64_t> Textures::create(const CUDA_RESOURCE_DESC& resource, const Texture& texture) {
+Status Textures::create(const CUDA_RESOURCE_DESC& resource, const Texture& texture) {
   CUtexObject made = 0;
-  Status status;
   if (texture.has(Texture::kSurface)) {
-    status = driver_.check(driver_.cuSurfObjectCreate(&made, &resource), "cuSurfObjectCreate");
+    HEDDLE_TRY(driver_.check(driver_.cuSurfObjectCreate(&made, &resource), "cuSurfObjectCreate"));
   } else {
     const CUDA_TEXTURE_DESC sampling = sampling_of(texture);
-    status = driver_.check(driver_.cuTexObjectCreate(&made, &resource, &sampling, nullptr), "cuTexObjectCreate");
+    HEDDLE_TRY(driver_.check(driver_.cuTexObjectCreate(&made, &resource, &sampling, nullptr), "cuTexObjectCreate"));
   }
-  if (!status) return tl::unexpected(std::move(status).error());
-  return made;
+  last_ = number_of(made);
+  made_.emplace_back(made, texture.has(Texture::kSurface));
+  return {};
 }
 
-Result<uint64_t> Textures::create_placeholder() {
+Status Textures::create_placeholder() {
   if (!dot_) {
     CUDA_ARRAY3D_DESCRIPTOR description{};
     description.Width = 1;

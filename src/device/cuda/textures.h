@@ -13,11 +13,10 @@ namespace heddle::cuda {
 //
 // The driver numbers its objects itself: each gets the lowest number that is free, from 1 on, textures and surfaces
 // alike, and what kernels look at is the lower 32 bits of a handle. A number that was given back is free at some later
-// time, which cannot be told; and the driver makes objects of its own at its first copies between memory and arrays of
-// a kind. (Seen with driver 580.159 on H200, in time slices and under MPS.) So the driver is led to make its own first,
-// below kFirstTextureNumber; then each object gets its number because no other was made or given back meanwhile, and
-// numbers in between go to placeholders. Objects that were removed stay the driver's until the context ends, 64 bytes
-// each. That the driver gave the number is verified each time.
+// time, which cannot be told. (Seen with driver 580.159 on H200, in time slices and under MPS.) So none is given back
+// before the context ends, 64 bytes each: then every object has the next number, placeholders fill those in between,
+// and a program's have every second one (kTextureNumberStep), so that one of heddle's own, for copies of an array, can
+// follow each. That the driver gave the number is verified each time.
 //
 // Objects are made when the next kernel is launched: their memory is mapped by then.
 //
@@ -58,12 +57,10 @@ class Textures {
 
   Status make_missing(CUstream stream);
   Status make(uint32_t number, const Texture& texture, CUstream stream);
-  Status lead_driver(CUstream stream);
+  Status make_with_image(const Texture& texture, CUstream stream);
   Status reach(uint32_t number);
-  Result<uint64_t> create(const Texture& texture, CUstream stream);
-  Result<uint64_t> create(const CUDA_RESOURCE_DESC& resource, const Texture& texture);
-  Result<uint64_t> create_placeholder();
-  void keep(uint64_t made, bool surface);
+  Status create(const CUDA_RESOURCE_DESC& resource, const Texture& texture);
+  Status create_placeholder();
 
   const Driver& driver_;
   const Window& window_;

@@ -90,8 +90,7 @@ struct Fake {
   bool window_was_taken = false;  // when the context was made
   std::map<uint64_t, uint64_t> reserved;
   std::string printed;
-  uint32_t last_object = 0;                    // number of a texture or surface object
-  bool copied_in = false, copied_out = false;  // arrays
+  uint32_t last_object = 0;  // number of a texture or surface object
   std::vector<std::unique_ptr<Module>> modules;
   std::map<std::pair<Module*, std::string>, std::unique_ptr<Function>> functions;
 };
@@ -359,8 +358,7 @@ void set_sampling(Texture& texture, const CUDA_TEXTURE_DESC& sampling) {
   std::memcpy(texture.border, sampling.borderColor, sizeof texture.border);
 }
 
-// Numbers as the real one gives them at its worst: those given back are not free again for a long time, and it makes
-// objects of its own at its first copies to arrays and from them.
+// Numbers as the real one gives them at its worst: those given back are not free again for a long time.
 CUresult add_object(unsigned long long* object, const Texture& texture) {
   Fake& all = fake();
   std::lock_guard lock(all.mutex);
@@ -374,11 +372,6 @@ CUresult add_object(unsigned long long* object, const Texture& texture) {
 CUresult remove_object(unsigned long long object) {
   std::lock_guard lock(fake().mutex);
   return code(fake().context->remove_texture(object));
-}
-
-void make_own_object(bool& made) {
-  std::lock_guard lock(fake().mutex);
-  if (!std::exchange(made, true)) ++fake().last_object;
 }
 
 // Memory that the process has for itself.
@@ -501,7 +494,6 @@ API cuDevicePrimaryCtxRelease(CUdevice) {
   all.fault = 0;
   all.open.clear();
   all.last_object = 0;
-  all.copied_in = all.copied_out = false;
   all.functions.clear();
   all.modules.clear();
   return CUDA_SUCCESS;
@@ -623,13 +615,6 @@ API cuMemHostRegister(void*, size_t, unsigned) {
 API cuMemHostUnregister(void*) {
   return CUDA_SUCCESS;
 }
-API cuMemAlloc(CUdeviceptr* at, size_t size) {
-  *at = take_memory(round_up(size, 2 * kMiB));
-  return *at ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-}
-API cuMemFree(CUdeviceptr at) {
-  return cuMemUnmap(at, 2 * kMiB);
-}
 API cuArray3DCreate(CUarray* out, const CUDA_ARRAY3D_DESCRIPTOR* description) {
   auto array = std::make_unique<Array>();
   Texture& layout = array->layout = layout_of(*description);
@@ -661,21 +646,6 @@ API cuSurfObjectCreate(CUsurfObject* out, const CUDA_RESOURCE_DESC* resource) {
 }
 API cuSurfObjectDestroy(CUsurfObject object) {
   return remove_object(object);
-}
-// Between device memory and arrays.
-API cuMemcpy3DAsync(const CUDA_MEMCPY3D* box, CUstream stream) {
-  const auto end_in = [](CUarray of, size_t z) {
-    const Texture& layout = reinterpret_cast<Array*>(of)->layout;
-    return device::CopyEnd{layout.address + z * layout.slice, layout.pitch, layout.slice};
-  };
-  const device::CopyEnd from = box->srcMemoryType == CU_MEMORYTYPE_ARRAY
-                                   ? end_in(box->srcArray, box->srcZ)
-                                   : device::CopyEnd{box->srcDevice, box->srcPitch, box->srcPitch * box->srcHeight};
-  const device::CopyEnd to = box->dstMemoryType == CU_MEMORYTYPE_ARRAY
-                                 ? end_in(box->dstArray, box->dstZ)
-                                 : device::CopyEnd{box->dstDevice, box->dstPitch, box->dstPitch * box->dstHeight};
-  make_own_object(box->dstMemoryType == CU_MEMORYTYPE_ARRAY ? fake().copied_in : fake().copied_out);
-  return copy(stream, device::CopyDirection::kOnDevice, {to, from, box->WidthInBytes, box->Height, box->Depth});
 }
 // PTX, as a text that ends with zero. Machine code is for a GPU.
 API cuModuleLoadData(CUmodule* out, const void* data) {
