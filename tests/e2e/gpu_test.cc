@@ -219,6 +219,46 @@ struct PlayedGpu : Gpu {
   std::string directory = testing::TempDir() + "/heddle-driver-XXXXXX";
 };
 
+// A GPU under an MPS whose control program, brought by the test, never comes back from taking a client off: as NVIDIA's
+// after a fault, while the client is there (driver 580.159).
+struct StuckMps : Gpu {
+  StuckMps() {
+    EXPECT_NE(::mkdtemp(directory.data()), nullptr);
+    const std::string control = directory + "/nvidia-cuda-mps-control";
+    std::ofstream(control) << "#!/bin/sh\n"
+                              "if [ \"$1\" = -f ]; then\n"
+                              "  touch \"$CUDA_MPS_PIPE_DIRECTORY/control\"\n"
+                              "  trap 'exit 0' TERM\n"
+                              "  while :; do sleep 0.05; done\n"
+                              "fi\n"
+                              "read -r line\n"
+                              "[ \"$line\" = get_server_list ] && echo 4711 && exit 0\n"
+                              "exec sleep 60\n";
+    std::filesystem::permissions(control, std::filesystem::perms::owner_all);
+    ::setenv("PATH", (directory + ":" + path).c_str(), 1);
+    std::string config = kConfig;
+    config.replace(config.find("off"), 3, "on");
+    node = std::make_unique<Node>(config);
+  }
+  ~StuckMps() override {
+    node.reset();
+    ::setenv("PATH", path.c_str(), 1);
+    std::filesystem::remove_all(directory);
+  }
+  const std::string path = std::getenv("PATH");
+  std::string directory = "/tmp/heddle-stuck-mps-XXXXXX";
+};
+
+TEST_F(StuckMps, AFaultsWorkersEndAndTheGpuServesOn) {
+  HEDDLE_NEEDS_WORKLOADS();
+  ASSERT_TRUE(node->ready() && warm()) << node->why() << node->log();
+  const Finished faulty = node->run({HEDDLE_E2E_PROGRAMS "/limits", "overflow"});
+  EXPECT_NE(faulty.out.find("overflow is cudaError"), std::string::npos) << faulty.out << faulty.err;
+  EXPECT_TRUE(Node::eventually([&] { return node->empty(); })) << node->ask({{"command", "ps"}});
+  const Finished next = node->run({workload("vecadd", true), "--size", "64k"});
+  EXPECT_EQ(next.status, 0) << next.out << next.err << node->log();
+}
+
 // A GPU of which the test says what it has left, whoever uses the rest.
 struct SharedGpu : PlayedGpu {
   SharedGpu() { node = std::make_unique<Node>(kConfig); }
