@@ -109,7 +109,7 @@ Status Textures::make_missing(CUstream stream) {
 
 Status Textures::make(uint32_t number, const Texture& texture, CUstream stream) {
   HEDDLE_TRY(reach(number));
-  const Status made = needs_image(texture) ? make_with_image(texture, stream) : create(in_memory(texture), texture);
+  Status made = needs_image(texture) ? make_with_image(texture, stream) : create(in_memory(texture), texture);
   if (!made && made.error().code == ErrorCode::kLimitExceeded) return {};  // of an array that is gone, with its room
   const uint32_t last = needs_image(texture) ? number + 1 : number;
   if (!made || last_ == number || last_ == last) return made;
