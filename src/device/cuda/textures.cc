@@ -109,24 +109,29 @@ Status Textures::make_missing(CUstream stream) {
 
 Status Textures::make(uint32_t number, const Texture& texture, CUstream stream) {
   HEDDLE_TRY(reach(number));
-  Status made = needs_image(texture) ? make_with_image(texture, stream) : create(in_memory(texture), texture);
+  Status made =
+      needs_image(texture) ? make_with_image(number, texture, stream) : create_as(number, in_memory(texture), texture);
   if (!made && made.error().code == ErrorCode::kLimitExceeded) return {};  // of an array that is gone, with its room
-  const uint32_t last = needs_image(texture) ? number + 1 : number;
-  if (!made || last_ == number || last_ == last) return made;
-  return fail(ErrorCode::kNotSupported, "the driver gives texture object %u the number %u", number, last_);
+  return made;
 }
 
 // Behind the program's object, one of our own for copies of the array, where it is the array's first.
-Status Textures::make_with_image(const Texture& texture, CUstream stream) {
+Status Textures::make_with_image(uint32_t number, const Texture& texture, CUstream stream) {
   const auto image = images_.image_of(texture);
   if (!image) return tl::unexpected(image.error());
   const CUDA_RESOURCE_DESC array = in_array((*image)->array);
-  HEDDLE_TRY(create(array, texture));
+  HEDDLE_TRY(create_as(number, array, texture));
   if ((*image)->surface) return {};
   Texture ours;
   ours.flags = Texture::kSurface;
   HEDDLE_TRY(create(array, ours));
   return driver_.check(images_.fill(**image, made_.back().first, stream), "filling a CUDA array");
+}
+
+Status Textures::create_as(uint32_t number, const CUDA_RESOURCE_DESC& resource, const Texture& texture) {
+  HEDDLE_TRY(create(resource, texture));
+  if (last_ == number) return {};
+  return fail(ErrorCode::kNotSupported, "the driver gives texture object %u the number %u", number, last_);
 }
 
 // Makes `number` the next one.

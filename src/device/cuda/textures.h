@@ -57,9 +57,10 @@ class Textures {
 
   Status make_missing(CUstream stream);
   Status make(uint32_t number, const Texture& texture, CUstream stream);
-  Status make_with_image(const Texture& texture, CUstream stream);
+  Status make_with_image(uint32_t number, const Texture& texture, CUstream stream);
   Status reach(uint32_t number);
   Status create(const CUDA_RESOURCE_DESC& resource, const Texture& texture);
+  Status create_as(uint32_t number, const CUDA_RESOURCE_DESC& resource, const Texture& texture);
   Status create_placeholder();
 
   const Driver& driver_;
