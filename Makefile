@@ -18,15 +18,22 @@ help:
 	@echo 'make format     format the sources; make tidy runs clang-tidy'
 	@echo 'make fuzz       each fuzzer for FUZZ_SECONDS (default 60)'
 
-demo: deps $(DEV)/build.ninja
+demo: deps
 	@scripts/need-cuda.sh
+	@scripts/configure.sh dev
 	$(CMAKE_BUILD) --preset dev -j$(JOBS) --target product --target workloads
 	@scripts/demo.sh $(DEV)
 
 # Everything that CI runs. What fails fast comes first; the whole test suite last, so that its closing line is the last
 # word. In this order, one after the other, under `make -j` too.
 .NOTPARALLEL:
-check: deps-check format-check build tidy bench-short fuzz-short tsan asan test
+check:
+	@scripts/steps.sh deps-check format-check whole build tidy bench-short fuzz-short tsan asan test
+
+# Configured anew, because what was missing the last time may be here now, and with nothing left out.
+.PHONY: whole
+whole:
+	@scripts/configure.sh dev -DHEDDLE_REQUIRE_ALL=ON
 
 test: build
 	ctest --preset dev -j$(JOBS)
