@@ -8,6 +8,7 @@
 
 #include "driver/Advice.h"
 #include "driver/Command.h"
+#include "driver/Names.h"
 #include "driver/Process.h"
 #include "driver/Table.h"
 
@@ -194,6 +195,24 @@ TEST(Table, CopiesOfALaunchAreOneLineWithTheBestOfTheirVerdicts) {
   EXPECT_EQ(table, "a.cu:7  add    bound   3 buffers\n"
                    "a.cu:9  scale  lazy    because\n"
                    "heddle cc: 2 launches: 1 bound, 0 partly, 1 lazy\n");
+}
+
+TEST(Report, NamesTemplatesAsAPersonWould) {
+  const std::string Kernel = "void cub::CUB_300001_SM_900::DeviceScanKernel<cub::Policy<int, 4>, (cub::Mode)1, "
+                             "thrust::THRUST_300001_SM_900_NS::plus<int>>(int*, cub::Tile<int>, unsigned int)";
+  const std::string Line = "a.cu:7\tmain\t" + Kernel + "\tbound\t3 buffers\n";
+  EXPECT_EQ(tableOf(Line).substr(0, tableOf(Line).find('\n')), "a.cu:7  cub::DeviceScanKernel<...>  bound   3 buffers");
+  EXPECT_NE(tableOf(Line, /*FullNames=*/true).find(Kernel), std::string::npos);
+}
+
+TEST(Names, KeepWhatIsAName) {
+  EXPECT_EQ(shortNameOf("add"), "add");
+  EXPECT_EQ(shortNameOf("add(int*, int)"), "add");
+  EXPECT_EQ(shortNameOf("void (anonymous namespace)::step<float>(float*)"), "(anonymous namespace)::step<...>");
+  EXPECT_EQ(shortNameOf("std::vector<int> run<1>(std::vector<int>)"), "run<...>");
+  EXPECT_EQ(shortNameOf("(anonymous namespace)::add(int*)"), "(anonymous namespace)::add");
+  EXPECT_EQ(shortNameOf("Vec::operator()(int)"), "Vec::operator()(int)");
+  EXPECT_EQ(shortNameOf("SM_90"), "SM_90");
 }
 
 } // namespace

@@ -22,9 +22,10 @@ constexpr const char *Usage =
     R"(heddle cc: compiles CUDA programs so that heddle knows their tasks before they run.
 usage: heddle cc [--report] NVCC-ARGUMENTS     compile and link as nvcc does
        heddle cc --env                         print variables that make every nvcc do the same (eval them)
-       heddle cc --table FILE                  print what became of the launches of a whole build (HEDDLE_CC_REPORT=FILE)
+       heddle cc --table [--full-names] FILE   print what became of the launches of a whole build (HEDDLE_CC_REPORT=FILE)
        heddle cc --toolkit DIRECTORY           make a toolkit whose bin/nvcc is heddle's, for CUDA_DIR and CMake
---report prints what became of each launch: bound, partly or lazy, and why.
+--report prints what became of each launch: bound, partly or lazy, and why. Kernels of templates are named without
+their arguments; --full-names gives the whole names.
 -Rpass=heddle and -Rpass-missed=heddle say the same as compiler remarks. docs/compiling.md has more.
 )";
 
@@ -90,9 +91,10 @@ int main(int Count, char **Words) {
     return 0;
   }
   if (Own && Given[0] == "--table") {
-    if (Given.size() != 2)
-      return fail("--table needs the file that HEDDLE_CC_REPORT named");
-    std::fputs(tableOf(contentsOf(Given[1].c_str())).c_str(), stdout);
+    const bool FullNames = Given.size() > 1 && Given[1] == "--full-names";
+    if (Given.size() != (FullNames ? 3 : 2))
+      return fail("--table needs the file that HEDDLE_CC_REPORT named: heddle cc --table [--full-names] FILE");
+    std::fputs(tableOf(contentsOf(Given.back().c_str()), FullNames).c_str(), stdout);
     return 0;
   }
   if (Own && Given[0] == "--toolkit") {

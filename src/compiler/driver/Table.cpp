@@ -5,6 +5,8 @@
 #include <sstream>
 #include <vector>
 
+#include "driver/Names.h"
+
 namespace heddle::compiler {
 namespace {
 
@@ -39,12 +41,14 @@ std::vector<Row> readRows(const std::string &Lines) {
 
 } // namespace
 
-std::string tableOf(const std::string &Lines) {
-  const std::vector<Row> Rows = readRows(Lines);
+std::string tableOf(const std::string &Lines, bool FullNames) {
+  std::vector<Row> Rows = readRows(Lines);
   if (Rows.empty())
     return "heddle cc: no kernel is launched\n";
   size_t Place = 0, Kernel = 0, Count[3] = {};
-  for (const Row &R : Rows) {
+  for (Row &R : Rows) {
+    if (!FullNames)
+      R.Kernel = shortNameOf(R.Kernel);
     Place = std::max(Place, R.Place.size());
     Kernel = std::max(Kernel, R.Kernel.size());
     ++Count[badness(R.Verdict)];
