@@ -1,7 +1,7 @@
 // Loops that are bound by one thing each, for comparing one program alone under heddle with the same program natively:
-// launches, copies, computing. Prints the seconds of the loop itself; the caller takes the time of the whole process.
+// launches, copies, computing, allocating. Prints the seconds of the loop itself; the caller takes the time of the whole process.
 // `leave` takes all of the device's memory but so much, and `fault` writes where nothing is.
-// Usage: loops launch COUNT | sync COUNT | copy MIB REPEATS | compute REPEATS | leave MIB | fault
+// Usage: loops launch COUNT | sync COUNT | copy MIB REPEATS | compute REPEATS | allocate COUNT | leave MIB | fault
 
 #include <unistd.h>
 
@@ -91,6 +91,35 @@ int compute(unsigned times) {
   return report("compute", seconds, out[7] == expected && out[kThreads + 7] == expected);
 }
 
+// Each iteration allocates three buffers, works on them, copies a word back, and frees them: all that it has. The first
+// iteration is not counted. Prints, too, what a cudaMalloc and a cudaFree took, in microseconds.
+int allocate(unsigned times) {
+  constexpr size_t kSizes[] = {1 << 20, 4 << 20, 16 << 20};
+  double begin = 0, allocating = 0, freeing = 0;
+  unsigned wrong = 0;
+  for (unsigned i = 0; i <= times; ++i) {
+    if (i == 1) begin = now(), allocating = freeing = 0;
+    unsigned* at[3] = {};
+    const double start = now();
+    for (int k = 0; k < 3; ++k) CHECK(cudaMalloc(&at[k], kSizes[k]));
+    allocating += now() - start;
+    unsigned seen = 0;
+    for (unsigned* buffer : at) {
+      CHECK(cudaMemsetAsync(buffer, 0, 4096));
+      count<<<1, 32>>>(buffer);
+    }
+    CHECK(cudaMemcpy(&seen, at[i % 3], sizeof seen, cudaMemcpyDeviceToHost));
+    wrong += seen != 32;
+    const double end = now();
+    for (unsigned* buffer : at) CHECK(cudaFree(buffer));
+    freeing += now() - end;
+  }
+  const double seconds = now() - begin;
+  std::printf("allocate: %.1f us an iteration, %.2f us a cudaMalloc, %.2f us a cudaFree\n", seconds / times * 1e6,
+              allocating / times / 3 * 1e6, freeing / times / 3 * 1e6);
+  return report("allocate", seconds, wrong == 0);
+}
+
 // Until its end, or the end of its standard input.
 int leave(size_t mib) {
   constexpr size_t kPiece = 256;
@@ -125,9 +154,10 @@ int main(int argc, char** argv) {
   if (!std::strcmp(what, "sync") && number(2)) return launch(number(2), true);
   if (!std::strcmp(what, "copy") && number(2) && number(3)) return copy(number(2), number(3));
   if (!std::strcmp(what, "compute") && number(2)) return compute(number(2));
+  if (!std::strcmp(what, "allocate") && number(2)) return allocate(number(2));
   if (!std::strcmp(what, "leave") && number(2)) return leave(number(2));
   if (!std::strcmp(what, "fault")) return fault();
   std::fprintf(stderr,
-               "usage: loops launch COUNT | sync COUNT | copy MIB REPEATS | compute REPEATS | leave MIB | fault\n");
+               "usage: loops launch COUNT | sync COUNT | copy MIB REPEATS | compute REPEATS | allocate COUNT | leave MIB | fault\n");
   return 64;
 }

@@ -1,0 +1,92 @@
+// One fault of a kind, or a kernel without end, or a neighbour that works and checks what it computes.
+// Usage: faults address|assert|trap|misaligned   ends with status 3 once the fault is seen, and prints its code
+//        faults endless                          a kernel that ends with its process
+//        faults work SECONDS                     PASS, or the code of what stopped it and status 4
+
+#include <cassert>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+namespace {
+
+__global__ void address(int* at) {
+  at[(1ll << 40) + threadIdx.x] = 1;
+}
+__global__ void assertion(int* at) {
+  assert(at == nullptr && "a fault on purpose");
+}
+__global__ void trap(int*) {
+  __trap();
+}
+__global__ void misaligned(int* at) {
+  *reinterpret_cast<volatile int*>(reinterpret_cast<char*>(at) + 1) = 1;
+}
+__global__ void endless(volatile int* at) {
+  while (at[0] == 0) {
+  }
+}
+__global__ void add(unsigned* at, unsigned count) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) at[i] += i;
+}
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+int stopped(cudaError_t error, int status) {
+  std::printf("faults: %d %s: %s\n", static_cast<int>(error), cudaGetErrorName(error), cudaGetErrorString(error));
+  return status;
+}
+
+int fault(void (*kernel)(int*)) {
+  int* at = nullptr;
+  if (cudaError_t error = cudaMalloc(&at, 4096)) return stopped(error, 1);
+  kernel<<<1, 32>>>(at);
+  const cudaError_t error = cudaDeviceSynchronize();
+  return stopped(error, error == cudaSuccess ? 0 : 3);
+}
+
+int work(double seconds) {
+  constexpr unsigned kCount = 1 << 20;
+  unsigned* at = nullptr;
+  std::vector<unsigned> seen(kCount);
+  if (cudaError_t error = cudaMalloc(&at, kCount * sizeof *at)) return stopped(error, 4);
+  if (cudaError_t error = cudaMemset(at, 0, kCount * sizeof *at)) return stopped(error, 4);
+  unsigned rounds = 0;
+  for (const double end = now() + seconds; now() < end; rounds += 16) {
+    for (int i = 0; i < 16; ++i) add<<<kCount / 256, 256>>>(at, kCount);
+    if (cudaError_t error = cudaDeviceSynchronize()) return stopped(error, 4);
+  }
+  if (cudaError_t error = cudaMemcpy(seen.data(), at, kCount * sizeof *at, cudaMemcpyDeviceToHost)) return stopped(error, 4);
+  for (unsigned i = 0; i < kCount; ++i) {
+    if (seen[i] == i * rounds) continue;
+    std::printf("faults: WRONG at %u\n", i);
+    return 5;
+  }
+  std::printf("faults: %u rounds: PASS\n", rounds);
+  return 0;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  const char* what = count > 1 ? words[1] : "";
+  if (!std::strcmp(what, "address")) return fault(address);
+  if (!std::strcmp(what, "assert")) return fault(assertion);
+  if (!std::strcmp(what, "trap")) return fault(trap);
+  if (!std::strcmp(what, "misaligned")) return fault(misaligned);
+  if (!std::strcmp(what, "work") && count == 3) return work(std::atof(words[2]));
+  if (!std::strcmp(what, "endless")) {
+    int* at = nullptr;
+    if (cudaError_t error = cudaMalloc(&at, 4096)) return stopped(error, 1);
+    if (cudaError_t error = cudaMemset(at, 0, 4096)) return stopped(error, 1);
+    endless<<<1, 32>>>(at);
+    return stopped(cudaDeviceSynchronize(), 3);
+  }
+  std::fprintf(stderr, "usage: faults address|assert|trap|misaligned|endless | work SECONDS\n");
+  return 64;
+}

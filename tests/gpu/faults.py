@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""How long nobody is served after a fault, with five neighbours at work.
+
+    faults.py PROGRAM --heddle BIN/heddle [--rounds N] [--kinds address,assert,...] [--stop-after SECONDS]
+
+PROGRAM is faults.cu. Each round: five neighbours compute under heddle; one program faults (or its worker is killed in the
+middle of a kernel); from the moment at which the faulty program has ended (or the worker was killed) a new program is
+started, and the time until it has its result counts. A neighbour may go on or see an error, never a wrong result, and its
+error must be told in words on its stderr. Exit status: 1 where anything of that does not hold or a program was served
+later than GOAL seconds.
+"""
+
+import argparse
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+KINDS = ("address", "assert", "trap", "misaligned", "killed")
+GOAL = 1.0
+
+
+def parent_of(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return int(stat.read().rsplit(")", 1)[1].split()[1])
+    except OSError:
+        return 0
+
+
+class Heddle:
+    def __init__(self, options):
+        self.options = options
+
+    def start(self, *words):
+        return subprocess.Popen([self.options.heddle, "run", "--", self.options.program, *words], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, start_new_session=True)
+
+    def worker_of(self, program):
+        """The worker of a program's running task; None where it does not come within 20 s."""
+        for _ in range(400):
+            answer = subprocess.run([self.options.heddle, "ps", "--json"], capture_output=True, text=True, timeout=20)
+            for session in json.loads(answer.stdout).get("sessions", []) if answer.returncode == 0 else []:
+                if parent_of(session.get("pid", 0)) != program.pid:
+                    continue
+                for task in session.get("tasks", []):
+                    if task.get("worker_pid", 0) > 1 and task.get("state") == "running":
+                        return task["worker_pid"]
+            time.sleep(0.05)
+        return None
+
+
+def end(process, limit):
+    try:
+        return process.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        return "", "did not end"
+
+
+def provoke(heddle, kind):
+    """Returns the moment from which on a new program counts, and what went wrong, if anything."""
+    if kind != "killed":
+        faulty = heddle.start(kind)
+        output, errors = end(faulty, 30)
+        told = "" if faulty.returncode == 3 else f"the faulty program: status {faulty.returncode}, {output.strip()} {errors.strip()}"
+        return time.monotonic(), told
+    faulty = heddle.start("endless")
+    worker = heddle.worker_of(faulty)
+    if worker is None:
+        os.killpg(faulty.pid, signal.SIGKILL)
+        faulty.communicate()
+        return time.monotonic(), "no worker of the endless kernel was found"
+    time.sleep(0.2)  # into the kernel
+    os.kill(worker, signal.SIGKILL)
+    begin = time.monotonic()
+    return begin, (faulty, "")
+
+
+def one_round(heddle, kind):
+    neighbours = [heddle.start("work", "3") for _ in range(5)]
+    time.sleep(1.5)
+    begin, told = provoke(heddle, kind)
+    victim = None
+    if isinstance(told, tuple):
+        victim, told = told
+    wrong = [told] if told else []
+    served = heddle.start("work", "0")
+    output, errors = end(served, 60)
+    seconds = time.monotonic() - begin
+    if served.returncode != 0:
+        wrong.append(f"the new program: status {served.returncode}: {output.strip()} {errors.strip()}"[:300])
+    if victim:
+        end(victim, 20)
+    stopped = 0
+    for neighbour in neighbours:
+        output, errors = end(neighbour, 30)
+        if neighbour.returncode == 0 and "PASS" in output:
+            continue
+        stopped += 1
+        if neighbour.returncode != 4 or "heddle:" not in errors:
+            wrong.append(f"a neighbour: status {neighbour.returncode}: {output.strip()} {errors.strip()}"[:300])
+    return seconds, stopped, wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program", type=os.path.abspath)
+    parser.add_argument("--heddle", required=True, type=os.path.abspath)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--kinds", default=",".join(KINDS), type=lambda text: text.split(","))
+    parser.add_argument("--stop-after", type=float, default=450)
+    options = parser.parse_args()
+    heddle, deadline, failed = Heddle(options), time.monotonic() + options.stop_after, False
+    print(f"{'fault':<12} {'rounds':>6} {'median s':>9} {'worst s':>8} {'within ' + str(GOAL) + ' s':>12}   neighbours stopped")
+    for kind in options.kinds:
+        times, stopped = [], 0
+        for _ in range(options.rounds):
+            if time.monotonic() > deadline:
+                print(f"{kind}: the time is up after {len(times)} rounds")
+                failed = True
+                break
+            seconds, of_them, wrong = one_round(heddle, kind)
+            times.append(seconds)
+            stopped += of_them
+            for what in wrong:
+                failed = True
+                print(f"  {kind}: {what}")
+        if times:
+            late = sum(seconds > GOAL for seconds in times)
+            failed |= late > 0
+            print(f"{kind:<12} {len(times):>6} {statistics.median(times):>9.3f} {max(times):>8.3f} "
+                  f"{len(times) - late:>6} of {len(times):<3}   {stopped} of {5 * len(times)}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

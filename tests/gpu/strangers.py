@@ -1,0 +1,286 @@
+#!/usr/bin/env python3
+"""Programs of other authors on a GPU, natively and under heddle: the same outcome, and how long each whole process takes.
+
+    strangers.py DIRECTORY --heddle BIN/heddle --out DIRECTORY [--only REGEX] [--share I/N] [--stop-after SECONDS]
+
+DIRECTORY holds hecbench/ (zjin-lcf/HeCBench) and cuda-samples/ (NVIDIA/cuda-samples), or one of them, as their
+repositories have them. Each program is built by its own Makefile (HeCBench) or by plain nvcc (cuda-samples) for the
+machine's GPU, with PTX. It runs natively alone, under heddle alone, then among others of the list, AT ONCE (six) at a
+time: twice natively, once under heddle. Only what is right natively is judged; what takes longer than LIMIT is left out.
+
+Outcomes: same; refused (heddle or the runtime says by name what it does not serve); WRONG. What was done stays in
+--out, so that a run that was ended goes on from there. Exit status: 1 where anything was wrong.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+WAYS = ("alone", "among")
+FAILED = re.compile(r"\b(FAIL|FAILED|FAILURE|MISMATCH|ERROR:? )|\bincorrect\b|Test failed", re.I)
+PASSED = re.compile(r"\b(PASS|PASSED|SUCCESS|Test passed|OK)\b", re.I)
+REFUSED = re.compile(r"^heddle: .*(not served|not supported|cannot|no PTX|does not).*|.*(operation not supported|"
+                     r"cudaErrorNotSupported|CUDA_ERROR_NOT_SUPPORTED|\b801\b).*", re.M)
+GRAPHICAL = re.compile(r"GL/|glut|vulkan|EGL|FreeImage|d3d1|nvscibuf|mpi\.h|<npp|nvjpeg\.h|cufft|cusolver|cusparse|nvrtc|nvvm",
+                       re.I)
+
+
+def run(command, directory, limit, environment=None):
+    """(exit status or None at the limit, output, seconds). Ends everything that the command started."""
+    begin = time.monotonic()
+    process = subprocess.Popen(command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               stdin=subprocess.DEVNULL, env=environment, start_new_session=True)
+    try:
+        output, _ = process.communicate(timeout=limit)
+        status = process.returncode
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+        status = None
+    return status, output.decode(errors="replace"), time.monotonic() - begin
+
+
+def outcome(status, output):
+    """What a run came to, without the times and numbers that differ from run to run."""
+    if status is None:
+        return "time limit"
+    if status != 0:
+        return f"exit {status}"
+    return "says FAIL" if FAILED.search(output) else "right"
+
+
+class Program:
+    def __init__(self, suite, name, source):
+        self.suite, self.name, self.source = suite, name, source
+        self.command = None  # relative to its directory
+        self.seen = {}       # way -> [(outcome, seconds, last lines)]
+
+    @property
+    def label(self):
+        return f"{self.suite}/{self.name}"
+
+    def build(self, options):
+        """Builds a copy; returns why it could not be built, or None."""
+        self.directory = os.path.join(options.out, "built", self.suite, self.name, self.name)
+        stamp = os.path.join(self.directory, ".command")
+        if os.path.exists(stamp):
+            self.command = json.load(open(stamp))
+            return None
+        shutil.rmtree(self.directory, ignore_errors=True)
+        shutil.copytree(self.source, self.directory)
+        why = self.build_hecbench(options) if self.suite == "hecbench" else self.build_sample(options)
+        if why is None:
+            with open(stamp, "w") as out:
+                json.dump(self.command, out)
+        return why
+
+    def build_hecbench(self, options):
+        self.link_siblings()
+        status, output, _ = run(["make", f"ARCH=sm_{options.sm}"], self.directory, 400)
+        if status != 0:
+            return last_error(output)
+        _, planned, _ = run(["make", "-n", f"ARCH=sm_{options.sm}", "run"], self.directory, 60)
+        lines = [line.strip() for line in planned.splitlines() if line.strip().startswith("./")]
+        if not lines:
+            return "its Makefile names no run"
+        if re.search(r"[|<>&;$`]", lines[0]):
+            return f"its run needs a shell: {lines[0]}"
+        self.command = lines[0].split()
+        return None
+
+    def link_siblings(self):
+        """What its sources and its Makefile name in directories beside their own is found there."""
+        named = set()
+        for place, _, files in os.walk(self.directory):
+            for name in files:
+                if name.endswith((".cu", ".cpp", ".c", ".h", ".hpp", ".cuh")) or name == "Makefile":
+                    named.update(re.findall(r"\.\./([\w+.-]+)", open(os.path.join(place, name), errors="replace").read()))
+        for name in named:
+            there, here = (os.path.join(os.path.dirname(place), name) for place in (self.source, self.directory))
+            if os.path.isdir(there) and not os.path.exists(here):
+                os.symlink(there, here)
+
+    def build_sample(self, options):
+        sources = sorted(name for name in os.listdir(self.directory) if name.endswith((".cu", ".cpp", ".c")))
+        text = "".join(open(os.path.join(self.directory, name), errors="replace").read() for name in os.listdir(self.directory)
+                       if name.endswith((".cu", ".cpp", ".c", ".h", ".cuh", ".txt")))
+        found = GRAPHICAL.search(text)
+        if found:
+            return f"needs {found.group(0)}"
+        flags = ["-lcublas"] if "cublas" in text else []
+        flags += ["-lcurand"] if "curand" in text else []
+        flags += ["-rdc=true", "-lcudadevrt"] if "CUDA_SEPARABLE_COMPILATION ON" in text else []
+        flags += ["-Xcompiler", "-fopenmp"] if "omp.h" in text else []
+        flags += ["-lcuda"] if re.search(r"\bcu[A-Z][A-Za-z]+\(", text) else []
+        common = os.path.join(options.directory, "cuda-samples", "Common")
+        status, output, _ = run(["nvcc", "-O3", "-w", "-std=c++17", f"-I{common}", "-I.", "-gencode",
+                                 f"arch=compute_{options.sm},code=[compute_{options.sm},sm_{options.sm}]",
+                                 *sources, "-o", self.name, *flags], self.directory, 400)
+        if status != 0:
+            return last_error(output)
+        self.command = [f"./{self.name}"]
+        return None
+
+    def execute(self, way, prefix, options):
+        command = [*prefix, os.path.join(self.directory, self.command[0]), *self.command[1:]]
+        status, output, seconds = run(command, self.directory, options.limit)
+        text = "\n".join(output.strip().splitlines()[-6:])
+        refusal = REFUSED.search(output)
+        self.seen.setdefault(way, []).append(
+            {"outcome": outcome(status, output), "seconds": seconds, "refusal": refusal.group(0)[:160] if refusal else "",
+             "passes": bool(PASSED.search(output)), "text": text[-600:]})
+
+    def median(self, way):
+        return statistics.median(run["seconds"] for run in self.seen[way])
+
+    def verdict(self, way):
+        """Of a run under heddle against the native ones."""
+        native = {run["outcome"] for run in self.seen["native " + way]}
+        ours = self.seen["heddle " + way][0]
+        same = ours["outcome"] in native and (ours["passes"] or not all(run["passes"] for run in self.seen["native " + way]))
+        if same:
+            return "same"
+        return "refused" if ours["refusal"] else "WRONG"
+
+
+def last_error(output):
+    found = re.search(r".*(?:error|undefined reference|No such file)[ :].*", output)
+    return (found.group(0) if found else (output.strip().splitlines() or [""])[-1])[-120:]
+
+
+def programs(options):
+    found = []
+    base = os.path.join(options.directory, "hecbench", "src")
+    for name in sorted(os.listdir(base)) if os.path.isdir(base) else []:
+        if name.endswith("-cuda") and os.path.exists(os.path.join(base, name, "Makefile")):
+            found.append(Program("hecbench", name, os.path.join(base, name)))
+    base = os.path.join(options.directory, "cuda-samples", "Samples")
+    for group in sorted(os.listdir(base)) if os.path.isdir(base) else []:
+        for name in sorted(os.listdir(os.path.join(base, group))) if os.path.isdir(os.path.join(base, group)) else []:
+            place = os.path.join(base, group, name)
+            if os.path.isdir(place) and any(file.endswith(".cu") for file in os.listdir(place)):
+                found.append(Program("cuda-samples", name, place))
+    found = [program for program in found if re.search(options.only, program.label)]
+    mine, of = (int(number) for number in options.share.split("/"))
+    return [program for at, program in enumerate(found) if at % of == mine - 1]
+
+
+class Record:
+    """What was seen so far, in a file that the next run goes on from."""
+
+    def __init__(self, path):
+        self.path, self.lock = path, threading.Lock()
+        self.seen = json.load(open(path)) if os.path.exists(path) else {}
+
+    def keep(self, program):
+        with self.lock:
+            self.seen[program.label] = program.seen
+            with open(self.path + ".new", "w") as out:
+                json.dump(self.seen, out, indent=1)
+            os.replace(self.path + ".new", self.path)
+
+
+def alone(chosen, record, options, deadline):
+    for program in chosen:
+        for kind, prefix in (("native", options.native), ("heddle", [options.heddle, "run", "--"])):
+            if kind + " alone" in program.seen or time.monotonic() > deadline:
+                continue
+            if kind == "heddle" and program.seen["native alone"][0]["outcome"] != "right":
+                continue
+            program.execute(kind + " alone", prefix, options)
+            record.keep(program)
+
+
+def among(chosen, record, options, deadline):
+    """Everybody that is right natively, AT ONCE at a time, in the same order each pass."""
+    passes = (("native among", options.native), ("heddle among", [options.heddle, "run", "--"]), ("native among", options.native))
+    done = min((len(program.seen.get("native among", [])) + len(program.seen.get("heddle among", [])) for program in chosen), default=0)
+    for way, prefix in passes[done:]:
+        if time.monotonic() > deadline:
+            return False
+        with ThreadPoolExecutor(options.at_once) as pool:
+            list(pool.map(lambda program: program.execute(way, prefix, options), chosen))
+        for program in chosen:
+            record.keep(program)
+    return True
+
+
+def table(chosen, options):
+    wrong, refused, ratios = [], [], {"alone": [], "among": []}
+    print(f"{'program':<44} {'native':>8} {'heddle':>8} {'ratio':>6}   {'native':>8} {'heddle':>8} {'ratio':>6}")
+    print(f"{'':<44} {'alone, s':>8}{'':>18} {str(options.at_once) + ' at once':>8}")
+    for program in chosen:
+        cells = []
+        for way in WAYS:
+            if "heddle " + way not in program.seen:
+                cells.append(" " * 24)
+                continue
+            verdict, ours = program.verdict(way), program.seen["heddle " + way][0]
+            native, heddle = program.median("native " + way), program.median("heddle " + way)
+            if verdict == "same":
+                ratios[way].append(heddle / native)
+                cells.append(f"{native:8.3f} {heddle:8.3f} {heddle / native:6.2f}")
+            else:
+                cells.append(f"{native:8.3f} {heddle:8.3f} {verdict:>6}"[:24])
+                (refused if verdict == "refused" else wrong).append((program, way, ours))
+        print(f"{program.label:<44} {cells[0]:<24}   {cells[1]:<24}".rstrip())
+    for kind, entries in (("refused", refused), ("WRONG", wrong)):
+        for program, way, ours in entries:
+            print(f"{kind} {way}: {program.label}: {ours['outcome']}: {(ours['refusal'] or ours['text'].splitlines()[-1:])}")
+    for way in WAYS:
+        if ratios[way]:
+            print(f"{way}: heddle over native: median {statistics.median(ratios[way]):.2f}, worst {max(ratios[way]):.2f} "
+                  f"of {len(ratios[way])} programs")
+    return wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directory", type=os.path.abspath)
+    parser.add_argument("--heddle", required=True, type=os.path.abspath)
+    parser.add_argument("--out", required=True, type=os.path.abspath)
+    parser.add_argument("--only", default=".")
+    parser.add_argument("--share", default="1/1", help="I/N: the I-th of N parts of the list")
+    parser.add_argument("--sm", default="90", help="the GPU's compute capability, as nvcc has it")
+    parser.add_argument("--limit", type=float, default=30, help="seconds that a program may take")
+    parser.add_argument("--at-once", type=int, default=6)
+    parser.add_argument("--stop-after", type=float, default=420, help="seconds; a later run goes on from there")
+    parser.add_argument("--native", default=[], type=str.split, help="a command that native runs begin with")
+    options = parser.parse_args()
+    deadline = time.monotonic() + options.stop_after
+    os.makedirs(options.out, exist_ok=True)
+    found = programs(options)
+    if not found:
+        print(f"no program in {options.directory} is named like '{options.only}'", file=sys.stderr)
+        return 2
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        why = dict(zip(found, pool.map(lambda program: program.build(options), found)))
+    chosen = [program for program in found if why[program] is None]
+    print(f"{len(found)} programs, {len(chosen)} built; left out: " +
+          "; ".join(f"{program.name} ({reason})" for program, reason in why.items() if reason))
+    record = Record(os.path.join(options.out, "seen.json"))
+    for program in chosen:
+        program.seen = record.seen.get(program.label, {})
+    alone(chosen, record, options, deadline)
+    judged = [program for program in chosen if program.seen.get("native alone", [{}])[0].get("outcome") == "right"]
+    for program in chosen:
+        if program not in judged and "native alone" in program.seen:
+            print(f"not right natively: {program.label}: {program.seen['native alone'][0]['outcome']}")
+    complete = among(judged, record, options, deadline)
+    wrong = table(judged, options)
+    if not complete:
+        print("not all was run in the time given: run again with the same --out")
+    return 1 if wrong or not complete else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
