@@ -6,7 +6,8 @@
 DIRECTORY holds hecbench/ (zjin-lcf/HeCBench) and cuda-samples/ (NVIDIA/cuda-samples), or one of them, as their
 repositories have them. Each program is built by its own Makefile (HeCBench) or by plain nvcc (cuda-samples) for the
 machine's GPU, with PTX. It runs natively alone, under heddle alone, then among others of the list, AT ONCE (six) at a
-time: twice natively, once under heddle. Only what is right natively is judged; what takes longer than LIMIT is left out.
+time: twice natively, once under heddle. What it comes to natively, a failure of its own too, is what it has to come to
+under heddle; what takes longer than LIMIT natively is left out.
 
 Outcomes: same; refused (heddle or the runtime says by name what it does not serve); WRONG. What was done stays in
 --out, so that a run that was ended goes on from there. Exit status: 1 where anything was wrong.
@@ -30,8 +31,9 @@ FAILED = re.compile(r"\b(FAIL|FAILED|FAILURE|MISMATCH|ERROR:? )|\bincorrect\b|Te
 PASSED = re.compile(r"\b(PASS|PASSED|SUCCESS|Test passed|OK)\b", re.I)
 REFUSED = re.compile(r"^heddle: .*(not served|not supported|cannot|no PTX|does not).*|.*(operation not supported|"
                      r"cudaErrorNotSupported|CUDA_ERROR_NOT_SUPPORTED|\b801\b).*", re.M)
-GRAPHICAL = re.compile(r"GL/|glut|vulkan|EGL|FreeImage|d3d1|nvscibuf|mpi\.h|<npp|nvjpeg\.h|cufft|cusolver|cusparse|nvrtc|nvvm",
-                       re.I)
+# Headers of what is no part of the CUDA runtime, cuBLAS or cuRAND, or needs a screen.
+FOREIGN = re.compile(r"#\s*include\s*[<\"][^>\"]*(GL/|GLFW|glut|vulkan|EGL|FreeImage|d3d|nvsci|mpi\.h|npp|nvjpeg|cufft|cusolver|"
+                     r"cusparse|nvrtc|nvvm|nvJitLink)[^>\"]*")
 
 
 def run(command, directory, limit, environment=None):
@@ -113,9 +115,9 @@ class Program:
         sources = sorted(name for name in os.listdir(self.directory) if name.endswith((".cu", ".cpp", ".c")))
         text = "".join(open(os.path.join(self.directory, name), errors="replace").read() for name in os.listdir(self.directory)
                        if name.endswith((".cu", ".cpp", ".c", ".h", ".cuh", ".txt")))
-        found = GRAPHICAL.search(text)
+        found = FOREIGN.search(text)
         if found:
-            return f"needs {found.group(0)}"
+            return f"needs {found.group(1)}"
         flags = ["-lcublas"] if "cublas" in text else []
         flags += ["-lcurand"] if "curand" in text else []
         flags += ["-rdc=true", "-lcudadevrt"] if "CUDA_SEPARABLE_COMPILATION ON" in text else []
@@ -167,7 +169,7 @@ def programs(options):
     for group in sorted(os.listdir(base)) if os.path.isdir(base) else []:
         for name in sorted(os.listdir(os.path.join(base, group))) if os.path.isdir(os.path.join(base, group)) else []:
             place = os.path.join(base, group, name)
-            if os.path.isdir(place) and any(file.endswith(".cu") for file in os.listdir(place)):
+            if os.path.isdir(place) and any(file.endswith((".cu", ".cpp")) for file in os.listdir(place)):
                 found.append(Program("cuda-samples", name, place))
     found = [program for program in found if re.search(options.only, program.label)]
     mine, of = (int(number) for number in options.share.split("/"))
@@ -194,14 +196,14 @@ def alone(chosen, record, options, deadline):
         for kind, prefix in (("native", options.native), ("heddle", [options.heddle, "run", "--"])):
             if kind + " alone" in program.seen or time.monotonic() > deadline:
                 continue
-            if kind == "heddle" and program.seen["native alone"][0]["outcome"] != "right":
+            if kind == "heddle" and program.seen["native alone"][0]["outcome"] == "time limit":
                 continue
             program.execute(kind + " alone", prefix, options)
             record.keep(program)
 
 
 def among(chosen, record, options, deadline):
-    """Everybody that is right natively, AT ONCE at a time, in the same order each pass."""
+    """Everybody, AT ONCE at a time, in the same order each pass."""
     passes = (("native among", options.native), ("heddle among", [options.heddle, "run", "--"]), ("native among", options.native))
     done = min((len(program.seen.get("native among", [])) + len(program.seen.get("heddle among", [])) for program in chosen), default=0)
     for way, prefix in passes[done:]:
@@ -271,10 +273,11 @@ def main():
     for program in chosen:
         program.seen = record.seen.get(program.label, {})
     alone(chosen, record, options, deadline)
-    judged = [program for program in chosen if program.seen.get("native alone", [{}])[0].get("outcome") == "right"]
+    judged = [program for program in chosen if program.seen.get("native alone", [{"outcome": "time limit"}])[0]["outcome"] != "time limit"]
     for program in chosen:
-        if program not in judged and "native alone" in program.seen:
-            print(f"not right natively: {program.label}: {program.seen['native alone'][0]['outcome']}")
+        native = program.seen.get("native alone", [{"outcome": "not run"}])[0]["outcome"]
+        if native != "right":
+            print(f"natively: {program.label}: {native}")
     complete = among(judged, record, options, deadline)
     wrong = table(judged, options)
     if not complete:
