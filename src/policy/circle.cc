@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "policy/components.h"
 #include "policy/text.h"
 
 namespace heddle::policy {
@@ -42,8 +43,19 @@ void carry_out(Board& board, const Blocked& blocked, DeviceId device) {
   }
 }
 
+// Whether any device has the memory at all: cheap, and where it has not, no policy that counts memory has a place.
+bool may_go(const Board& board, const Blocked& blocked) {
+  const Request& request = blocked.request;
+  if (board.placement().memory_oblivious() || blocked.kind == RequestKind::kBind) return true;
+  if (blocked.kind == RequestKind::kExtension) return board.can_extend(request.session, request.task, request.memory);
+  const auto devices = board.pool().devices_of(request.model);
+  return std::any_of(devices.begin(), devices.end(),
+                     [&](DeviceId device) { return request.memory <= board.pool().free(device); });
+}
+
 // Whether all requests of one session go, together.
 bool all_go(const Board& board, const std::vector<Blocked>& blocked, const std::vector<size_t>& requests) {
+  if (!std::all_of(requests.begin(), requests.end(), [&](size_t i) { return may_go(board, blocked[i]); })) return false;
   if (requests.size() == 1) return destination(board, blocked[requests.front()]).has_value();
   Board trial(board);
   for (const size_t i : requests) {
@@ -70,56 +82,63 @@ void reduce(Board& board, const std::vector<Blocked>& blocked, Requests& waiting
   }
 }
 
+// Who waits for whom, as one step through a device each: from a session to the devices it waits for, from a device to
+// the sessions that hold something there. A device that none of them holds anything on blocks nobody.
 class StuckGraph {
  public:
   StuckGraph(const Board& board, const std::vector<Blocked>& blocked, const Requests& stuck)
       : board_(board), blocked_(blocked) {
-    for (const auto& [session, requests] : stuck) {
-      for (const auto& [other, unused] : stuck) {
-        if (other != session && waits_for(requests, other)) edges_[session].insert(other);
+    for (const auto& [session, requests] : stuck) sessions_.push_back(session);
+    Edges edges(sessions_.size() + board.pool().size());
+    for (uint64_t device = 0; device < board.pool().size(); ++device) {
+      for (size_t i = 0; i < sessions_.size(); ++i) {
+        if (board.holds_on(sessions_[i], {device})) edges[node_of({device})].push_back(i);
       }
     }
+    for (size_t i = 0; i < sessions_.size(); ++i) {
+      for (const DeviceId device : waited_for(stuck.at(sessions_[i]))) {
+        if (!edges[node_of(device)].empty()) edges[i].push_back(node_of(device));
+      }
+    }
+    found_ = components(edges);
   }
 
-  // The sessions that wait for each other with `session`, itself included; nothing where it only waits behind a circle.
+  // Whether the session is part of a circle, and does not only wait behind one.
+  bool in_circle(SessionId session) const { return !found_.leads_outside[found_.of[index_of(session)]]; }
+  // The sessions that wait for each other with `session`, itself included.
   std::set<SessionId> circle_of(SessionId session) const {
-    std::set<SessionId> reached = reach(session);
-    for (const SessionId other : reached) {
-      if (other != session && !reach(other).contains(session)) return {};
+    const size_t at = index_of(session);
+    std::set<SessionId> members;
+    for (size_t i = 0; i < sessions_.size(); ++i) {
+      if (found_.of[i] == found_.of[at]) members.insert(sessions_[i]);
     }
-    reached.insert(session);
-    return reached;
+    return members;
   }
 
  private:
-  bool waits_for(const std::vector<size_t>& requests, SessionId other) const {
-    return std::any_of(requests.begin(), requests.end(), [&](size_t i) {
-      const Request& request = blocked_[i].request;
-      if (blocked_[i].kind == RequestKind::kExtension)
-        return board_.holds_on(other, board_.ledger().find(request.session, request.task)->device);
-      const auto devices = board_.placement().candidates(request.model, board_.pool());
-      return std::any_of(devices.begin(), devices.end(),
-                         [&](DeviceId device) { return board_.holds_on(other, device); });
-    });
+  size_t index_of(SessionId session) const {
+    return static_cast<size_t>(std::lower_bound(sessions_.begin(), sessions_.end(), session) - sessions_.begin());
   }
+  size_t node_of(DeviceId device) const { return sessions_.size() + device.value; }
 
-  std::set<SessionId> reach(SessionId from) const {
-    std::set<SessionId> seen;
-    std::vector<SessionId> open{from};
-    while (!open.empty()) {
-      const auto next = edges_.find(open.back());
-      open.pop_back();
-      if (next == edges_.end()) continue;
-      for (const SessionId session : next->second) {
-        if (seen.insert(session).second) open.push_back(session);
+  std::set<DeviceId> waited_for(const std::vector<size_t>& requests) const {
+    std::set<DeviceId> devices;
+    for (const size_t i : requests) {
+      const Request& request = blocked_[i].request;
+      if (blocked_[i].kind == RequestKind::kExtension) {
+        devices.insert(board_.ledger().find(request.session, request.task)->device);
+      } else {
+        const auto candidates = board_.placement().candidates(request.model, board_.pool());
+        devices.insert(candidates.begin(), candidates.end());
       }
     }
-    return seen;
+    return devices;
   }
 
   const Board& board_;
   const std::vector<Blocked>& blocked_;
-  std::map<SessionId, std::set<SessionId>> edges_;
+  std::vector<SessionId> sessions_;  // nodes 0, 1, ...; the devices come behind them
+  Components found_;
 };
 
 // "session 3 holds 6 GiB on device 0 and waits for 4 GiB on it"
@@ -178,16 +197,13 @@ std::optional<Circle> find_circle(const Board& board, const std::vector<Blocked>
   }
   const StuckGraph graph(reduced, blocked, waiting);
   std::optional<size_t> victim;
-  std::set<SessionId> circle;
   for (const auto& [session, requests] : waiting) {
-    const auto members = graph.circle_of(session);
-    if (members.empty()) continue;
+    if (!graph.in_circle(session)) continue;
     for (const size_t i : requests) {
-      if (victim && blocked[i].key < blocked[*victim].key) continue;
-      victim = i;
-      circle = members;
+      if (!victim || blocked[*victim].key < blocked[i].key) victim = i;
     }
   }
+  const auto circle = graph.circle_of(blocked[*victim].request.session);
   return Circle{*victim, explain(reduced, blocked, waiting, circle)};
 }
 

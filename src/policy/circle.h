@@ -30,8 +30,8 @@ struct Circle {
 // behind one. The victim is the youngest stuck request in a circle.
 //
 // Placement itself says what fits, on a copy of the board, so this holds for every policy. Work, for S sessions that
-// hold something and wait: one copy of the board and at most S*S/2 attempts; a further copy for each attempt of a
-// session with several requests.
+// hold something and wait and D devices: one copy of the board, at most S*S/2 looks at whether any device has the
+// memory, an attempt where one has, a further copy for each attempt of a session with several requests; S*D edges.
 std::optional<Circle> find_circle(const Board& board, const std::vector<Blocked>& blocked);
 
 }  // namespace heddle::policy
