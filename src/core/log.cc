@@ -1,7 +1,9 @@
 #include "core/log.h"
 
-#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
+
+#include "core/log_sink.h"
 
 namespace heddle {
 namespace {
@@ -10,7 +12,7 @@ constexpr const char* kPattern = "%Y-%m-%dT%H:%M:%S.%f%z %l %n[%P] %v";
 
 }  // namespace
 
-Status open_log(const std::string& path, const std::string& level) {
+Status open_log(const std::string& path, const std::string& level, Bytes most) {
   const auto parsed = spdlog::level::from_str(level);
   if (parsed == spdlog::level::off && level != "off")
     return fail(ErrorCode::kInvalidArgument, "log level '%s' is none of trace, debug, info, warn, error, off",
@@ -20,10 +22,11 @@ Status open_log(const std::string& path, const std::string& level) {
     if (path.empty()) {
       sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
     } else {
-      sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
+      sink = std::make_shared<spdlog::sinks::rotating_file_sink_mt>(path, most.value, 1);
     }
     spdlog::drop_all();
-    auto root = std::make_shared<spdlog::logger>("heddle", sink);
+    auto root =
+        std::make_shared<spdlog::logger>("heddle", std::make_shared<GuardedSink>(std::move(sink), LogBudget::Rates{}));
     root->set_pattern(kPattern);
     root->set_level(parsed);
     root->flush_on(spdlog::level::info);
