@@ -3,16 +3,20 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <thread>
 
+#include "core/clock.h"
 #include "protocol/socket_path.h"
+#include "protocol/trust.h"
 
 extern char** environ;
 
@@ -37,7 +41,7 @@ Result<std::string> text_of(const protocol::Reply& reply, const std::vector<Fd>&
 }  // namespace
 
 Result<DaemonLink> DaemonLink::connect(const std::string& socket_path) {
-  auto socket = protocol::connect_to(socket_path);
+  auto socket = protocol::connect_to_heddled(socket_path);
   if (!socket) return tl::unexpected(std::move(socket).error());
   return DaemonLink(std::move(*socket));
 }
@@ -97,7 +101,41 @@ Result<std::string> library_directory() {
   return path.string();
 }
 
+namespace {
+
+// Whoever holds it starts the daemon of that socket, and others wait: without it several programs that are started at
+// once each start one. The file stays; the lock goes with its holder.
+Result<Fd> lock_start(const std::string& socket_path) {
+  const size_t slash = socket_path.rfind('/');
+  if (slash != std::string::npos && slash > 0) {
+    const std::string directory = socket_path.substr(0, slash);
+    if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
+      return fail_errno(-1, "cannot make directory '%s'", directory.c_str());
+    HEDDLE_TRY(protocol::check_directory(directory, 0077));
+  }
+  const std::string path = socket_path + ".lock";
+  Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file) return fail_errno(-1, "cannot open '%s'", path.c_str());
+  const TimePoint deadline = MonotonicClock().now() + kStartLimit;
+  while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return fail_errno(-1, "cannot lock '%s'", path.c_str());
+    if (MonotonicClock().now() >= deadline)
+      return fail(ErrorCode::kTimeout, "somebody has been starting heddled at '%s' for %s", socket_path.c_str(),
+                  to_string(kStartLimit).c_str());
+    std::this_thread::sleep_for(kStartPoll);
+  }
+  return file;
+}
+
+}  // namespace
+
 Status start_daemon(const std::string& socket_path, const DaemonStart& how) {
+  const auto lock = lock_start(socket_path);
+  if (!lock) return tl::unexpected(lock.error());
+  if (how.unless_running) {
+    if (DaemonLink::connect(socket_path)) return {};  // somebody else was faster
+    std::fprintf(stderr, "heddle: no daemon at %s, starting one\n", socket_path.c_str());
+  }
   auto vault = find_program("heddle-vault");
   if (!vault) return tl::unexpected(std::move(vault).error());
   std::vector<std::string> arguments{*vault,         "--socket",   socket_path,
@@ -127,9 +165,9 @@ Status start_daemon(const std::string& socket_path, const DaemonStart& how) {
 
 Result<DaemonLink> connect_or_start() {
   const std::string path = protocol::control_socket_path();
-  if (auto link = DaemonLink::connect(path)) return link;
-  std::fprintf(stderr, "heddle: no daemon at %s, starting one\n", path.c_str());
-  HEDDLE_TRY(start_daemon(path, {}));
+  auto link = DaemonLink::connect(path);
+  if (link || link.error().code == ErrorCode::kPermission) return link;
+  HEDDLE_TRY(start_daemon(path, {.unless_running = true}));
   return DaemonLink::connect(path);
 }
 

@@ -31,11 +31,14 @@ Result<std::string> find_program(const std::string& name);
 Result<std::string> library_directory();
 
 struct DaemonStart {
-  std::string config;  // path; empty: the default configuration
-  std::string policy;  // empty: as configured
-  int restarts = 5;    // the vault gives up when heddled dies more often than this within a minute
+  std::string config;           // path; empty: the default configuration
+  std::string policy;           // empty: as configured
+  bool unless_running = false;  // nothing is done where one listens by now; otherwise stderr says that one is started
+  int restarts = 5;             // the vault gives up when heddled dies more often than this within a minute
 };
 // Starts heddled (by way of its vault) for this user in the background and waits until it answers at `socket_path`.
+// Of several at once for one socket, one after the other does so. kPermission where the socket's directory is not this
+// user's alone.
 Status start_daemon(const std::string& socket_path, const DaemonStart& how);
 // Connects, starting a daemon first where none listens; says so on stderr.
 Result<DaemonLink> connect_or_start();

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "core/clock.h"
+#include "protocol/trust.h"
 
 namespace heddle::client {
 
@@ -59,7 +60,9 @@ Answer<std::unique_ptr<Session>> Session::open(SessionSettings settings) {
 Done Session::introduce() {
   const TimePoint deadline = MonotonicClock().now() + settings_.lost_after;
   for (bool reached = false;; std::this_thread::sleep_for(kCallEvery)) {
-    auto socket = connect_to(settings_.socket_path);
+    auto socket = connect_to_heddled(settings_.socket_path);
+    if (!socket && socket.error().code == ErrorCode::kPermission)
+      return refuse(cudaErrorInitializationError, socket.error().text);
     if (!socket && !reached)
       return refuse(cudaErrorInitializationError,
                     "no heddled: " + socket.error().text + "; start the program with `heddle run`");
@@ -133,7 +136,7 @@ Done Session::reconnect() {
   socket_.close();
   const TimePoint deadline = MonotonicClock().now() + settings_.lost_after;
   do {
-    auto socket = connect_to(settings_.socket_path);
+    auto socket = connect_to_heddled(settings_.socket_path);
     if (socket) {
       const auto welcome = greet(*socket, welcome_.session, welcome_.secret);
       if (!welcome && welcome.error().code == ErrorCode::kPermission)

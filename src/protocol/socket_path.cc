@@ -1,10 +1,19 @@
 #include "protocol/socket_path.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
 
 namespace heddle::protocol {
+namespace {
+
+bool ours(const std::string& directory) {
+  struct stat status;
+  return ::lstat(directory.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid();
+}
+
+}  // namespace
 
 std::string user_runtime_directory() {
   const char* directory = std::getenv("XDG_RUNTIME_DIR");
@@ -17,7 +26,8 @@ std::string control_socket_path() {
   if (named && *named) return named;
   std::string own = user_runtime_directory() + "/control";
   std::string system = std::string(kSystemRuntimeDirectory) + "/control";
-  if (::access(own.c_str(), F_OK) != 0 && ::access(system.c_str(), F_OK) == 0) return system;
+  const bool has_own = ours(user_runtime_directory()) && ::access(own.c_str(), F_OK) == 0;
+  if (!has_own && ::access(system.c_str(), F_OK) == 0) return system;
   return own;
 }
 

@@ -185,6 +185,22 @@ TEST(RunWithoutADaemon, StartsOne) {
   EXPECT_NE(finished.err.find("starting one"), std::string::npos) << finished.err;
 }
 
+TEST(RunWithoutADaemon, OfEightAtOnceOneStartsIt) {
+  HEDDLE_NEEDS_WORKLOADS();
+  Node node;
+  ASSERT_TRUE(node.ready()) << node.why();
+  ASSERT_EQ(node.heddle({"daemon", "stop"}).status, 0);
+  std::vector<Process> programs;
+  for (int i = 0; i < 8; ++i) programs.push_back(node.spawn_run({workload("vecadd"), "--size", "64k"}));
+  int started = 0;
+  for (Process& program : programs) {
+    const Finished finished = program.wait();
+    EXPECT_EQ(finished.status, 0) << finished.err;
+    if (finished.err.find("starting one") != std::string::npos) ++started;
+  }
+  EXPECT_EQ(started, 1);
+}
+
 TEST(DaemonStart, SaysWhatIsWrongWithAConfiguration) {
   struct Case {
     const char *config, *policy, *says;
