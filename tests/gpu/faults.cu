@@ -61,7 +61,8 @@ int work(double seconds) {
     for (int i = 0; i < 16; ++i) add<<<kCount / 256, 256>>>(at, kCount);
     if (cudaError_t error = cudaDeviceSynchronize()) return stopped(error, 4);
   }
-  if (cudaError_t error = cudaMemcpy(seen.data(), at, kCount * sizeof *at, cudaMemcpyDeviceToHost)) return stopped(error, 4);
+  if (cudaError_t error = cudaMemcpy(seen.data(), at, kCount * sizeof *at, cudaMemcpyDeviceToHost))
+    return stopped(error, 4);
   for (unsigned i = 0; i < kCount; ++i) {
     if (seen[i] == i * rounds) continue;
     std::printf("faults: WRONG at %u\n", i);

@@ -1,7 +1,7 @@
 // Loops that are bound by one thing each, for comparing one program alone under heddle with the same program natively:
-// launches, copies, computing, allocating. Prints the seconds of the loop itself; the caller takes the time of the whole process.
-// `leave` takes all of the device's memory but so much, and `fault` writes where nothing is.
-// Usage: loops launch COUNT | sync COUNT | copy MIB REPEATS | compute REPEATS | allocate COUNT | leave MIB | fault
+// launches, copies, computing, allocating. Prints the seconds of the loop itself; the caller takes the time of the
+// whole process. `leave` takes all of the device's memory but so much, and `fault` writes where nothing is. Usage:
+// loops launch COUNT | sync COUNT | copy MIB REPEATS | compute REPEATS | allocate COUNT | leave MIB | fault
 
 #include <unistd.h>
 
@@ -158,6 +158,7 @@ int main(int argc, char** argv) {
   if (!std::strcmp(what, "leave") && number(2)) return leave(number(2));
   if (!std::strcmp(what, "fault")) return fault();
   std::fprintf(stderr,
-               "usage: loops launch COUNT | sync COUNT | copy MIB REPEATS | compute REPEATS | allocate COUNT | leave MIB | fault\n");
+               "usage: loops launch COUNT | sync COUNT | copy MIB REPEATS | compute REPEATS | allocate COUNT | leave "
+               "MIB | fault\n");
   return 64;
 }

@@ -54,7 +54,8 @@ int main(int count, char** words) {
   span("memory");
   std::vector<float> host(kCount, 1.0f);
   span("host");
-  if (cudaError_t error = cudaMemcpy(at, host.data(), kCount * sizeof *at, cudaMemcpyHostToDevice)) return failed("copy in", error);
+  if (cudaError_t error = cudaMemcpy(at, host.data(), kCount * sizeof *at, cudaMemcpyHostToDevice))
+    return failed("copy in", error);
   span("copy-in");
   launch<0>(7, at, kCount, rounds);
   if (cudaError_t error = cudaDeviceSynchronize()) return failed("the first launch", error);
@@ -62,7 +63,8 @@ int main(int count, char** words) {
   for (int i = 1; i < launches; ++i) launch<0>(7, at, kCount, rounds);
   if (cudaError_t error = cudaDeviceSynchronize()) return failed("launches", error);
   span("launches");
-  if (cudaError_t error = cudaMemcpy(host.data(), at, kCount * sizeof *at, cudaMemcpyDeviceToHost)) return failed("copy out", error);
+  if (cudaError_t error = cudaMemcpy(host.data(), at, kCount * sizeof *at, cudaMemcpyDeviceToHost))
+    return failed("copy out", error);
   span("copy-out");
   if (cudaError_t error = cudaFree(at)) return failed("cudaFree", error);
   span("free");
