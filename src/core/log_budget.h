@@ -9,8 +9,8 @@
 
 namespace heddle {
 
-// How many lines of one kind a log takes: so many at once, then so many a second. What causes lines may be a tenant, who
-// must not fill a disk with them. Lines are of one kind when they differ in numbers and in what follows them only.
+// How many lines of one kind a log takes: so many at once, then so many a second. What causes lines may be a tenant,
+// who must not fill a disk with them. Lines are of one kind when they differ in numbers and in what follows them only.
 class LogBudget {
  public:
   struct Rates {

@@ -21,9 +21,9 @@ TEST(Printable, ShowsWhatATerminalWouldObey) {
 
 TEST(Printable, ShowsBytesThatAreNoText) {
   EXPECT_EQ(printable("\xff\xfe"), "\\xff\\xfe");
-  EXPECT_EQ(printable("\xc0\xaf"), "\\xc0\\xaf");          // overlong
+  EXPECT_EQ(printable("\xc0\xaf"), "\\xc0\\xaf");           // overlong
   EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // a surrogate
-  EXPECT_EQ(printable("\xe2\x82"), "\\xe2\\x82");          // cut
+  EXPECT_EQ(printable("\xe2\x82"), "\\xe2\\x82");           // cut
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ using Edges = std::vector<std::vector<size_t>>;
 
 // The strongly connected components of a graph (Tarjan's algorithm; linear in nodes and edges).
 struct Components {
-  std::vector<size_t> of;          // by node: its component
+  std::vector<size_t> of;           // by node: its component
   std::vector<bool> leads_outside;  // by component: whether an edge leaves it
 };
 Components components(const Edges& edges);

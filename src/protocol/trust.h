@@ -1,6 +1,7 @@
 #pragma once
 
-// Whom a program may hand its memory to: whoever listens at a socket's path, or owns its directory, need not be heddled.
+// Whom a program may hand its memory to: whoever listens at a socket's path, or owns its directory, need not be
+// heddled.
 
 #include <sys/types.h>
 
