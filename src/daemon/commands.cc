@@ -13,6 +13,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kLongestName = 63;
+constexpr uint64_t kTracePage = 256;  // events in one answer: some milliseconds of the loop
 
 // Texts come from tenants: what is no UTF-8 is replaced, never thrown at.
 std::string dump(const Json& json) {
@@ -295,31 +296,43 @@ Result<Json> Commands::cancel(const Json& request, Asker& asker) {
   return Json{{"cancelled", (*job)->id.value}};
 }
 
+namespace {
+
+Json json_of(const TraceEvent& event) {
+  return {{"number", event.number},
+          {"time_ns", event.time.time_since_epoch().count()},
+          {"kind", event.kind},
+          {"job", event.job.value},
+          {"session", event.session.value},
+          {"task", event.task.value},
+          {"device", event.device},
+          {"memory", event.memory.value},
+          {"reason", event.reason},
+          {"launches", event.usage.launches},
+          {"kernel_ns", event.usage.kernel_ns},
+          {"copies", event.usage.copies},
+          {"copied_bytes", event.usage.copied_bytes},
+          {"copy_ns", event.usage.copy_ns},
+          {"overrun_ns", event.usage.overrun_ns}};
+}
+
+}  // namespace
+
+// A page of it: so many events are looked at, whosever they are, and the asker comes again from `next` on until `end`.
 Result<Json> Commands::trace(const Json& request, Asker& asker) {
   const Trace& trace = shared_.trace;
   Json events = Json::array();
-  Json answer{{"first", trace.first()}, {"next", trace.next()}};
+  Json answer{{"first", trace.first()}, {"next", trace.next()}, {"end", trace.next()}};
   if (request.contains("since") && !request["since"].is_null()) {
     const auto since = number_in(request, "since");
     if (!since) return tl::unexpected(since.error());
-    for (const TraceEvent& event : trace.events()) {
-      if (event.number < *since || !asker.may_see(event.uid)) continue;
-      events.push_back({{"number", event.number},
-                        {"time_ns", event.time.time_since_epoch().count()},
-                        {"kind", event.kind},
-                        {"job", event.job.value},
-                        {"session", event.session.value},
-                        {"task", event.task.value},
-                        {"device", event.device},
-                        {"memory", event.memory.value},
-                        {"reason", event.reason},
-                        {"launches", event.usage.launches},
-                        {"kernel_ns", event.usage.kernel_ns},
-                        {"copies", event.usage.copies},
-                        {"copied_bytes", event.usage.copied_bytes},
-                        {"copy_ns", event.usage.copy_ns},
-                        {"overrun_ns", event.usage.overrun_ns}});
+    const uint64_t begin = std::min(std::max(*since, trace.first()), trace.next());
+    const uint64_t end = std::min(begin + kTracePage, trace.next());
+    for (uint64_t number = begin; number < end; ++number) {
+      const TraceEvent& event = trace.events()[number - trace.first()];
+      if (asker.may_see(event.uid)) events.push_back(json_of(event));
     }
+    answer["next"] = end;
   }
   answer["events"] = events;
   return answer;

@@ -1,5 +1,7 @@
 // The `heddle` command's requests.
 
+#include <set>
+
 #include "daemon/testing/fixture.h"
 
 namespace heddle::daemon::testing {
@@ -132,6 +134,31 @@ TEST_F(CommandTest, TheTraceTellsATasksLife) {
   EXPECT_THAT(kinds, ::testing::ElementsAre("task_arrived", "task_granted", "task_ended"));
   EXPECT_EQ((*trace)["events"][1]["memory"], 8 * kMiB);
   EXPECT_EQ((*trace)["events"][2]["launches"], 7);
+}
+
+TEST_F(CommandTest, ALongTraceComesInPages) {
+  start();
+  constexpr uint64_t kTasks = 100;  // three events each
+  TestClient client = running(Bytes{8 * kMiB});
+  for (uint64_t i = 1; i < kTasks; ++i) {
+    finish(client);
+    client = running(Bytes{8 * kMiB});
+  }
+  finish(client);
+  std::set<uint64_t> seen;
+  uint64_t next = 0, pages = 0;
+  for (uint64_t end = 1; next < end; ++pages) {
+    const auto page = house_->ask({{"command", "trace"}, {"since", next}});
+    ASSERT_TRUE(page) << page.error().text;
+    for (const Json& event : (*page)["events"]) seen.insert(event["number"].get<uint64_t>());
+    EXPECT_LE((*page)["events"].size(), 256u);
+    ASSERT_GT((*page)["next"].get<uint64_t>(), next);
+    next = (*page)["next"];
+    end = (*page)["end"];
+  }
+  EXPECT_GE(seen.size(), 3 * kTasks);
+  EXPECT_EQ(seen.size(), next);  // none twice, none left out
+  EXPECT_GE(pages, 2u);
 }
 
 TEST_F(CommandTest, ALongAnswerTravelsInMemory) {

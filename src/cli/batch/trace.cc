@@ -83,13 +83,17 @@ Result<uint64_t> trace_cursor(DaemonLink& link) {
 }
 
 Result<std::vector<TraceEvent>> read_trace(DaemonLink& link, uint64_t cursor) {
-  auto answer = link.request({{"command", "trace"}, {"since", cursor}});
-  if (!answer) return tl::unexpected(std::move(answer).error());
-  if (count_of(*answer, "first") > cursor)
-    return fail(ErrorCode::kLimitExceeded,
-                "heddled keeps too few trace events for this batch: raise daemon.trace_events");
   std::vector<TraceEvent> events;
-  for (const Json& event : answer->value("events", Json::array())) events.push_back(event_of(event));
+  for (bool more = true; more;) {
+    auto answer = link.request({{"command", "trace"}, {"since", cursor}});
+    if (!answer) return tl::unexpected(std::move(answer).error());
+    if (count_of(*answer, "first") > cursor)
+      return fail(ErrorCode::kLimitExceeded,
+                  "heddled keeps too few trace events for this batch: raise daemon.trace_events");
+    for (const Json& event : answer->value("events", Json::array())) events.push_back(event_of(event));
+    more = count_of(*answer, "next") > cursor && count_of(*answer, "next") < count_of(*answer, "end");
+    cursor = count_of(*answer, "next");
+  }
   return events;
 }
 
