@@ -2,40 +2,52 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-
 #include "daemon/cuda_codes.h"
 
 namespace heddle::daemon {
 
 using protocol::MessageType;
 
+namespace {
+
+// Of answers that nobody reads: a dozen of the longest, and what goes in memory beside them.
+constexpr size_t kMostBytesWaiting = 256 * kKiB, kMostDescriptorsWaiting = 16;
+
+}  // namespace
+
 // A user's own heddled serves that user; the system's serves everybody.
 Status Clients::admit(const protocol::PeerCredentials& peer) const {
   if (stopping_) return fail(ErrorCode::kCancelled, "heddled is ending");
   if (!shared_.places.shared && peer.uid != ::geteuid())
     return fail(ErrorCode::kPermission, "this heddled serves user %u only, not user %u", ::geteuid(), peer.uid);
-  const auto own = std::count_if(clients_.begin(), clients_.end(),
-                                 [&](const auto& each) { return each.second.peer.uid == peer.uid; });
-  if (static_cast<size_t>(own) >= shared_.config.limits.connections_per_user)
+  const auto own = of_user_.find(peer.uid);
+  if (own != of_user_.end() && own->second >= shared_.config.limits.connections_per_user)
     return fail(ErrorCode::kLimitExceeded,
-                "user %u has %ld connections, and limits.connections_per_user allows no more", peer.uid,
-                static_cast<long>(own));
+                "user %u has %zu connections, and limits.connections_per_user allows no more", peer.uid, own->second);
   return {};
 }
 
 void Clients::accept(protocol::Socket socket) {
   const auto peer = socket.peer();
   if (!peer) return;
+  if (const Status admitted = admit(*peer); !admitted) return turn_away(socket, *peer, admitted.error());
   const uint64_t key = ++last_;
   Client client{std::make_unique<Connection>(shared_.loop, std::move(socket)), *peer, {}, {}};
-  const Status admitted = admit(*peer);
+  client.connection->stop_behind({kMostBytesWaiting, kMostDescriptorsWaiting});
   const Status started =
       client.connection->start({[this, key](protocol::Packet packet) { received(key, std::move(packet)); },
                                 [this, key](const Error& error) { closed(key, error); }});
   if (!started) return;
   clients_.emplace(key, std::move(client));
-  if (!admitted) refuse(key, admitted.error());
+  ++of_user_[peer->uid];
+}
+
+// Said once, without keeping anything of it: a peer that does not even take that has closed, or never reads.
+void Clients::turn_away(protocol::Socket& socket, const protocol::PeerCredentials& peer, const Error& error) const {
+  shared_.log->warn("process {} of user {} is refused: {}", peer.pid, peer.uid, error.text);
+  protocol::Refused refused{cuda_code(error.code)};
+  protocol::set_text(refused.text, error.text);
+  if (protocol::set_nonblocking(socket)) (void)socket.send(refused);
 }
 
 void Clients::received(uint64_t key, protocol::Packet packet) {
@@ -100,7 +112,15 @@ void Clients::forget(uint64_t key) {
   client.session = {};
   client.connection->pause();
   for (const JobId job : std::exchange(client.jobs, {})) sessions_.abandon(job);
-  shared_.loop.defer([this, key] { clients_.erase(key); });
+  shared_.loop.defer([this, key] { erase(key); });
+}
+
+void Clients::erase(uint64_t key) {
+  const auto found = clients_.find(key);
+  if (found == clients_.end()) return;
+  const auto own = of_user_.find(found->second.peer.uid);
+  if (--own->second == 0) of_user_.erase(own);
+  clients_.erase(found);
 }
 
 }  // namespace heddle::daemon

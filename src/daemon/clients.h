@@ -38,6 +38,8 @@ class Clients {
   void closed(uint64_t key, const Error& error);
   void forget(uint64_t key);
   Status admit(const protocol::PeerCredentials& peer) const;
+  void turn_away(protocol::Socket& socket, const protocol::PeerCredentials& peer, const Error& error) const;
+  void erase(uint64_t key);
 
   Shared& shared_;
   Sessions& sessions_;
@@ -47,6 +49,7 @@ class Clients {
   uint64_t last_ = 0;
   bool stopping_ = false;
   std::map<uint64_t, Client> clients_;
+  std::map<uid_t, size_t> of_user_;  // connections
 };
 
 }  // namespace heddle::daemon

@@ -63,6 +63,8 @@ void Connection::enqueue(std::unique_ptr<Pending> pending) {
   if (lost_) return;
   if (backlog_.size() >= kLongestBacklog)
     return lose({ErrorCode::kLimitExceeded, stringf("the peer left %zu messages unread", backlog_.size())});
+  const Waiting more = pending->size();
+  waiting_ = {waiting_.bytes + more.bytes, waiting_.descriptors + more.descriptors};
   backlog_.push_back(std::move(pending));
   want();
 }
@@ -70,14 +72,17 @@ void Connection::enqueue(std::unique_ptr<Pending> pending) {
 void Connection::ready(uint32_t events) {
   if (events & EPOLLOUT) flush();
   // One message a round: its handler may destroy this, so nothing is touched behind it.
-  if (!paused_ && (events & (EPOLLIN | EPOLLHUP | EPOLLERR))) read();
+  if (may_read() && (events & (EPOLLIN | EPOLLHUP | EPOLLERR))) read();
 }
 
 void Connection::flush() {
   while (!backlog_.empty() && !lost_) {
     const Status status = backlog_.front()->send(socket_);
     if (!sent_or_gone(status)) break;
-    if (!lost_) backlog_.pop_front();
+    if (lost_) break;
+    const Waiting less = backlog_.front()->size();
+    waiting_ = {waiting_.bytes - less.bytes, waiting_.descriptors - less.descriptors};
+    backlog_.pop_front();
   }
   want();
 }
@@ -92,7 +97,11 @@ void Connection::read() {
 void Connection::want() {
   // A paused peer that hangs up would wake the loop without end: its end is then found by its process or at resume().
   if (paused_ && backlog_.empty()) return watch_.set_events(EPOLLET);
-  watch_.set_events((paused_ ? 0u : static_cast<uint32_t>(EPOLLIN)) | (backlog_.empty() ? 0u : EPOLLOUT));
+  watch_.set_events((may_read() ? static_cast<uint32_t>(EPOLLIN) : 0u) | (backlog_.empty() ? 0u : EPOLLOUT));
+}
+
+bool Connection::may_read() const {
+  return !paused_ && waiting_.bytes <= most_.bytes && waiting_.descriptors <= most_.descriptors;
 }
 
 // Told from the loop, so that whoever is sending is not destroyed in the middle of it.
@@ -100,6 +109,7 @@ void Connection::lose(Error error) {
   if (lost_) return;
   lost_ = true;
   backlog_.clear();
+  waiting_ = {};
   watch_.reset();
   loss_ = loop_.after(Duration{}, [this, error = std::move(error)] { handlers_.closed(error); });
 }

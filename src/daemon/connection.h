@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -13,7 +14,8 @@
 namespace heddle::daemon {
 
 // One peer's socket on the loop: whole messages in, messages out without ever blocking. What a slow peer does not take
-// waits here, in order; a peer that lets too much wait is treated as gone.
+// waits here, in order; a peer that lets too much wait is treated as gone. One that asks and does not read is not read
+// either (`stop_behind`), so that what it has waiting here has a bound: its own socket fills, and it waits.
 class Connection {
  public:
   // Both may destroy the connection.
@@ -27,13 +29,19 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   Status start(Handlers handlers);
+  // What may wait for the peer before nothing more is read from it. For peers that only ask: one that is told things
+  // unasked, and writes while it does not read, would wait for heddled, and heddled for it.
+  struct Waiting {
+    size_t bytes, descriptors;
+  };
+  void stop_behind(Waiting most) { most_ = most; }
 
   // Descriptors are lent. Sending to a peer that is gone does nothing: `closed` tells.
   template <class Message>
   void send(const Message& message, std::span<const int> descriptors = {}) {
     loop_.commit();
     if (backlog_.empty() && sent_or_gone(socket_.send(message, descriptors))) return;
-    enqueue(std::make_unique<Waiting<Message>>(message, descriptors));
+    enqueue(std::make_unique<PendingMessage<Message>>(message, descriptors));
   }
   template <class Message>
   void send(const Message& message, const Fd& descriptor) {
@@ -57,10 +65,11 @@ class Connection {
   struct Pending {
     virtual ~Pending() = default;
     virtual Status send(protocol::Socket& socket) = 0;
+    virtual Waiting size() const = 0;
   };
   template <class Message>
-  struct Waiting : Pending {
-    Waiting(const Message& of, std::span<const int> lent) : message(of) {
+  struct PendingMessage : Pending {
+    PendingMessage(const Message& of, std::span<const int> lent) : message(of) {
       for (const int fd : lent) {
         Fd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
         complete = complete && copy;
@@ -73,6 +82,7 @@ class Connection {
       for (const Fd& fd : descriptors) lent.push_back(fd.get());
       return socket.send(message, lent);
     }
+    Waiting size() const override { return {sizeof message, descriptors.size()}; }
     Message message;
     std::vector<Fd> descriptors;
     bool complete = true;
@@ -84,6 +94,7 @@ class Connection {
   void flush();
   void read();
   void want();
+  bool may_read() const;
   void lose(Error error);
 
   EventLoop& loop_;
@@ -92,6 +103,7 @@ class Connection {
   EventLoop::Watch watch_;
   EventLoop::Timer loss_;
   std::deque<std::unique_ptr<Pending>> backlog_;
+  Waiting waiting_{}, most_{SIZE_MAX, SIZE_MAX};
   bool paused_ = false, lost_ = false;
 };
 

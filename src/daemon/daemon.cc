@@ -18,6 +18,7 @@ namespace heddle::daemon {
 namespace {
 
 constexpr Duration kAcceptPause = std::chrono::milliseconds(100);  // when there is no descriptor left
+constexpr int kAcceptsATurn = 16;  // a flood of connections is no reason to keep the others waiting
 constexpr Duration kEndLook = std::chrono::milliseconds(10);
 constexpr Duration kMpsLook = std::chrono::seconds(1);  // at the control daemons
 constexpr uint32_t kMpsClients = 40;  // that compute at once; MPS admits 48, and warm and leaving workers are some too
@@ -277,7 +278,7 @@ Status Daemon::listen(Fd& listener, EventLoop::Watch& watch, void (Daemon::*acce
 }
 
 void Daemon::accept_all(const Fd& listener, EventLoop::Watch& watch, void (Daemon::*accept)(protocol::Socket)) {
-  for (;;) {
+  for (int accepted = 0; accepted < kAcceptsATurn; ++accepted) {
     Fd socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (socket) {
       (this->*accept)(protocol::Socket(std::move(socket)));

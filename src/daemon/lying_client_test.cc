@@ -1,5 +1,6 @@
 // Clients that lie, one lie each: they are refused with a reason, and an honest neighbour notices nothing.
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <random>
@@ -222,6 +223,53 @@ TEST_F(StrangerTest, SegmentsHaveALimitThatOnlyTheirSessionFeels) {
   for (uint64_t i = 1; i <= 4; ++i) ASSERT_TRUE(greedy.declare(i, greedy.at(i), Bytes{2 * kMiB}));
   ASSERT_TRUE(greedy.wait_binding(Binding::kFailed));
   EXPECT_THAT(greedy.error_text(), ::testing::HasSubstr("segments_per_session"));
+}
+
+// Asks until its own socket is full, which is soon, and reads then: every answer is there, in order.
+TEST_F(StrangerTest, WhoDoesNotReadIsNotReadEither) {
+  start();
+  auto socket = connect_to(house_->socket());
+  ASSERT_TRUE(socket);
+  ASSERT_TRUE(set_nonblocking(*socket));
+  Command command;
+  set_text(command.text, R"({"command": "devices"})");
+  command.length = static_cast<uint32_t>(get_text(command.text).size());
+  constexpr int kTries = 4000;
+  int asked = 0;
+  for (int idle = 0; asked < kTries && idle < 20;) {  // heddled may be taking some of it: until nothing goes for a while
+    if (socket->send(command)) {
+      ++asked;
+      idle = 0;
+    } else {
+      pollfd writable{socket->get(), POLLOUT, 0};
+      if (::poll(&writable, 1, 50) == 0) ++idle;
+    }
+  }
+  EXPECT_LT(asked, kTries) << "heddled takes questions without end";
+  EXPECT_TRUE(house_->ask({{"command", "ping"}})) << "others are served all the while";
+  for (int i = 0; i < asked; ++i) ASSERT_TRUE(socket->expect<Reply>(TestClient::kPatience)) << i << " of " << asked;
+}
+
+TEST_F(StrangerTest, ConnectionsHaveALimitThatLeavesTheEstablishedAlone) {
+  start(std::string(kOneDevice) + "[limits]\nconnections_per_user = 4\n");
+  auto first = connect_to(house_->socket());
+  ASSERT_TRUE(Household::ask(*first, {{"command", "ping"}}));
+  std::vector<Socket> others;
+  for (int i = 0; i < 3; ++i) {
+    others.push_back(*connect_to(house_->socket()));
+    ASSERT_TRUE(Household::ask(others.back(), {{"command", "ping"}}));
+  }
+  for (int i = 0; i < 100; ++i) EXPECT_THAT(refusal_of(Hello{}), ::testing::HasSubstr("connections_per_user"));
+  EXPECT_TRUE(Household::ask(*first, {{"command", "ping"}}));
+  others.clear();
+  EXPECT_TRUE(Household::ask(*first, {{"command", "ping"}}));
+  auto next = connect_to(house_->socket());  // behind the ends of the others, which heddled has read by now or reads first
+  Result<Household::Json> answer = fail(ErrorCode::kTimeout, "not asked");
+  for (int i = 0; i < 100 && !answer; ++i) {
+    next = connect_to(house_->socket());
+    answer = Household::ask(*next, {{"command", "ping"}});
+  }
+  EXPECT_TRUE(answer) << answer.error().text;
 }
 
 TEST_F(StrangerTest, TheWorkerSocketBelievesOnlyWorkers) {
