@@ -236,7 +236,8 @@ TEST_F(StrangerTest, WhoDoesNotReadIsNotReadEither) {
   command.length = static_cast<uint32_t>(get_text(command.text).size());
   constexpr int kTries = 4000;
   int asked = 0;
-  for (int idle = 0; asked < kTries && idle < 20;) {  // heddled may be taking some of it: until nothing goes for a while
+  for (int idle = 0;
+       asked < kTries && idle < 20;) {  // heddled may be taking some of it: until nothing goes for a while
     if (socket->send(command)) {
       ++asked;
       idle = 0;
@@ -263,7 +264,8 @@ TEST_F(StrangerTest, ConnectionsHaveALimitThatLeavesTheEstablishedAlone) {
   EXPECT_TRUE(Household::ask(*first, {{"command", "ping"}}));
   others.clear();
   EXPECT_TRUE(Household::ask(*first, {{"command", "ping"}}));
-  auto next = connect_to(house_->socket());  // behind the ends of the others, which heddled has read by now or reads first
+  auto next =
+      connect_to(house_->socket());  // behind the ends of the others, which heddled has read by now or reads first
   Result<Household::Json> answer = fail(ErrorCode::kTimeout, "not asked");
   for (int i = 0; i < 100 && !answer; ++i) {
     next = connect_to(house_->socket());
@@ -277,6 +279,7 @@ TEST_F(StrangerTest, TheWorkerSocketBelievesOnlyWorkers) {
   auto socket = connect_to(house_->socket() + ".worker");
   ASSERT_TRUE(socket);
   ASSERT_TRUE(socket->send(WorkerReady{.worker = 1, .secret = 1}));
+  EXPECT_TRUE(socket->expect<Quit>(TestClient::kPatience));  // a worker of a life of which nothing is left should end
   EXPECT_EQ(socket->expect<StartWorker>(TestClient::kPatience).error().code, ErrorCode::kPeerDied);
   EXPECT_EQ(running(Bytes{2 * kMiB}).header().error.load(), 0u);
 }

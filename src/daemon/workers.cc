@@ -348,7 +348,11 @@ void Workers::greet_later(uint64_t key, const protocol::Packet& packet) {
     if (node.empty()) return;
     Worker* worker = find(WorkerId{message.worker});
     if (!worker || worker->secret != message.secret || worker->state == Worker::State::kLeaving || worker->killed) {
-      shared_.log->warn("somebody on the worker socket is no worker of ours");
+      // One of a life of which nothing is left, or no worker at all: a worker ends, and its memory with it.
+      node.mapped()->send(protocol::Quit{});
+      const auto peer = node.mapped()->socket().peer();
+      shared_.log->warn("process {} on the worker socket is no worker of this heddled's: told to end",
+                        peer ? peer->pid : 0);
       return;
     }
     protocol::Socket socket = node.mapped()->release();

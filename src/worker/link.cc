@@ -12,6 +12,9 @@ namespace heddle::worker {
 namespace {
 
 constexpr Duration kCallEvery = std::chrono::milliseconds(100);
+// A connection that ends sooner was no welcome: whoever answers does not want this worker.
+constexpr Duration kWelcome = std::chrono::seconds(1);
+constexpr Duration kLongestPause = std::chrono::seconds(2);  // between calls that are answered like that
 
 TimePoint now() {
   return MonotonicClock().now();
@@ -103,15 +106,27 @@ Status Link::reconnect() {
   socket_.close();
   if (options_.daemon_path.empty() || !worker_.started())
     return fail(ErrorCode::kPeerDied, "heddled is gone, and there is nowhere to call");
-  logger("worker")->warn("heddled is gone; calling at {} for {}", options_.daemon_path,
-                         to_string(options_.reconnect_for));
-  const TimePoint until = now() + options_.reconnect_for;
+  const TimePoint lost = now();
+  if (called_ && lost - *called_ < kWelcome) {
+    std::this_thread::sleep_for(pause_);
+    pause_ = std::min(2 * pause_, kLongestPause);
+    if (now() >= call_until_)
+      return fail(ErrorCode::kPeerDied, "heddled is back and ends every connection: it does not know this worker");
+  } else {
+    logger("worker")->warn("heddled is gone; calling at {} for {}", options_.daemon_path,
+                           to_string(options_.reconnect_for));
+    call_until_ = lost + options_.reconnect_for;
+    pause_ = kCallEvery;
+  }
   Status called;
   do {
     called = call();
-    if (called) return {};
+    if (called) {
+      called_ = now();
+      return {};
+    }
     std::this_thread::sleep_for(kCallEvery);
-  } while (now() < until);
+  } while (now() < call_until_);
   return fail(ErrorCode::kPeerDied, "heddled is gone and did not come back within %s: %s",
               to_string(options_.reconnect_for).c_str(), called.error().text.c_str());
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "worker/outbox.h"
 #include "worker/worker.h"
 
@@ -28,7 +30,6 @@ class Link {
   Status serve(bool until_warm);
   Status poll_once();
   Result<State> receive_all();
-  Status send_usage();
   Status send_all();
   Status reconnect();
   Status call();
@@ -41,6 +42,11 @@ class Link {
   bool quit_ = false;
   bool blocked_ = false;  // heddled's queue is full
   TimePoint usage_sent_{};
+  // Calling: when it was answered last, until when it makes sense, and for how long a call that was answered with the
+  // connection's end keeps from the next.
+  std::optional<TimePoint> called_;
+  TimePoint call_until_{};
+  Duration pause_{};
 };
 
 }  // namespace heddle::worker

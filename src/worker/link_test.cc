@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <thread>
 
 #include "protocol/ring_writer.h"
@@ -228,6 +229,32 @@ TEST_F(LinkTest, GivesUpOnAHeddledThatDoesNotComeBack) {
   thread.join();
   EXPECT_EQ(result.error().code, ErrorCode::kPeerDied);
   EXPECT_THAT(result.error().text, HasSubstr("did not come back"));
+}
+
+// Whoever took heddled's place does not know this worker, and hangs up each time.
+TEST_F(LinkTest, ACallThatIsRejectedIsNotRepeatedWithoutEnd) {
+  options.reconnect_for = std::chrono::seconds(1);
+  listen();
+  warm();
+  heddled.close();
+  std::atomic<bool> ended{false};
+  int calls = 0;
+  std::thread rejecting([&] {
+    while (!ended) {
+      pollfd ready{listener.get(), POLLIN, 0};
+      if (::poll(&ready, 1, 20) == 1) {
+        const Fd socket(::accept(listener.get(), nullptr, nullptr));
+        ++calls;
+      }
+    }
+  });
+  thread.join();
+  ended = true;
+  rejecting.join();
+  EXPECT_EQ(result.error().code, ErrorCode::kPeerDied);
+  EXPECT_THAT(result.error().text, HasSubstr("does not know this worker"));
+  EXPECT_GE(calls, 2);
+  EXPECT_LE(calls, 8);  // after 0.1, 0.2, 0.4 ... seconds
 }
 
 TEST_F(LinkTest, WorksOnWhileHeddledIsGoneAndTellsItsSuccessor) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <random>
 #include <thread>
@@ -42,7 +43,7 @@ struct Storm {
     }
     if (victim == Victim::kDaemon) target = node.daemon_pid();
     if (victim == Victim::kVault) target = node.vault_pid();
-    if (target <= 0 || ::kill(target, SIGKILL) != 0) return false;
+    if (target <= 1 || ::kill(target, SIGKILL) != 0) return false;
     ++hits[static_cast<int>(victim)];
     return true;
   }
@@ -117,6 +118,7 @@ TEST(Faults, ARestartedHeddledKnowsWhatRuns) {
     return before.contains("devices") && before["devices"][0]["tasks"] == 1;
   }));
   const pid_t first = node.daemon_pid();
+  ASSERT_GT(first, 1);
   ASSERT_EQ(::kill(first, SIGKILL), 0);
   EXPECT_TRUE(Node::eventually([&] {
     const Json after = node.ask({{"command", "devices"}});
@@ -126,6 +128,41 @@ TEST(Faults, ARestartedHeddledKnowsWhatRuns) {
   const Finished finished = job.wait();
   EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node.log();
   EXPECT_TRUE(Node::eventually([&] { return node.empty(); }));
+}
+
+// Of what ran before nothing is known any more: its workers end, and the program is told.
+TEST(Faults, WorkersOfALifeThatIsForgottenEnd) {
+  HEDDLE_NEEDS_WORKLOADS();
+  Node node(
+      "[daemon]\nwarm_workers = 1\n[[device]]\npreset = 'P100'\nmemory = '64M'\nslowdown = 2000000\ncopy_slowdown = "
+      "10\n");
+  ASSERT_TRUE(node.ready()) << node.why();
+  Process job = node.spawn_run({workload("vecadd"), "--size", "4000000", "--check", "sample"});
+  ASSERT_TRUE(Node::eventually([&] {
+    const Json devices = node.ask({{"command", "devices"}});
+    return devices.contains("devices") && devices["devices"][0]["tasks"] == 1 && devices["devices"][0]["workers"] == 1;
+  }));
+  const std::vector<pid_t> old = node.worker_pids();
+  const pid_t vault = node.vault_pid(), heddled = node.daemon_pid();
+  ASSERT_GT(vault, 1);
+  ASSERT_GT(heddled, 1);
+  // Both at once: stopped, neither can start the other.
+  ASSERT_EQ(::kill(vault, SIGSTOP), 0);
+  ASSERT_EQ(::kill(heddled, SIGSTOP), 0);
+  ASSERT_EQ(::kill(vault, SIGKILL), 0);
+  ASSERT_EQ(::kill(heddled, SIGKILL), 0);
+  ASSERT_TRUE(Node::eventually([&] { return node.vault_pid() == -1; }));
+  const Finished started = node.heddle({"daemon", "start"});
+  ASSERT_EQ(started.status, 0) << started.err;
+  EXPECT_TRUE(Node::eventually([&] {
+    const auto workers = node.worker_pids();
+    return std::none_of(old.begin(), old.end(),
+                        [&](pid_t pid) { return std::find(workers.begin(), workers.end(), pid) != workers.end(); });
+  })) << node.log();
+  const Finished finished = job.wait();
+  EXPECT_EQ(finished.status, 1) << finished.out << finished.err;
+  EXPECT_NE(finished.err.find("heddle"), std::string::npos) << finished.err;
+  EXPECT_EQ(node.run({workload("vecadd")}).status, 0);
 }
 
 TEST(Faults, WithSharedFaultsADeadWorkerTakesItsNeighboursAndTheDeviceServesOn) {
@@ -146,6 +183,7 @@ TEST(Faults, WithSharedFaultsADeadWorkerTakesItsNeighboursAndTheDeviceServesOn) 
     return running == 2;
   }));
   const pid_t worker = sessions[0]["tasks"][0]["worker_pid"];
+  ASSERT_GT(worker, 1);
   ASSERT_EQ(::kill(worker, SIGKILL), 0);
   const Finished one = first.wait(), other = second.wait();
   EXPECT_EQ(one.status, 1) << one.out << one.err;
