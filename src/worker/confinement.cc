@@ -68,6 +68,16 @@ constexpr const char* kRefused[] = {
     "pidfd_open",
     "pidfd_getfd",
     "pidfd_send_signal",
+    "rt_sigqueueinfo",
+    "rt_tgsigqueueinfo",
+    "setpriority",
+    "ioprio_set",
+    "sched_setparam",
+    "sched_setscheduler",
+    "sched_setattr",
+    "kcmp",
+    "process_madvise",
+    "process_mrelease",
     "mknod",
     "mknodat",
     "chown",
@@ -111,9 +121,9 @@ constexpr const char* kRefused[] = {
 
 // And these, which NVIDIA's driver needs.
 constexpr const char* kRefusedOnSoftware[] = {
-    "bind",     "listen",  "accept",    "accept4", "creat",    "truncate",  "link",
-    "linkat",   "symlink", "symlinkat", "rename",  "renameat", "renameat2", "unlink",
-    "unlinkat", "mkdir",   "mkdirat",   "rmdir",   "chmod",    "fchmodat",  "openat2",
+    "bind",    "listen",    "accept", "accept4",  "creat",     "truncate",      "link",       "linkat",
+    "symlink", "symlinkat", "rename", "renameat", "renameat2", "unlink",        "unlinkat",   "mkdir",
+    "mkdirat", "rmdir",     "chmod",  "fchmodat", "openat2",   "migrate_pages", "move_pages",
 };
 
 Status add(const Filter& filter, const char* name, unsigned count, const scmp_arg_cmp* conditions) {
@@ -147,6 +157,9 @@ Status fill(const Filter& filter, DeviceKind device) {
   HEDDLE_TRY(add(filter, "clone", 1, &own_memory));
   const scmp_arg_cmp other_process = SCMP_CMP(0, SCMP_CMP_NE, static_cast<scmp_datum_t>(::getpid()));
   HEDDLE_TRY(add(filter, "tgkill", 1, &other_process));
+  // Limits and processors of its own: 0 stands for the caller.
+  const scmp_arg_cmp somebody = SCMP_CMP(0, SCMP_CMP_NE, 0);
+  HEDDLE_TRY(add(filter, "prlimit64", 1, &somebody));
   const int number = ::seccomp_syscall_resolve_name("clone3");
   const int result = ::seccomp_rule_add_array(filter.get(), SCMP_ACT_ERRNO(ENOSYS), number, 0, nullptr);
   if (result != 0) return fail_errno(-result, "cannot refuse system call clone3");

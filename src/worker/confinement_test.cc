@@ -3,11 +3,14 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <thread>
 
 namespace heddle::worker {
@@ -59,6 +62,25 @@ TEST(Confinement, RefusesWhatAWorkerNeverNeeds) {
               if (!refused(::kill(::getppid(), 0))) return 6;
               char* none[] = {nullptr};
               return refused(::execve("/bin/true", none, none)) ? 0 : 7;
+            }),
+            0);
+}
+
+// Workers of all tenants run as one user: what a user may do to its processes one worker must not do to another's.
+TEST(Confinement, NothingIsDoneToOtherProcesses) {
+  if (!can_restrict_system_calls()) GTEST_SKIP() << "this build cannot restrict system calls";
+  EXPECT_EQ(in_a_process([] {
+              if (!drop_privileges("") || !restrict_system_calls(DeviceKind::kCuda)) return 1;
+              const pid_t other = ::getppid();
+              siginfo_t info{};
+              info.si_code = SI_QUEUE;
+              if (!refused(::syscall(SYS_rt_sigqueueinfo, other, 0, &info))) return 2;
+              if (!refused(::syscall(SYS_rt_tgsigqueueinfo, other, other, 0, &info))) return 3;
+              if (!refused(::setpriority(PRIO_PROCESS, static_cast<id_t>(other), 19))) return 4;
+              rlimit limit{};
+              if (!refused(::prlimit(other, RLIMIT_NOFILE, nullptr, &limit))) return 5;
+              if (::prlimit(0, RLIMIT_NOFILE, nullptr, &limit) != 0) return 6;
+              return 0;
             }),
             0);
 }
