@@ -53,7 +53,8 @@ ErrorCode code_of(CUresult result) {
                 HEDDLE_CUDA_STRING(name));
 
 Result<Driver> Driver::load() {
-  // Libraries load what they use of themselves: all of cuBLAS takes 0.5 GiB of a GPU (H200, CUDA 13.0).
+  // Libraries load what they use of themselves: all of cuBLAS takes 0.5 GiB of a GPU (H200, CUDA 13.0). So do programs'
+  // modules (program.cc).
   ::setenv("CUDA_MODULE_LOADING", "LAZY", 0);
   void* library = open_library();  // stays for the process's life: the driver has threads and exit handlers
   if (!library) return fail(ErrorCode::kNotFound, "no NVIDIA driver on this machine: libcuda.so.1 is not to be found");

@@ -53,8 +53,6 @@ namespace heddle::cuda {
   X(cuModuleLoadData)                            \
   X(cuModuleUnload)                              \
   X(cuModuleGetFunction)                         \
-  X(cuModuleGetFunctionCount)                    \
-  X(cuModuleEnumerateFunctions)                  \
   X(cuFuncLoad)                                  \
   X(cuModuleGetGlobal)                           \
   X(cuFuncGetAttribute)                          \

@@ -43,24 +43,11 @@ Status Program::load(const std::vector<image::Image>& images, uint32_t arch) {
   for (const image::Image& each : images) {
     if (each.kind == image::ImageKind::kCubin && each.arch == arch && !each.relocatable &&
         load_bytes(std::as_bytes(std::span(each.bytes))) == CUDA_SUCCESS)
-      return load_kernels();
+      return {};
   }
   const auto ptx = image::choose_ptx(images, arch);
   if (!ptx) return tl::unexpected(ptx.error());
-  HEDDLE_TRY(driver_.check(load_bytes(std::as_bytes(std::span((*ptx)->bytes))), "cuModuleLoadData"));
-  return load_kernels();
-}
-
-// A kernel must not be loaded at its first launch: that would wait for kernels that run.
-Status Program::load_kernels() {
-  unsigned count = 0;
-  HEDDLE_TRY(driver_.check(driver_.cuModuleGetFunctionCount(&count, module_), "cuModuleGetFunctionCount"));
-  std::vector<CUfunction> functions(count);
-  if (count == 0) return {};
-  HEDDLE_TRY(driver_.check(driver_.cuModuleEnumerateFunctions(functions.data(), count, module_),
-                           "cuModuleEnumerateFunctions"));
-  for (CUfunction function : functions) HEDDLE_TRY(driver_.check(driver_.cuFuncLoad(function), "cuFuncLoad"));
-  return {};
+  return driver_.check(load_bytes(std::as_bytes(std::span((*ptx)->bytes))), "cuModuleLoadData");
 }
 
 // Aligned, and followed by a zero: the driver decides by its first bytes what it reads.
@@ -74,14 +61,18 @@ Program::~Program() {
   if (module_) driver_.cuModuleUnload(module_);
 }
 
+// A kernel is loaded when it is called first, as natively (CUDA_MODULE_LOADING=LAZY): most programs call few of those
+// that their modules have, and all of them take time and device memory. Ahead of the launch, so that what is wrong with
+// it is said of it by name. It may wait for kernels that run.
 Result<LoadedKernel*> Program::kernel(const std::string& name) {
   if (const auto found = kernels_.find(name); found != kernels_.end()) return found->second.get();
+  const std::string what = "kernel '" + name + "'";
   auto kernel = std::make_unique<LoadedKernel>();
   kernel->name = name;
   kernel->prints = prints_;
   kernel->writes_surfaces = writes_surfaces_;
-  HEDDLE_TRY(driver_.check(driver_.cuModuleGetFunction(&kernel->function, module_, name.c_str()),
-                           ("kernel '" + name + "'").c_str()));
+  HEDDLE_TRY(driver_.check(driver_.cuModuleGetFunction(&kernel->function, module_, name.c_str()), what.c_str()));
+  HEDDLE_TRY(driver_.check(driver_.cuFuncLoad(kernel->function), what.c_str()));
   HEDDLE_TRY(read_parameters(*kernel));
   return (kernels_[name] = std::move(kernel)).get();
 }

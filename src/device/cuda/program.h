@@ -31,7 +31,7 @@ class Program : public device::Module {
   // A context must be current and nothing of it in flight.
   ~Program() override;
 
-  // kNotFound.
+  // Loads it, where it was not asked for before; errors name it. kNotFound.
   Result<LoadedKernel*> kernel(const std::string& name);
   Result<device::Variable> variable(const std::string& name) const;
 
@@ -39,7 +39,6 @@ class Program : public device::Module {
   explicit Program(const Driver& driver) : driver_(driver) {}
   Status load(const std::vector<image::Image>& images, uint32_t arch);
   CUresult load_bytes(std::span<const std::byte> bytes);
-  Status load_kernels();
   Status read_parameters(LoadedKernel& kernel) const;
 
   const Driver& driver_;

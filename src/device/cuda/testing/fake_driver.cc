@@ -683,13 +683,6 @@ API cuModuleGetFunction(CUfunction* out, CUmodule module, const char* name) {
   return CUDA_SUCCESS;
 }
 // All of them are loaded with their module.
-API cuModuleGetFunctionCount(unsigned* count, CUmodule) {
-  *count = 0;
-  return CUDA_SUCCESS;
-}
-API cuModuleEnumerateFunctions(CUfunction*, unsigned, CUmodule) {
-  return CUDA_SUCCESS;
-}
 API cuFuncLoad(CUfunction) {
   return CUDA_SUCCESS;
 }
