@@ -216,8 +216,12 @@ struct StartWorker {
   DeviceModel model;
   uint32_t host_threads = 1;  // for a software device: threads that may compute blocks
   uint32_t window_count = 0;
+  // What the device reports as a fault may be another client's (MPS).
+  uint32_t shared_faults = 0, reserved = 0;
   Window windows[kMaxWindows];  // the worker reserves the first that it can, ahead of any session
 };
+// Exit status of a worker whose device takes no new client just now: another one may be luckier.
+inline constexpr int kDeviceRefuses = 3;
 // worker -> heddled: warm. After a restart of heddled also what it serves, and what it has mapped.
 struct WorkerReady {
   static constexpr MessageType kType = MessageType::kWorkerReady;
@@ -274,10 +278,11 @@ struct TaskEnded {
   uint32_t reset = 0;     // the program has reset the device: the next task takes a fresh worker
   uint32_t unmapped = 0;  // no device memory is mapped any more; 0 where the device refused to unmap some
 };
-// The session's device work failed: `cuda_error` is in the ring's header already.
+// The session's device work failed: `cuda_error` is in the ring's header already. `device_lost`: the device itself has
+// failed, so that under MPS all of its clients fail with this one; 0 where the worker has refused something.
 struct WorkerFault {
   static constexpr MessageType kType = MessageType::kWorkerFault;
-  uint32_t cuda_error = 0, reserved = 0;
+  uint32_t cuda_error = 0, device_lost = 0;
   char text[512] = {};
 };
 // Totals since the worker was bound; sent at the end of a task and now and then before.

@@ -19,7 +19,7 @@ void Completions::stop() {
 void Completions::take(std::span<const device::Completion> batch) {
   finished_.clear();
   for (const device::Completion& completion : batch) {
-    if (completion.cuda_error != 0) parts_.fault.raise({completion.cuda_error, completion.text});
+    if (completion.cuda_error != 0) raise(completion);
     const Pending& pending = parts_.progress.pending(completion.tag);
     if (pending.type == protocol::RecordType::kHostCall) {
       reach_host_call(completion.tag);
@@ -30,6 +30,11 @@ void Completions::take(std::span<const device::Completion> batch) {
     finished_.push_back({completion.tag, timed ? completion.ended : MonotonicClock().now()});
   }
   parts_.progress.finish(finished_);
+}
+
+void Completions::raise(const device::Completion& completion) {
+  const Refusal refusal{completion.cuda_error, completion.text, completion.device_lost};
+  completion.bystander ? parts_.fault.raise_of_device(refusal) : parts_.fault.raise(refusal);
 }
 
 // The issuer finishes the record, once the client's call has returned, or at once where the session has failed.

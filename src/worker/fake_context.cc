@@ -263,7 +263,8 @@ void FakeContext::pump() {
 
 void FakeContext::complete(device::Tag tag, uint32_t cuda_error) {
   const TimePoint now = MonotonicClock().now();
-  completions_.push_back({tag, cuda_error, cuda_error ? "fake fault" : "", now, now, 0});
+  const bool failed = cuda_error != 0;
+  completions_.push_back({tag, cuda_error, failed ? "fake fault" : "", now, now, 0, failed, failed && another_faults});
   changed_.notify_all();
 }
 

@@ -26,6 +26,7 @@ class FakeContext : public device::Context {
   std::map<std::string, FakeKernel> kernels;
   std::map<std::string, device::Variable> variables;
   device::FindingSink findings;  // of check_kernels(), once it was called
+  bool another_faults = false;   // its faults come from another client of the device
 
   void pause(device::StreamIndex stream);
   void resume(device::StreamIndex stream);

@@ -4,17 +4,31 @@
 
 namespace heddle::worker {
 
-Fault::Fault(protocol::RingMemory& ring, Outbox& outbox)
-    : ring_(ring), outbox_(outbox), raised_(ring.header().fault.load(std::memory_order_acquire) != 0) {}
+Fault::Fault(protocol::RingMemory& ring, Outbox& outbox, bool shared)
+    : ring_(ring),
+      outbox_(outbox),
+      shared_(shared),
+      raised_(ring.header().fault.load(std::memory_order_acquire) != 0) {}
 
-void Fault::raise(const Refusal& refusal) {
+void Fault::raise_of_device(const Refusal& refusal) {
+  if (!shared_) return raise(refusal);
+  publish({kCudaMpsClientTerminated, "another program's fault on the same GPU: " + refusal.text, true});
+}
+
+void Fault::raise(Refusal refusal) {
+  if (shared_ && refusal.device_lost)
+    refusal.text += "; under MPS a fault is every program's on the GPU: it may be another's";
+  publish(refusal);
+}
+
+void Fault::publish(const Refusal& refusal) {
   std::lock_guard lock(mutex_);
   if (raised()) return;
   logger("worker")->warn("session fault {}: {}", refusal.cuda_error, refusal.text);
   protocol::RingHeader& header = ring_.header();
   protocol::set_text(header.fault_text, refusal.text);
   header.fault.store(refusal.cuda_error, std::memory_order_release);
-  protocol::WorkerFault message{.cuda_error = refusal.cuda_error};
+  protocol::WorkerFault message{.cuda_error = refusal.cuda_error, .device_lost = refusal.device_lost};
   protocol::set_text(message.text, refusal.text);
   outbox_.put(message);
   raised_.store(true, std::memory_order_release);

@@ -12,15 +12,21 @@ namespace heddle::worker {
 // The session's sticky fault: the first one stands, in the ring's header and at heddled. Thread-safe.
 class Fault {
  public:
-  // A session that had its fault already keeps it with every new worker.
-  Fault(protocol::RingMemory& ring, Outbox& outbox);
+  // A session that had its fault already keeps it with every new worker. `shared`: what the device reports may be
+  // another client's fault.
+  Fault(protocol::RingMemory& ring, Outbox& outbox, bool shared);
 
-  void raise(const Refusal& refusal);
+  void raise(Refusal refusal);
+  // The device was lost while nothing of the session was being computed: where faults are shared, another's doing.
+  void raise_of_device(const Refusal& refusal);
   bool raised() const { return raised_.load(std::memory_order_acquire); }
 
  private:
+  void publish(const Refusal& refusal);
+
   protocol::RingMemory& ring_;
   Outbox& outbox_;
+  const bool shared_;
   std::mutex mutex_;
   std::atomic<bool> raised_;
 };

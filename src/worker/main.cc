@@ -55,7 +55,8 @@ int run(int argc, char** argv) {
   const auto served = serve(*options);
   if (served) return 0;
   logger("worker")->error("{}", served.error().text);
-  return 1;
+  // heddled asks MPS and drivers again that refused.
+  return served.error().code == ErrorCode::kDeviceFault ? protocol::kDeviceRefuses : 1;
 }
 
 }  // namespace

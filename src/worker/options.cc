@@ -73,7 +73,8 @@ program's memory belongs to heddled.
   --log-level LEVEL     trace, debug, info, warn, error or off, to stderr (default info)
   --help                this text
 
-Exit status: 0 when heddled said quit, 1 when the worker could not go on (the log says why), 2 for wrong arguments.
+Exit status: 0 when heddled said quit, 1 when the worker could not go on (the log says why), 2 for wrong arguments, 3
+when the device took no new client.
 )";
 }
 

@@ -9,7 +9,7 @@ namespace {
 Refusal build(uint32_t cuda_error, const char* format, va_list arguments) {
   char text[512];
   std::vsnprintf(text, sizeof text, format, arguments);
-  return {cuda_error, text};
+  return {cuda_error, text, false};
 }
 
 uint32_t cuda_error_of(ErrorCode code) {
@@ -52,7 +52,7 @@ tl::unexpected<Refusal> refused(uint32_t cuda_error, const char* format, ...) {
 }
 
 Refusal refusal_of(const char* what, const Error& error) {
-  return {cuda_error_of(error.code), std::string(what) + ": " + error.text};
+  return {cuda_error_of(error.code), std::string(what) + ": " + error.text, error.code == ErrorCode::kDeviceFault};
 }
 
 }  // namespace heddle::worker

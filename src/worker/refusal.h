@@ -19,6 +19,7 @@ enum CudaError : uint32_t {
   kCudaLaunchOutOfResources = 701,
   kCudaLaunchFailure = 719,
   kCudaNotSupported = 801,
+  kCudaMpsClientTerminated = 810,
   kCudaUnknown = 999,
 };
 
@@ -26,6 +27,7 @@ enum CudaError : uint32_t {
 struct Refusal {
   uint32_t cuda_error = kCudaUnknown;
   std::string text;
+  bool device_lost = false;  // the device itself has failed
 };
 
 template <class T>

@@ -27,7 +27,7 @@ Session::Session(std::unique_ptr<protocol::RingMemory> ring, std::unique_ptr<Pro
     : ring_(std::move(ring)),
       progress_(std::move(progress)),
       options_(std::move(options)),
-      fault_(*ring_, outbox),
+      fault_(*ring_, outbox, options_.shared_faults),
       usage_(outbox),
       modules_(context, options_.describe, 10 * options_.model.capability_major + options_.model.capability_minor),
       parts_{context, *ring_, *progress_, fault_, usage_, outbox},

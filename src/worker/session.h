@@ -18,6 +18,7 @@ class Session {
     protocol::Window window;
     uint64_t task_serial = 0;
     ModuleDescriber describe;
+    bool shared_faults = false;  // what the device reports may be another client's fault
   };
 
   // Starts serving `ring` on `context`. Everything lent must outlive the session.

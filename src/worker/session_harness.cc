@@ -40,7 +40,8 @@ void SessionHarness::start_worker() {
   const auto describe = [this](std::span<const std::byte>, uint32_t) -> Result<image::ModuleInfo> {
     return module_info;
   };
-  auto started = Session::start(ring_fd, {model, window, kTaskSerial, describe}, *context, printer, *outbox);
+  auto started =
+      Session::start(ring_fd, {model, window, kTaskSerial, describe, shared_faults}, *context, printer, *outbox);
   ASSERT_TRUE(started) << started.error().text;
   session = std::move(*started);
   proceed();

@@ -65,6 +65,7 @@ struct SessionHarness : testing::Test {
   Printer printer;
   std::unique_ptr<FakeContext> context;
   std::function<void(FakeContext&)> prepare_context;
+  bool shared_faults = false;
   std::unique_ptr<Session> session;
 };
 

@@ -496,6 +496,36 @@ TEST_F(SessionTest, ANeighboursFaultFailsTheSession) {
   ASSERT_TRUE(completes(launch(1, kNothing)));
 }
 
+TEST_F(SessionTest, WhereFaultsAreSharedItsOwnMayBeAnothers) {
+  shared_faults = true;
+  start_worker();
+  send_module(1);
+  launch(1, kFaulty);
+  ASSERT_TRUE(eventually([&] { return told<protocol::WorkerFault>() == 1; }));
+  EXPECT_EQ(header().fault.load(), kCudaIllegalAddress);
+  EXPECT_NE(std::string(header().fault_text).find("it may be another's"), std::string::npos) << header().fault_text;
+  EXPECT_EQ(last<protocol::WorkerFault>().device_lost, 1u);
+}
+
+TEST_F(SessionTest, WhereFaultsAreSharedTheOneThatComputedNothingIsNoSuspect) {
+  shared_faults = true;
+  start_worker();
+  context->another_faults = true;
+  send_module(1);
+  launch(1, kFaulty);
+  ASSERT_TRUE(eventually([&] { return told<protocol::WorkerFault>() == 1; }));
+  EXPECT_EQ(header().fault.load(), kCudaMpsClientTerminated);
+  EXPECT_EQ(std::string(header().fault_text), "another program's fault on the same GPU: fake fault");
+}
+
+TEST_F(SessionTest, WhatTheWorkerRefusesIsNoFaultOfTheDevice) {
+  shared_faults = true;
+  start_worker();
+  simple(RecordType::kPrefetchModule, 0, 0);  // no client of ours writes that
+  ASSERT_TRUE(eventually([&] { return told<protocol::WorkerFault>() == 1; }));
+  EXPECT_EQ(last<protocol::WorkerFault>().device_lost, 0u);
+}
+
 TEST_F(SessionTest, ANeedDoesNotOutliveAFault) {
   const uint64_t last = need(1);
   fail_device(700, "a neighbour's fault");

@@ -129,7 +129,8 @@ Status Worker::start_session(const protocol::Packet& packet) {
     HEDDLE_TRY(take_window(binding_.window));
     HEDDLE_TRY(open_context());
   }
-  auto session = Session::start(packet.descriptors[0], {start_.model, window_, binding_.task_serial, describe_},
+  auto session = Session::start(packet.descriptors[0],
+                                {start_.model, window_, binding_.task_serial, describe_, start_.shared_faults != 0},
                                 *context_, printer_, outbox_);
   if (!session) return tl::unexpected(std::move(session).error());
   session_ = std::move(*session);

@@ -60,8 +60,10 @@ Result<Driver> Driver::load() {
   if (!library) return fail(ErrorCode::kNotFound, "no NVIDIA driver on this machine: libcuda.so.1 is not to be found");
   Driver driver;
   HEDDLE_CUDA_FUNCTIONS(HEDDLE_CUDA_LOOK_UP)
+  // kDeviceFault where MPS takes no client just now.
   if (const CUresult result = driver.cuInit(0); result != CUDA_SUCCESS)
-    return fail(ErrorCode::kNotFound, "the NVIDIA driver cannot be used: cuInit: %s", driver.text(result).c_str());
+    return fail(is_sticky(result) ? ErrorCode::kDeviceFault : ErrorCode::kNotFound,
+                "the NVIDIA driver cannot be used: cuInit: %s", driver.text(result).c_str());
   return driver;
 }
 

@@ -208,6 +208,7 @@ Status Engine::issue_work(Stream& stream, Operation operation, LaunchWork& work)
   LoadedKernel& kernel = *work.kernel;
   const device::LaunchConfig& config = work.config;
   operation.kernel = &kernel;
+  operation.computes = true;
   if (config.parameters.size() < kernel.parameter_bytes)
     return heddle::fail(ErrorCode::kInvalidArgument, "launch of '%s': %zu bytes of parameters, it takes %zu",
                         kernel.name.c_str(), config.parameters.size(), kernel.parameter_bytes);
@@ -307,6 +308,7 @@ CUresult Engine::followed(const Stream& stream, CUresult result, const device::C
 Status Engine::issue_work(Stream& stream, Operation operation, LibraryWork& work) {
   const Status called = libraries_.call(work.call(), stream.index, stream.handle);
   if (!called) operation.problem = std::make_unique<std::string>(called.error().text);
+  operation.computes = true;
   return append(stream, std::move(operation), CUDA_SUCCESS, "", !called);
 }
 
@@ -343,13 +345,11 @@ Status Engine::issue_work(Stream& stream, Operation operation, WaitWork& work) {
 // Takes what was issued into the books; or refuses it, where the driver did; or fails everything, where that is lost.
 Status Engine::append(Stream& stream, Operation operation, CUresult result, const char* what, bool urgent) {
   if (result != CUDA_SUCCESS && !is_sticky(result)) {
-    if (operation.staged) {
-      // Half of it may be on its way.
-      (void)operation.staged.release();
-    }
+    if (operation.staged) (void)operation.staged.release();  // half of it may be on its way
     return driver_.check(result, what);
   }
   stream.tail = operation.sequence;
+  operation.computes = operation.computes && result == CUDA_SUCCESS;
   stream.pending.push_back(std::move(operation));
   ++stream.unfenced;
   ++in_flight_;

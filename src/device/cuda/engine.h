@@ -102,6 +102,7 @@ class Engine {
   void fault(uint32_t cuda_error, std::string text);
   void fail(Stream& stream, std::string& text);
   std::string suspects() const;
+  bool computing() const;
   void rest(std::unique_lock<std::mutex>& lock, TimePoint deadline);
   void spin(Duration most, bool until_more) const;
   size_t take(std::span<device::Completion> out);
@@ -122,9 +123,10 @@ class Engine {
   std::deque<device::Completion> done_;
   std::vector<void*> arguments_;  // of the launch at hand
   uint64_t last_sequence_ = 0;
-  uint64_t in_flight_ = 0;  // operations that the driver has
-  uint64_t printing_ = 0;   // of these, kernels that may print
-  uint32_t fault_ = 0;      // CUDA's code
+  uint64_t in_flight_ = 0;                        // operations that the driver has
+  uint64_t printing_ = 0;                         // of these, kernels that may print
+  uint32_t fault_ = 0;                            // CUDA's code
+  bool device_lost_ = false, bystander_ = false;  // with it
   bool woken_ = false, sleeping_ = false;
   TimePoint last_activity_{};
   std::vector<Look> looks_;  // of the thread that takes completions

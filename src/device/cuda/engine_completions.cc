@@ -185,13 +185,27 @@ void Engine::fence_old() {
 
 void Engine::complete(Stream& stream, Operation operation, TimePoint started, TimePoint ended, uint32_t cuda_error,
                       std::string text) {
-  done_.push_back({operation.tag, cuda_error, std::move(text), started, ended, 0});
+  const bool failed = cuda_error != 0;
+  done_.push_back(
+      {operation.tag, cuda_error, std::move(text), started, ended, 0, failed && device_lost_, failed && bystander_});
   stream.last_end = std::max(stream.last_end, ended);
 }
 
 void Engine::fault(CUresult result, std::string text) {
   if (text.empty()) text = suspects() + driver_.text(result);
+  if (fault_ == 0) {
+    device_lost_ = true;
+    bystander_ = !computing();
+  }
   fault(static_cast<uint32_t>(result), std::move(text));
+}
+
+bool Engine::computing() const {
+  const auto& streams = streams_.all();
+  return std::any_of(streams.begin(), streams.end(), [](const auto& stream) {
+    return std::any_of(stream->pending.begin(), stream->pending.end(),
+                       [](const Operation& operation) { return operation.computes; });
+  });
 }
 
 // The operations of a stream complete in their order; the first one to complete tells what happened.
