@@ -137,7 +137,9 @@ Result<Json> Commands::devices(const Json&, Asker&) {
     const DeviceState& device = shared_.registry.devices[view.id.value];
     const DeviceModel& model = device.config.model;
     std::string state = "ok";
-    if (device.failed_starts != 0)
+    if (workers_.recovering(view.id)) {
+      state = "its MPS is being started anew";
+    } else if (device.failed_starts != 0)
       state = stringf("workers do not start (%u times): %s", device.failed_starts, device.last_failure.c_str());
     list.push_back({{"device", view.id.value},
                     {"name", model.name},

@@ -20,7 +20,6 @@ namespace {
 constexpr Duration kAcceptPause = std::chrono::milliseconds(100);  // when there is no descriptor left
 constexpr int kAcceptsATurn = 16;  // a flood of connections is no reason to keep the others waiting
 constexpr Duration kEndLook = std::chrono::milliseconds(10);
-constexpr Duration kMpsLook = std::chrono::seconds(1);  // at the control daemons
 constexpr uint32_t kMpsClients = 40;  // that compute at once; MPS admits 48, and warm and leaving workers are some too
 constexpr Duration kEndPatience = std::chrono::seconds(3);  // beyond the workers' own
 
@@ -220,14 +219,7 @@ Status Daemon::start_gpus() {
     HEDDLE_TRY(keepers_.start(DeviceId{i}, device.uuid));
     if (device.mps) HEDDLE_TRY(mps_.start(DeviceId{i}, device.uuid));
   }
-  look_after_mps();
   return {};
-}
-
-void Daemon::look_after_mps() {
-  for (const DeviceId device : mps_.revive())
-    log_->error("the MPS control daemon of device {} had ended and was started again", device.value);
-  if (mps_.serves_any()) mps_timer_ = loop_->after(kMpsLook, [this] { look_after_mps(); });
 }
 
 // Sessions first, then the workers that serve them, then the ledger; who has ended meanwhile is found by his pidfd.

@@ -41,7 +41,6 @@ class Daemon {
   Result<std::string> gpu_list(std::vector<RestoredItem>& items);
   Status make_boards();
   Status start_gpus();
-  void look_after_mps();
   void adopt(TakenOver restored);
   Status listen(Fd& listener, EventLoop::Watch& watch, void (Daemon::*accept)(protocol::Socket));
   void accept_all(const Fd& listener, EventLoop::Watch& watch, void (Daemon::*accept)(protocol::Socket));
@@ -75,7 +74,7 @@ class Daemon {
   std::unique_ptr<Clients> clients_;
   Fd control_, worker_;
   EventLoop::Watch control_watch_, worker_watch_;
-  EventLoop::Timer accept_pause_, job_grace_, end_timer_, mps_timer_;
+  EventLoop::Timer accept_pause_, job_grace_, end_timer_;
   uint64_t starts_ = 0;
   bool ending_ = false;
   TimePoint end_by_{};

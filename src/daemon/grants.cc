@@ -341,31 +341,6 @@ void Tasks::task_ended(Worker& worker, const protocol::TaskEnded& ended) {
   settle();
 }
 
-void Tasks::worker_fault(Worker& worker, const protocol::WorkerFault& fault) {
-  const auto [session, device] = shared_.registry.served_by(worker);
-  if (!session) return;
-  const std::string text = protocol::get_text(fault.text);
-  shared_.log->warn("session {} (process {}, {}) faulted on device {} with CUDA error {}: {}", session->id.value,
-                    session->pid, session->program, worker.device.value, fault.cuda_error, text);
-  if (device->task) trace("fault", *session, *device->task, device->live, text);
-  share_fault(worker, text);
-  if (!workers_.under_mps(worker.device)) return;
-  workers_.discard_unbound(worker.device);
-  fail_session(*session, fault.cuda_error, text);
-}
-
-// Under MPS one client's fault ends every client of the device (HARDWARE.md, revocation and faults).
-void Tasks::share_fault(const Worker& origin, const std::string& why) {
-  if (!shared_.registry.devices[origin.device.value].config.shared_faults) return;
-  protocol::DeviceFault message{kCudaIllegalAddress};
-  protocol::set_text(message.text, "another program's fault on the same device: " + why);
-  for (auto& [id, worker] : shared_.registry.workers) {
-    if (id == origin.id || worker.device != origin.device) continue;
-    if (worker.state == Worker::State::kKept) workers_.discard(worker);
-    if (worker.state == Worker::State::kBound && worker.connection) worker.connection->send(message);
-  }
-}
-
 void Tasks::usage(Worker& worker, const protocol::Usage& usage) {
   const auto [session, device] = shared_.registry.served_by(worker);
   if (session && device->task) device->task->usage = usage;
@@ -375,6 +350,7 @@ void Tasks::worker_gone(Worker& worker, const std::string& how, bool certainly) 
   const auto [session, device] = shared_.registry.served_by(worker);
   if (!worker.killed && worker.state == Worker::State::kBound) share_fault(worker, "a worker ended with " + how);
   if (!session) return;
+  const bool in_mid_kernel = !worker.killed && computes(*device);
   device->worker = nullptr;
   if (certainly) let_go(*session, *device);
   if (!session->failed && !session->ending)
@@ -385,6 +361,10 @@ void Tasks::worker_gone(Worker& worker, const std::string& how, bool certainly) 
                 static_cast<unsigned long>(worker.device.value), how.c_str()));
   forget(*session, *device);
   finish_if_released(*session);
+  if (in_mid_kernel)
+    workers_.recover(worker.device, {"another program's worker ended in the middle of its work; under MPS that is a "
+                                     "fault of every program on the GPU",
+                                     kCudaIllegalAddress});
 }
 
 }  // namespace heddle::daemon

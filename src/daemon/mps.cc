@@ -21,12 +21,14 @@ namespace heddle::daemon {
 namespace {
 
 constexpr const char* kControl = "nvidia-cuda-mps-control";
+constexpr const char* kServer = "nvidia-cuda-mps-server";
 constexpr const char* kPlaces[] = {"/usr/bin", "/usr/local/nvidia/bin", "/usr/local/bin"};
 constexpr int kLooks = 200;  // of 10 ms, for the daemon's pipe, and for its end
 
 // For every server of the daemon, because the client is only one's.
 constexpr const char* kTerminate =
     "for server in $(echo get_server_list | \"$0\"); do echo \"terminate_client $server $1\" | \"$0\"; done";
+constexpr const char* kAsk = "echo get_server_list | \"$0\"";
 
 std::string pid_file(const std::string& directory) {
   return directory + "/control.pid";
@@ -67,6 +69,38 @@ bool runs(pid_t pid, const std::string& program) {
   const size_t got = std::fread(line.data(), 1, line.size() - 1, file);
   std::fclose(file);
   return std::string(line.data(), got).find(program) != std::string::npos;
+}
+
+// A file of /proc, which may have zeros between its words.
+std::string read_proc(pid_t pid, const char* name) {
+  std::string text;
+  std::FILE* file = std::fopen(stringf("/proc/%d/%s", pid, name).c_str(), "re");
+  if (!file) return text;
+  std::array<char, 4096> piece{};
+  for (size_t got; (got = std::fread(piece.data(), 1, piece.size(), file)) > 0;) text.append(piece.data(), got);
+  std::fclose(file);
+  return text;
+}
+
+pid_t parent_of(pid_t pid) {
+  const std::string status = read_proc(pid, "status");
+  const size_t found = status.find("\nPPid:");
+  return found == std::string::npos ? 0 : std::atoi(status.c_str() + found + 6);
+}
+
+// Its program's name stands in its first word, or, of a script, in the second.
+bool is_server(pid_t pid) {
+  const std::string line = read_proc(pid, "cmdline");
+  const size_t first = line.find('\0');
+  if (first == std::string::npos) return line.ends_with(kServer);
+  const size_t second = line.find('\0', first + 1);
+  return std::string_view(line).substr(0, first).ends_with(kServer) ||
+         std::string_view(line).substr(first + 1, second - first - 1).ends_with(kServer);
+}
+
+// Zero stands before and behind each variable.
+bool has_variable(pid_t pid, const std::string& variable) {
+  return ('\0' + read_proc(pid, "environ")).find('\0' + variable + '\0') != std::string::npos;
 }
 
 void nap() {
@@ -148,9 +182,13 @@ Status Mps::launch(Gpu& gpu) const {
   return write_pid(pid_file(gpu.directory), gpu.pid);
 }
 
+bool Mps::is_ready(const Gpu& gpu) {
+  return ::access((gpu.directory + "/control").c_str(), F_OK) == 0;
+}
+
 Status Mps::await(const Gpu& gpu) {
   for (int look = 0; look < kLooks && !has_ended(gpu.process); ++look) {
-    if (::access((gpu.directory + "/control").c_str(), F_OK) == 0) return {};
+    if (is_ready(gpu)) return {};
     nap();
   }
   const std::string how = reap(gpu.process);
@@ -159,36 +197,72 @@ Status Mps::await(const Gpu& gpu) {
               how.empty() ? "it says nothing" : how.c_str(), gpu.directory.c_str());
 }
 
-Result<Child> Mps::terminate(DeviceId device, pid_t client) const {
-  const auto found = gpus_.find(device);
-  if (found == gpus_.end()) return fail(ErrorCode::kNotFound, "MPS does not serve this GPU");
+std::vector<DeviceId> Mps::devices() const {
+  std::vector<DeviceId> devices;
+  for (const auto& [device, gpu] : gpus_) devices.push_back(device);
+  return devices;
+}
+
+Result<Child> Mps::run_shell(const Gpu& gpu, std::vector<std::string> arguments) const {
   SpawnOptions options;
   options.program = "/bin/sh";
-  options.arguments = {"-c", kTerminate, options_.program, std::to_string(client)};
+  options.arguments = std::move(arguments);
   options.output = options_.output;
   options.apart = true;
-  options.environment = variables(found->second);
+  options.environment = variables(gpu);
   return spawn(options);
 }
 
-// Programs are served meanwhile: a worker that comes before its pipe is there fails to start, and is started again.
-std::vector<DeviceId> Mps::revive() {
-  std::vector<DeviceId> revived;
-  for (auto& [device, gpu] : gpus_) {
-    if (!has_ended(gpu.process)) continue;
-    (void)reap(gpu.process);
-    revived.push_back(device);
-    (void)launch(gpu);
-  }
-  return revived;
+Result<Child> Mps::terminate(DeviceId device, pid_t client) const {
+  const auto found = gpus_.find(device);
+  if (found == gpus_.end()) return fail(ErrorCode::kNotFound, "MPS does not serve this GPU");
+  return run_shell(found->second, {"-c", kTerminate, options_.program, std::to_string(client)});
 }
 
+Result<Child> Mps::ask(DeviceId device) const {
+  return run_shell(gpus_.at(device), {"-c", kAsk, options_.program});
+}
+
+std::vector<Child> Mps::servers(DeviceId device) const {
+  return servers(gpus_.at(device));
+}
+
+// A child of our control daemon; or, where that has died, a process in the GPU's own directories. The descriptor comes
+// first: what it is found to be by its number then is what a signal goes to.
+std::vector<Child> Mps::servers(const Gpu& gpu) {
+  std::vector<Child> found;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+    const pid_t pid = std::atoi(entry.path().filename().c_str());
+    if (pid <= 1 || !is_server(pid)) continue;
+    Fd process = open_process(pid);
+    const bool ours =
+        (gpu.pid > 1 && parent_of(pid) == gpu.pid) || has_variable(pid, "CUDA_MPS_PIPE_DIRECTORY=" + gpu.directory);
+    if (process && ours && is_server(pid) && !has_ended(process)) found.push_back({pid, std::move(process)});
+  }
+  return found;
+}
+
+Status Mps::launch_again(DeviceId device) {
+  Gpu& gpu = gpus_.at(device);
+  (void)reap(gpu.process);
+  return launch(gpu);
+}
+
+bool Mps::is_ready(DeviceId device) const {
+  const Gpu& gpu = gpus_.at(device);
+  return !has_ended(gpu.process) && is_ready(gpu);
+}
+
+// A server that its control daemon has left behind would hold the GPU.
 void Mps::end() {
   for (auto& [device, gpu] : gpus_) {
+    const std::vector<Child> left = servers(gpu);
     kill_process(gpu.process, SIGTERM);
     for (int look = 0; look < kLooks && !has_ended(gpu.process); ++look) nap();
     if (!has_ended(gpu.process)) kill_process(gpu.process, SIGKILL);
     (void)reap(gpu.process);
+    for (const Child& server : left) kill_process(server.pidfd, SIGKILL);
     std::error_code ignored;
     std::filesystem::remove_all(gpu.directory, ignored);
   }

@@ -30,16 +30,26 @@ class Mps {
   // Starts the GPU's control daemon, or takes over the one of a former life. kNotFound where MPS is not installed.
   Status start(DeviceId device, const std::string& uuid);
   bool serves(DeviceId device) const { return gpus_.contains(device); }
-  bool serves_any() const { return !gpus_.empty(); }
+  std::vector<DeviceId> devices() const;
   // What a worker needs to be a client; of a GPU that MPS does not serve, what keeps it from being one.
   std::vector<std::string> environment(DeviceId device) const;
   // Starts a process that takes a client off the GPU in the middle of its work, without harm to the others
   // (HARDWARE.md: 10 to 12 ms). Whoever kills a client without that fails every client of the GPU.
   Result<Child> terminate(DeviceId device, pid_t client) const;
-  // Control daemons that have died since the last call; they are started again, and not waited for.
-  std::vector<DeviceId> revive();
   // Ends all of them, and takes their directories away.
   void end();
+
+  // ---- For a recovery (mps_recovery.h): nothing here waits. All for a GPU that is served. ----
+
+  // The GPU's control daemon.
+  const Fd& control(DeviceId device) const { return gpus_.at(device).process; }
+  // Its servers that run.
+  std::vector<Child> servers(DeviceId device) const;
+  // Starts a process that asks the control daemon for its servers, and ends with 0 if that answers.
+  Result<Child> ask(DeviceId device) const;
+  // The control daemon has ended: starts another. It takes clients once is_ready().
+  Status launch_again(DeviceId device);
+  bool is_ready(DeviceId device) const;
 
  private:
   struct Gpu {
@@ -50,7 +60,10 @@ class Mps {
   bool adopt(Gpu& gpu) const;
   Status launch(Gpu& gpu) const;
   static Status await(const Gpu& gpu);
+  static bool is_ready(const Gpu& gpu);
+  static std::vector<Child> servers(const Gpu& gpu);
   static std::vector<std::string> variables(const Gpu& gpu);
+  Result<Child> run_shell(const Gpu& gpu, std::vector<std::string> arguments) const;
 
   Options options_;
   std::map<DeviceId, Gpu> gpus_;

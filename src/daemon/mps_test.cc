@@ -106,14 +106,38 @@ TEST_F(MpsTest, ANumberThatIsAnotherProcessNowIsNotTakenOver) {
 TEST_F(MpsTest, AControlDaemonThatDiedIsStartedAgain) {
   Mps mps = this->mps();
   ASSERT_TRUE(mps.start(kDevice, "GPU-a"));
-  EXPECT_TRUE(mps.revive().empty());
+  EXPECT_TRUE(mps.is_ready(kDevice));
   const pid_t first = control();
   ::kill(first, SIGKILL);
   siginfo_t info{};
   ::waitid(P_PID, static_cast<id_t>(first), &info, WEXITED | WNOWAIT);
-  EXPECT_EQ(mps.revive(), std::vector<DeviceId>{kDevice});
+  EXPECT_FALSE(mps.is_ready(kDevice));
+  ASSERT_TRUE(mps.launch_again(kDevice));
   EXPECT_NE(control(), first);
   mps.end();
+}
+
+TEST_F(MpsTest, ItsServersAreThoseOfItsOwnDirectory) {
+  Mps mps = this->mps();
+  ASSERT_TRUE(mps.start(kDevice, "GPU-a"));
+  SpawnOptions server;
+  server.program = directory + "/nvidia-cuda-mps-server";
+  std::filesystem::create_symlink("/bin/sleep", server.program);
+  server.arguments = {"60"};
+  server.apart = true;
+  server.environment = {"CUDA_MPS_PIPE_DIRECTORY=" + directory + "/mps-4"};
+  const auto another = spawn(server);
+  server.environment = {"CUDA_MPS_PIPE_DIRECTORY=" + directory + "/mps-3"};
+  const auto own = spawn(server);
+  ASSERT_TRUE(own && another);
+  const auto found = mps.servers(kDevice);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found.front().pid, own->pid);
+  mps.end();
+  EXPECT_EQ(::waitpid(own->pid, nullptr, 0), own->pid) << "it is not left behind";
+  EXPECT_EQ(::waitpid(another->pid, nullptr, WNOHANG), 0);
+  kill_process(another->pidfd, SIGKILL);
+  ::waitpid(another->pid, nullptr, 0);
 }
 
 TEST_F(MpsTest, AClientIsTakenOffByEveryServer) {

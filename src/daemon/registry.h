@@ -109,6 +109,13 @@ struct Session {
   std::optional<protocol::DeclareSegment> deferred;  // waits for the segment that it overlaps to be given back
 };
 
+// Whether its worker has work on the device, as the ring says; the program may have written anything there.
+inline bool computes(const VirtualDevice& device) {
+  if (!device.ring) return false;
+  const auto& header = device.ring->header();
+  return header.issued.load(std::memory_order_relaxed) > header.completed.load(std::memory_order_relaxed);
+}
+
 // What the checks of kernels found in the session so far.
 inline uint64_t findings_of(const Session& session) {
   uint64_t findings = 0;

@@ -62,6 +62,7 @@ class Tasks : public WorkerEvents {
   void worker_fault(Worker& worker, const protocol::WorkerFault& fault) override;
   void usage(Worker& worker, const protocol::Usage& usage) override;
   void worker_gone(Worker& worker, const std::string& how, bool certainly) override;
+  void mps_lost(DeviceId device, const MpsFault& fault) override;
 
   // Called when a segment went, for clients whose declarations wait for that.
   std::function<void(Session&)> on_segment_removed = [](Session&) {};
@@ -107,7 +108,11 @@ class Tasks : public WorkerEvents {
   static void send_device_segment(Worker& worker, Segment& segment);
   static void send_segment(Worker& worker, const Segment& segment, bool release);
   static void let_go(Session& session, const VirtualDevice& device);
+
+  // Faults (faults.cc).
   void share_fault(const Worker& origin, const std::string& why);
+  static std::string shared_text(DeviceId device, uint32_t cuda_error);
+
   std::pair<Session*, VirtualDevice*> owner_of(TaskId task);
 
   Shared& shared_;

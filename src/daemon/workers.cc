@@ -19,15 +19,17 @@ constexpr Duration kLongestBackoff = std::chrono::seconds(10);
 // From a task's beginning to the start of its worker's replacement: that costs milliseconds of the very cores on which
 // the task makes its first steps.
 constexpr Duration kRefillDelay = std::chrono::milliseconds(10);
-constexpr Duration kTakeOff = std::chrono::seconds(1);  // that MPS may take to terminate a client
 constexpr size_t kMostStrangers = 256;  // connections on the worker socket that have not said who they are
 
-Duration backoff(uint32_t failures) {
+// How a worker ends that its device did not want (protocol::kDeviceRefuses).
+const std::string kRefused = stringf("exit status %d", protocol::kDeviceRefuses);
+
+}  // namespace
+
+Duration Workers::backoff(uint32_t failures) {
   if (failures == 0) return Duration{};
   return std::min(kLongestBackoff, kFirstBackoff * (1u << std::min(failures - 1, 10u)));
 }
-
-}  // namespace
 
 Worker* Workers::find(WorkerId id) {
   const auto found = shared_.registry.workers.find(id);
@@ -68,7 +70,7 @@ void Workers::keep(Worker& worker) {
 }
 
 void Workers::refill(DeviceId device) {
-  if (stopping_) return;
+  if (stopping_ || recovering(device)) return;
   DeviceState& state = device_of(device);
   const size_t coming = count(device, Worker::State::kStarting) + count(device, Worker::State::kWarm);
   if (coming >= shared_.config.warm_workers + state.wanting.size()) return;
@@ -76,7 +78,7 @@ void Workers::refill(DeviceId device) {
   const TimePoint earliest = wanted ? state.next_start : std::max(state.next_start, state.last_bound + kRefillDelay);
   if (shared_.now() < earliest) return start_later(device, earliest);
   if (const Status started = start(device); !started) {
-    start_failed(state, started.error().text);
+    start_failed(device, started.error().text, false);
     return start_later(device, state.next_start);
   }
   // Whoever waits gets a worker now; the warm ones come one after the other, behind the work that is going on.
@@ -145,6 +147,7 @@ void Workers::send_start(Worker& worker) {
   message.secret = worker.secret;
   message.model = device.config.model;
   message.host_threads = device.config.host_threads;
+  message.shared_faults = under_mps(worker.device);
   const auto windows = offered_windows(shared_.config, shared_.registry);
   message.window_count = static_cast<uint32_t>(windows.size());
   std::copy(windows.begin(), windows.end(), message.windows);
@@ -240,6 +243,7 @@ void Workers::retire(Worker& worker) {
 }
 
 void Workers::kill(Worker& worker) {
+  if (recovering(worker.device)) return end_client(worker);
   worker.killed = true;
   if (taking_off_.contains(worker.id)) return;  // by MPS already, which has its own time for that
   worker.patience.reset();
@@ -247,50 +251,18 @@ void Workers::kill(Worker& worker) {
     kill_process(worker.process, SIGKILL);
 }
 
-void Workers::discard_unbound(DeviceId device) {
-  for (auto& [id, worker] : shared_.registry.workers) {
-    const bool unbound = worker.state != Worker::State::kBound && worker.state != Worker::State::kLeaving;
-    if (worker.device == device && unbound) discard(worker);
-  }
-}
-
 void Workers::discard(Worker& worker) {
   worker.state = Worker::State::kLeaving;
   kill(worker);
 }
 
-// A client of MPS that is killed with work in flight takes all others of its GPU with it (HARDWARE.md, p4).
-Status Workers::take_off(Worker& worker) {
-  auto child = mps_.terminate(worker.device, worker.pid);
-  if (!child) return tl::unexpected(std::move(child).error());
-  const WorkerId id = worker.id;
-  auto watch = shared_.loop.watch(child->pidfd.get(), EPOLLIN, [this, id](uint32_t) { taken_off(id); });
-  if (!watch) return tl::unexpected(std::move(watch).error());
-  taking_off_[id] = {std::move(*child), std::move(*watch)};
-  worker.patience = shared_.loop.after(kTakeOff, [this, id] { taken_off(id); });
-  return {};
-}
-
-void Workers::taken_off(WorkerId id) {
-  const auto found = taking_off_.find(id);
-  if (found == taking_off_.end()) return;
-  kill_process(found->second.child.pidfd, SIGKILL);  // nothing, mostly: it has ended
-  (void)reap(found->second.child.pidfd);
-  taking_off_.erase(found);
-  Worker* worker = find(id);
-  if (!worker) return;
-  worker->patience.reset();
-  kill_process(worker->process, SIGKILL);
-}
-
 void Workers::ended(WorkerId id) {
   Worker* worker = find(id);
   if (!worker) return;
-  // What it said last may still be unread; without a connection there is nothing. Of one that was killed, because its
-  // program has ended, the account of what it did still counts.
+  // What it said last may still be unread; without a connection there is nothing.
   if (worker->connection) {
     while (auto packet = worker->connection->take()) {
-      if (worker->killed && packet->type != MessageType::kUsage) continue;
+      if (worker->killed && !counts_though_killed(*packet)) continue;
       received(id, std::move(*packet));
       if (!(worker = find(id))) return;
     }
@@ -299,19 +271,23 @@ void Workers::ended(WorkerId id) {
   const bool certainly = !how.empty() && !under_mps(worker->device);
   if (how.empty()) how = "unknown status";  // not our child: it was started before heddled was
   const DeviceId device = worker->device;
-  if (worker->state == Worker::State::kStarting && !stopping_) start_failed(device_of(device), how);
+  if (worker->state == Worker::State::kStarting && !stopping_)
+    start_failed(device, how, under_mps(device) && (worker->killed || how == kRefused));
   worker->process_watch.reset();
   events_->worker_gone(*worker, how, certainly);
   shared_.vault.withdraw(NoteKind::kWorker, id.value);
   shared_.registry.workers.erase(id);
+  client_gone(device);
   refill(device);
 }
 
-void Workers::start_failed(DeviceState& device, const std::string& why) {
-  ++device.failed_starts;
-  device.last_failure = why;
-  device.next_start = shared_.now() + backoff(device.failed_starts);
-  shared_.log->error("a worker could not start ({} times in a row): {}", device.failed_starts, why);
+void Workers::start_failed(DeviceId device, const std::string& why, bool refused) {
+  DeviceState& state = device_of(device);
+  ++state.failed_starts;
+  state.last_failure = refused ? "MPS takes no client" : why;
+  state.next_start = shared_.now() + backoff(state.failed_starts);
+  shared_.log->error("a worker could not start ({} times in a row): {}", state.failed_starts, state.last_failure);
+  if (refused) start_refused(device);
 }
 
 void Workers::adopt(Worker worker) {

@@ -1,9 +1,17 @@
 #pragma once
 
-#include "daemon/mps.h"
+#include "daemon/mps_recovery.h"
 #include "daemon/shared.h"
 
 namespace heddle::daemon {
+
+// Why all clients of a GPU under MPS are lost.
+struct MpsFault {
+  std::string text;           // for their programs: names no other's kernels
+  uint32_t cuda_error = 0;    // for those whose work was under way; 0: as for the rest
+  SessionId origin = {};      // whose fault it was, where that is known
+  std::string own_text = {};  // for that one
+};
 
 // What comes of workers. A reference is valid during the call.
 class WorkerEvents {
@@ -19,7 +27,13 @@ class WorkerEvents {
   // Its process has ended; it leaves the registry when this returns. `how`: "exit status 1", "signal 9 (Killed)".
   // `certainly`: nothing of it is left on its device either.
   virtual void worker_gone(Worker& worker, const std::string& how, bool certainly) = 0;
+  // The GPU's workers are being ended, all of them; worker_gone follows for each.
+  virtual void mps_lost(DeviceId device, const MpsFault& fault) = 0;
 };
+
+// Whether what a worker has said last still counts once its program has ended and it was killed: the account of what it
+// did, and a fault, which is not only its own.
+bool counts_though_killed(const protocol::Packet& packet);
 
 // Starts worker processes, keeps some warm for each device, speaks their protocol, and notices their end.
 class Workers {
@@ -31,8 +45,9 @@ class Workers {
   };
 
   // `mps` outlives the workers.
-  Workers(Shared& shared, Launch launch, const Mps& mps) : shared_(shared), launch_(std::move(launch)), mps_(mps) {}
-  void connect(WorkerEvents& events) { events_ = &events; }
+  Workers(Shared& shared, Launch launch, Mps& mps);
+  // MPS has been started where it is wanted.
+  void connect(WorkerEvents& events);
 
   // A warm worker of the device, for the caller to bind; none where there is none yet. Another is started in its place.
   Worker* take_warm(DeviceId device);
@@ -51,10 +66,12 @@ class Workers {
   // SIGKILL; worker_gone follows when the process is really gone. A client of MPS is first taken off the GPU.
   void kill(Worker& worker);
 
-  // A fault under MPS is every client's: who stands ready or is kept is of no use any more, and MPS takes no new client
-  // before all of them are gone (HARDWARE.md, p6 retry). Others are started.
-  void discard_unbound(DeviceId device);
+  // A worker that nobody is served by is of no use any more.
   void discard(Worker& worker);
+  // A fault under MPS is every client's: all workers of the GPU are ended, its MPS is started anew, and then workers
+  // again. Nothing where MPS does not serve the GPU, or while that is under way.
+  void recover(DeviceId device, const MpsFault& fault);
+  bool recovering(DeviceId device) const { return recovery_.under_way(device); }
   bool under_mps(DeviceId device) const { return mps_.serves(device); }
 
   // After a restart: a worker of a former life. It is killed if it does not come back within the grace.
@@ -63,7 +80,7 @@ class Workers {
   void accept(protocol::Socket socket);
 
   // heddled ends: no worker is started any more.
-  void stop() { stopping_ = true; }
+  void stop();
   size_t count(DeviceId device, Worker::State state) const;
 
  private:
@@ -74,7 +91,8 @@ class Workers {
   void received(WorkerId id, protocol::Packet packet);
   void ready(Worker& worker, const protocol::WorkerReady& ready);
   void ended(WorkerId id);
-  void start_failed(DeviceState& device, const std::string& why);
+  static Duration backoff(uint32_t failures);  // from the last one of so many in a row to the next start
+  void start_failed(DeviceId device, const std::string& why, bool refused);
   void deposit(const Worker& worker);
   Worker* find(WorkerId id);
   DeviceState& device_of(DeviceId id) { return shared_.registry.devices[id.value]; }
@@ -85,12 +103,17 @@ class Workers {
     Child child;
     EventLoop::Watch watch;
   };
+  // Under MPS (workers_mps.cc).
   Status take_off(Worker& worker);
-  void taken_off(WorkerId id);
+  void taken_off(WorkerId id, bool in_time);
+  void end_client(Worker& worker);
+  void start_refused(DeviceId device);
+  void client_gone(DeviceId device);
 
   Shared& shared_;
   Launch launch_;
-  const Mps& mps_;
+  Mps& mps_;
+  MpsRecovery recovery_;
   std::map<WorkerId, Helper> taking_off_;
   WorkerEvents* events_ = nullptr;
   bool stopping_ = false;

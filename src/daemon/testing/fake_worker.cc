@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
@@ -142,8 +143,8 @@ class FakeWorker {
     if (header.type == RecordType::kReset) reset_ = true;
     if (header.type == RecordType::kFill) return fill(record_.as<FillRecord>());
     if (header.type == RecordType::kLaunch) std::abort();  // how tests ask for a crash
-    if (header.type == RecordType::kPrefetchModule) {      // and for a device fault
-      WorkerFault fault{700};
+    if (header.type == RecordType::kPrefetchModule) {      // and for a fault: of the device, or one of its own finding
+      WorkerFault fault{700, header.a == 0};
       set_text(fault.text, "asked for");
       (void)socket_.send(fault);
     }
@@ -183,6 +184,10 @@ int main(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; ++i) {
     if (std::strcmp(argv[i], "--daemon") == 0) daemon = argv[i + 1];
   }
-  if (::access((daemon + ".fails").c_str(), F_OK) == 0) return 9;
+  if (std::ifstream fails(daemon + ".fails"); fails) {
+    int status = 9;
+    fails >> status;
+    return status == 0 ? 9 : status;
+  }
   return FakeWorker(Socket(Fd(3)), daemon).run();
 }

@@ -137,10 +137,11 @@ void Household::wait_for_end_or_answer(const Fd& process, pid_t old) {
   }
 }
 
-void Household::fail_workers(bool fail) {
+void Household::fail_workers(bool fail, int status) {
   const std::string mark = socket_ + ".worker.fails";
   if (fail) {
-    std::ofstream{mark};
+    std::ofstream(mark + ".new") << status;
+    std::filesystem::rename(mark + ".new", mark);
   } else {
     ::unlink(mark.c_str());
   }

@@ -38,8 +38,8 @@ class Household {
   bool wait_idle(size_t sessions = 0);
   // Until the process has ended, or heddled answers and is not `old`.
   void wait_for_end_or_answer(const Fd& process, pid_t old);
-  // From now on workers end at their start, or no longer do.
-  void fail_workers(bool fail);
+  // From now on workers end at their start, with this exit status, or no longer do.
+  void fail_workers(bool fail, int status = 9);
   // SIGTERM, and the vault's exit status; -1 when it does not end.
   int stop();
 

@@ -1,0 +1,53 @@
+// The part of Tasks that deals with faults: whose they are, and who is told what.
+
+#include "daemon/cuda_codes.h"
+#include "daemon/tasks.h"
+
+namespace heddle::daemon {
+
+void Tasks::worker_fault(Worker& worker, const protocol::WorkerFault& fault) {
+  const auto [session, device] = shared_.registry.served_by(worker);
+  const std::string text = protocol::get_text(fault.text);
+  if (session) {
+    shared_.log->warn("session {} (process {}, {}) faulted on device {} with CUDA error {}: {}", session->id.value,
+                      session->pid, session->program, worker.device.value, fault.cuda_error, text);
+    if (device->task) trace("fault", *session, *device->task, device->live, text);
+    share_fault(worker, text);
+  }
+  if (!workers_.under_mps(worker.device)) return;
+  const SessionId origin = session ? session->id : SessionId{};
+  if (fault.device_lost != 0)
+    workers_.recover(worker.device, {shared_text(worker.device, fault.cuda_error), fault.cuda_error, origin, text});
+  if (session && !session->ending) fail_session(*session, fault.cuda_error, text);
+}
+
+// The programs of one user are not told what another's kernels are called.
+std::string Tasks::shared_text(DeviceId device, uint32_t cuda_error) {
+  return stringf("another program's kernel %s (%u) on device %lu; under MPS a fault is every program's on the GPU",
+                 deed_of(cuda_error), cuda_error, static_cast<unsigned long>(device.value));
+}
+
+void Tasks::mps_lost(DeviceId device, const MpsFault& fault) {
+  for (auto& [id, session] : shared_.registry.sessions) {
+    for (VirtualDevice& each : session.devices) {
+      if (!each.worker || each.worker->device != device || session.failed || session.ending) continue;
+      const bool own = id == fault.origin, in_flight = fault.cuda_error != 0 && computes(each);
+      fail_session(session, own || in_flight ? fault.cuda_error : kCudaMpsClientTerminated,
+                   own ? fault.own_text : fault.text);
+    }
+  }
+}
+
+// Under MPS one client's fault ends every client of the device (HARDWARE.md, revocation and faults).
+void Tasks::share_fault(const Worker& origin, const std::string& why) {
+  if (!shared_.registry.devices[origin.device.value].config.shared_faults) return;
+  protocol::DeviceFault message{kCudaIllegalAddress};
+  protocol::set_text(message.text, "another program's fault on the same device: " + why);
+  for (auto& [id, worker] : shared_.registry.workers) {
+    if (id == origin.id || worker.device != origin.device) continue;
+    if (worker.state == Worker::State::kKept) workers_.discard(worker);
+    if (worker.state == Worker::State::kBound && worker.connection) worker.connection->send(message);
+  }
+}
+
+}  // namespace heddle::daemon

@@ -1,0 +1,288 @@
+// What heddled does about a fault under MPS. The GPU is the driver's for tests, its MPS a control program and a server
+// that the tests bring, workers are fakes: heddled, its vault and its keeper are real.
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "daemon/testing/fixture.h"
+#include "daemon/workers.h"
+
+namespace heddle::daemon::testing {
+namespace {
+
+using protocol::Binding;
+using protocol::RecordType;
+using ::testing::HasSubstr;
+
+constexpr const char* kGpu = R"(
+[[gpu]]
+mps = "on"
+memory = "256M"
+context_memory = "0"
+)";
+
+// In the foreground it always has a server. Otherwise it is spoken to, and says nothing where it is "mute".
+constexpr const char* kControl = R"sh(#!/bin/sh
+here="$(dirname "$0")"
+if [ "$1" = -f ]; then
+  trap 'exit 0' TERM
+  rm -f "$here/mute"
+  touch "$CUDA_MPS_PIPE_DIRECTORY/control"
+  while :; do
+    "$here/nvidia-cuda-mps-server" &
+    wait $!
+  done
+fi
+read -r line
+while [ -e "$here/mute" ]; do sleep 0.05; done
+exit 0
+)sh";
+// Which server it is stands in "servers". A later one than the first lets workers start again.
+constexpr const char* kServer = R"sh(#!/bin/sh
+here="$(dirname "$0")"
+[ -e "$here/stubborn" ] && trap '' TERM
+echo $$ >> "$here/servers"
+[ $(wc -l < "$here/servers") -gt 1 ] && rm -f "$CUDA_MPS_PIPE_DIRECTORY/../control.worker.fails"
+while [ -d "$CUDA_MPS_PIPE_DIRECTORY" ]; do sleep 0.05; done
+)sh";
+
+class MpsFaultTest : public HouseholdTest {
+ protected:
+  MpsFaultTest() {
+    EXPECT_NE(::mkdtemp(directory_.data()), nullptr);
+    write_program("nvidia-cuda-mps-control", kControl);
+    write_program("nvidia-cuda-mps-server", kServer);
+    ::setenv("PATH", (directory_ + ":" + path_).c_str(), 1);
+    ::setenv("HEDDLE_CUDA_LIBRARY", HEDDLE_TEST_DRIVER, 1);
+  }
+  ~MpsFaultTest() override {
+    house_.reset();
+    ::unsetenv("HEDDLE_CUDA_LIBRARY");
+    ::setenv("PATH", path_.c_str(), 1);
+    std::filesystem::remove_all(directory_);
+  }
+  void write_program(const std::string& name, const char* text) const {
+    std::ofstream(directory_ + "/" + name) << text;
+    std::filesystem::permissions(directory_ + "/" + name, std::filesystem::perms::owner_all);
+  }
+  void mark(const std::string& name) const { std::ofstream{directory_ + "/" + name}; }
+  std::vector<pid_t> servers() const {
+    std::vector<pid_t> pids;
+    std::ifstream file(directory_ + "/servers");
+    for (pid_t pid; file >> pid;) pids.push_back(pid);
+    return pids;
+  }
+  pid_t control() const {
+    pid_t pid = 0;
+    std::ifstream(house_->directory() + "/mps-0/control.pid") >> pid;
+    return pid;
+  }
+  static bool is_there(pid_t pid) { return pid > 1 && ::kill(pid, 0) == 0; }
+  // The GPU's first server runs: what comes later is not the first.
+  void start_gpu() {
+    ASSERT_NO_FATAL_FAILURE(start(kGpu));
+    house_->wait_for("devices", [&](const Json&) { return !servers().empty(); });
+    ASSERT_FALSE(servers().empty());
+  }
+  pid_t worker_of(size_t session) {
+    const Json ps = *house_->ask({{"command", "ps"}});
+    return ps["sessions"][session]["tasks"][0]["worker_pid"];
+  }
+  static void fault(TestClient& client) { client.record(RecordType::kPrefetchModule); }
+  // As if a kernel of the client's ran.
+  static void compute(TestClient& client) { client.header().issued.store(client.header().completed.load() + 1); }
+  static void expect_failed(TestClient& client, uint32_t code, const char* text) {
+    ASSERT_TRUE(client.wait_binding(Binding::kFailed));
+    EXPECT_EQ(client.header().error.load(), code);
+    EXPECT_THAT(client.error_text(), HasSubstr(text));
+  }
+  static void expect_served(TestClient& client) {
+    client.fill(client.at(0), 1);
+    EXPECT_TRUE(client.wait_completed(client.writer().last_sequence()));
+    EXPECT_EQ(client.header().error.load(), 0u) << client.error_text();
+  }
+  void expect_gpu_serves() {
+    TestClient next = running(Bytes{4 * kMiB});
+    expect_served(next);
+  }
+
+  const std::string path_ = std::getenv("PATH");
+  std::string directory_ = ::testing::TempDir() + "/heddle-mps-fault-XXXXXX";
+};
+
+TEST_F(MpsFaultTest, ANeighbourThatIsIdleLetsGoAndTheGpuServesOn) {
+  ASSERT_NO_FATAL_FAILURE(start_gpu());
+  TestClient origin = running(Bytes{4 * kMiB}), idle = running(Bytes{4 * kMiB});
+  const pid_t neighbour = worker_of(1), server = servers().front();
+  fault(origin);
+  expect_failed(origin, 700, "asked for");
+  expect_failed(idle, 810, "another program's kernel made an illegal memory access (700) on device 0");
+  expect_gpu_serves();
+  EXPECT_FALSE(is_there(neighbour));
+  EXPECT_FALSE(is_there(server));
+}
+
+TEST_F(MpsFaultTest, ANeighbourThatComputesGetsTheFaultsCode) {
+  ASSERT_NO_FATAL_FAILURE(start_gpu());
+  TestClient origin = running(Bytes{4 * kMiB}), busy = running(Bytes{4 * kMiB});
+  compute(busy);
+  fault(origin);
+  expect_failed(busy, 700, "another program's kernel made an illegal memory access (700)");
+  expect_gpu_serves();
+}
+
+TEST_F(MpsFaultTest, WhatAWorkerRefusesIsNoNeighboursBusiness) {
+  ASSERT_NO_FATAL_FAILURE(start_gpu());
+  TestClient origin = running(Bytes{4 * kMiB}), neighbour = running(Bytes{4 * kMiB});
+  origin.record(RecordType::kPrefetchModule, 1);
+  expect_failed(origin, 700, "asked for");
+  expect_served(neighbour);
+  EXPECT_EQ(servers().size(), 1u);
+}
+
+TEST_F(MpsFaultTest, OneFaultAfterTheOtherIsServed) {
+  ASSERT_NO_FATAL_FAILURE(start_gpu());
+  for (int i = 0; i < 3; ++i) {
+    TestClient origin = running(Bytes{4 * kMiB}), second = running(Bytes{4 * kMiB});
+    fault(origin);
+    fault(second);
+    EXPECT_TRUE(origin.wait_binding(Binding::kFailed));
+    EXPECT_TRUE(second.wait_binding(Binding::kFailed));
+  }
+  expect_gpu_serves();
+}
+
+TEST_F(MpsFaultTest, AServerThatDoesNotEndIsKilled) {
+  mark("stubborn");
+  ASSERT_NO_FATAL_FAILURE(start_gpu());
+  const pid_t server = servers().front(), control = this->control();
+  TestClient origin = running(Bytes{4 * kMiB});
+  fault(origin);
+  expect_failed(origin, 700, "asked for");
+  expect_gpu_serves();
+  EXPECT_FALSE(is_there(server));
+  EXPECT_EQ(this->control(), control);
+}
+
+TEST_F(MpsFaultTest, AControlDaemonThatDoesNotAnswerIsReplaced) {
+  ASSERT_NO_FATAL_FAILURE(start_gpu());
+  const pid_t control = this->control();
+  TestClient origin = running(Bytes{4 * kMiB});
+  mark("mute");
+  fault(origin);
+  expect_failed(origin, 700, "asked for");
+  expect_gpu_serves();
+  EXPECT_NE(this->control(), control);
+  EXPECT_FALSE(is_there(control));
+}
+
+TEST_F(MpsFaultTest, AControlDaemonThatDiesTakesItsClientsAlongAndIsReplaced) {
+  ASSERT_NO_FATAL_FAILURE(start_gpu());
+  const pid_t control = this->control(), server = servers().front();
+  TestClient client = running(Bytes{4 * kMiB});
+  ASSERT_TRUE(is_there(control));
+  ::kill(control, SIGKILL);
+  expect_failed(client, 810, "control daemon");
+  expect_gpu_serves();
+  EXPECT_NE(this->control(), control);
+  house_->wait_for("status", [&](const Json&) { return !is_there(server); });
+  EXPECT_FALSE(is_there(server)) << "the server that it left behind";
+}
+
+TEST_F(MpsFaultTest, AWorkerThatDiesInMidKernelIsEverybodysFault) {
+  ASSERT_NO_FATAL_FAILURE(start_gpu());
+  TestClient victim = running(Bytes{4 * kMiB}), neighbour = running(Bytes{4 * kMiB});
+  compute(victim);
+  house_->kill(worker_of(0));
+  expect_failed(victim, 719, "signal 9");
+  expect_failed(neighbour, 810, "another program's worker ended in the middle of its work");
+  expect_gpu_serves();
+}
+
+TEST_F(MpsFaultTest, AWorkerThatDiesIdleIsNobodyElses) {
+  ASSERT_NO_FATAL_FAILURE(start_gpu());
+  TestClient victim = running(Bytes{4 * kMiB}), neighbour = running(Bytes{4 * kMiB});
+  house_->kill(worker_of(0));
+  expect_failed(victim, 719, "signal 9");
+  expect_served(neighbour);
+}
+
+// The program ends before heddled has heard of its fault.
+TEST_F(MpsFaultTest, TheFaultOfAnEndedProgramCounts) {
+  ASSERT_NO_FATAL_FAILURE(start_gpu());
+  TestClient neighbour = running(Bytes{4 * kMiB});
+  const pid_t heddled = house_->heddled();
+  ASSERT_GT(heddled, 1);
+  int to_child[2], to_test[2];
+  ASSERT_EQ(::pipe(to_child), 0);
+  ASSERT_EQ(::pipe(to_test), 0);
+  const pid_t program = ::fork();
+  if (program == 0) {
+    TestClient client = running(Bytes{4 * kMiB});
+    client.fill(client.at(0), 1);
+    char byte = 0;
+    const bool served = client.wait_completed(1);  // its worker needs heddled no more
+    const bool told = ::write(to_test[1], &byte, 1) == 1 && ::read(to_child[0], &byte, 1) == 1;
+    fault(client);
+    ::_exit(served && told && client.wait_completed(2) ? 0 : 1);
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(to_test[0], &byte, 1), 1);
+  ::kill(heddled, SIGSTOP);
+  ASSERT_EQ(::write(to_child[1], &byte, 1), 1);
+  int status = -1;
+  ::waitpid(program, &status, 0);
+  ::kill(heddled, SIGCONT);
+  EXPECT_EQ(status, 0);
+  expect_failed(neighbour, 810, "another program's kernel");
+  for (const int fd : {to_child[0], to_child[1], to_test[0], to_test[1]}) ::close(fd);
+}
+
+template <class Message>
+protocol::Packet packet_of(const Message& message) {
+  protocol::Packet packet;
+  packet.type = Message::kType;
+  packet.body.resize(sizeof message);
+  std::memcpy(packet.body.data(), &message, sizeof message);
+  return packet;
+}
+
+TEST(CountsThoughKilled, AreTheAccountAndWhatIsEverybodysFault) {
+  EXPECT_TRUE(counts_though_killed(packet_of(protocol::Usage{})));
+  EXPECT_TRUE(counts_though_killed(packet_of(protocol::WorkerFault{.cuda_error = 700, .device_lost = 1})));
+  EXPECT_FALSE(counts_though_killed(packet_of(protocol::WorkerFault{.cuda_error = 700})));
+  EXPECT_FALSE(counts_though_killed(packet_of(protocol::TaskEnded{})));
+}
+
+TEST_F(MpsFaultTest, AnMpsThatTakesNoClientIsStartedAnew) {
+  ASSERT_NO_FATAL_FAILURE(start_gpu());
+  TestClient neighbour = running(Bytes{4 * kMiB});
+  house_->wait_for("devices", [](const Json& answer) { return answer["devices"][0]["warm_workers"] == 1; });
+  house_->fail_workers(true, protocol::kDeviceRefuses);
+  TestClient next = running(Bytes{4 * kMiB}), refused = begun(Bytes{4 * kMiB});  // the first has the warm worker
+  expect_failed(neighbour, 810, "has taken no client 12 times in a row");
+  EXPECT_TRUE(refused.wait_binding(Binding::kBound)) << refused.error_text();
+  EXPECT_GT(servers().size(), 1u);
+}
+
+// Which is no reason to end anybody's worker.
+TEST_F(MpsFaultTest, WorkersThatCannotStartForOtherReasonsHarmNobody) {
+  ASSERT_NO_FATAL_FAILURE(start_gpu());
+  TestClient neighbour = running(Bytes{4 * kMiB});
+  house_->fail_workers(true);
+  TestClient waiting = begun(Bytes{4 * kMiB});
+  house_->wait_for("devices", [](const Json& answer) { return answer["devices"][0]["state"] != "ok"; });
+  house_->fail_workers(false);
+  expect_served(neighbour);
+  EXPECT_TRUE(waiting.wait_binding(Binding::kBound)) << waiting.error_text();
+  EXPECT_EQ(servers().size(), 1u);
+}
+
+}  // namespace
+}  // namespace heddle::daemon::testing

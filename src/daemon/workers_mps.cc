@@ -1,0 +1,117 @@
+// The part of Workers that looks after workers under MPS: taking one off its GPU, and starting anew after a fault.
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "daemon/cuda_codes.h"
+#include "daemon/workers.h"
+
+namespace heddle::daemon {
+namespace {
+
+using protocol::MessageType;
+
+constexpr Duration kTakeOff = std::chrono::seconds(1);         // that MPS may take to terminate a client
+constexpr Duration kMpsRetry = std::chrono::milliseconds(20);  // from a refused start to the next
+constexpr uint32_t kMpsStarts = 12;                            // refused in a row, until MPS is started anew
+
+}  // namespace
+
+Workers::Workers(Shared& shared, Launch launch, Mps& mps)
+    : shared_(shared),
+      launch_(std::move(launch)),
+      mps_(mps),
+      recovery_(
+          shared.loop, mps, shared.log,
+          {[this](DeviceId device) { recover(device, {"the MPS control daemon of the program's GPU has ended"}); },
+           [this](DeviceId device) { refill(device); }}) {}
+
+void Workers::connect(WorkerEvents& events) {
+  events_ = &events;
+  recovery_.watch_controls();
+}
+
+void Workers::stop() {
+  stopping_ = true;
+  recovery_.stop();
+}
+
+bool counts_though_killed(const protocol::Packet& packet) {
+  if (packet.type == MessageType::kUsage) return true;
+  return packet.type == MessageType::kWorkerFault && packet.as<protocol::WorkerFault>().device_lost != 0;
+}
+
+void Workers::recover(DeviceId device, const MpsFault& fault) {
+  if (stopping_ || !recovery_.begin(device)) return;
+  shared_.log->error("the MPS of device {} is started anew, and its {} workers are ended: {}", device.value,
+                     std::count_if(shared_.registry.workers.begin(), shared_.registry.workers.end(),
+                                   [&](const auto& each) { return each.second.device == device; }),
+                     fault.text);
+  events_->mps_lost(device, fault);
+  for (auto& [id, worker] : shared_.registry.workers) {
+    if (worker.device == device) end_client(worker);
+  }
+  client_gone(device);
+}
+
+// Its registered end follows; of one that serves a session, the session's loss with it.
+void Workers::end_client(Worker& worker) {
+  worker.killed = true;
+  if (worker.state != Worker::State::kBound) worker.state = Worker::State::kLeaving;
+  worker.patience.reset();
+  if (const auto helper = taking_off_.find(worker.id); helper != taking_off_.end()) {
+    kill_process(helper->second.child.pidfd, SIGKILL);
+    taking_off_.erase(helper);
+  }
+  kill_process(worker.process, SIGKILL);
+}
+
+void Workers::client_gone(DeviceId device) {
+  if (!recovering(device)) return;
+  const auto& workers = shared_.registry.workers;
+  const bool left =
+      std::any_of(workers.begin(), workers.end(), [&](const auto& each) { return each.second.device == device; });
+  if (!left) recovery_.clients_gone(device);
+}
+
+// A server that has just lost a client, or is starting, admits the next one a little later (HARDWARE.md, p6 retry). One
+// that goes on refusing has a client left that does not know of a fault.
+void Workers::start_refused(DeviceId device) {
+  DeviceState& state = device_of(device);
+  const bool few = state.failed_starts < kMpsStarts;
+  state.next_start = shared_.now() + (few ? kMpsRetry : backoff(state.failed_starts - kMpsStarts));
+  if (state.failed_starts % kMpsStarts != 0) return;
+  recover(device, {stringf("the MPS of the program's GPU has taken no client %u times in a row", state.failed_starts)});
+}
+
+// A client of MPS that is killed with work in flight takes all others of its GPU with it (HARDWARE.md, p4).
+Status Workers::take_off(Worker& worker) {
+  auto child = mps_.terminate(worker.device, worker.pid);
+  if (!child) return tl::unexpected(std::move(child).error());
+  const WorkerId id = worker.id;
+  auto watch = shared_.loop.watch(child->pidfd.get(), EPOLLIN, [this, id](uint32_t) { taken_off(id, true); });
+  if (!watch) return tl::unexpected(std::move(watch).error());
+  taking_off_[id] = {std::move(*child), std::move(*watch)};
+  worker.patience = shared_.loop.after(kTakeOff, [this, id] { taken_off(id, false); });
+  return {};
+}
+
+void Workers::taken_off(WorkerId id, bool in_time) {
+  const auto found = taking_off_.find(id);
+  if (found == taking_off_.end()) return;
+  kill_process(found->second.child.pidfd, SIGKILL);  // nothing, mostly: it has ended
+  (void)reap(found->second.child.pidfd);
+  taking_off_.erase(found);
+  Worker* worker = find(id);
+  if (!worker) return;
+  worker->patience.reset();
+  kill_process(worker->process, SIGKILL);
+  const auto [session, device] = shared_.registry.served_by(*worker);
+  if (in_time || !device || !computes(*device)) return;
+  recover(worker->device, {"another program was ended in the middle of its work, and MPS did not take it off the GPU",
+                           kCudaIllegalAddress});
+}
+
+}  // namespace heddle::daemon
