@@ -12,6 +12,7 @@
 #include "daemon/cuda_codes.h"
 #include "daemon/gpus.h"
 #include "daemon/spawn.h"
+#include "daemon/warm_target.h"
 #include "policy/placement/table.h"
 
 namespace heddle::daemon {
@@ -114,11 +115,16 @@ Status Daemon::start(protocol::Socket vault) {
   outside_ = std::make_unique<OutsideMemory>(shared_, *tasks_, segments_);
   keepers_.on_left([this](DeviceId device, Bytes left) {
     outside_->left(device, left);
-    keepers_.keep_at_most(device, segments_.unused_on(device));
+    // What warm workers may take of it beyond those that have room of their own, it must not keep (warm_target.h).
+    const Bytes unused = segments_.unused_on(device);
+    keepers_.keep_at_most(device, unused - Bytes{unused.value / kFreeMemoryPart});
   });
   workers_->connect(*tasks_);
   sessions_ = std::make_unique<Sessions>(shared_, *tasks_, segments_);
   requests_ = std::make_unique<Requests>(shared_, *tasks_, segments_, copies_);
+  segments_.make_room = [this](DeviceId device, std::function<void()> then) {
+    return workers_->make_room(device, std::move(then));
+  };
   segments_.on_memory_goes = [this](Session& session, const Segment& segment) {
     copies_.memory_goes(session, segment);
   };

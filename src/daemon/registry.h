@@ -4,6 +4,7 @@
 // them when is the business of tasks.h, sessions.h and workers.h.
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -41,7 +42,8 @@ struct Segment {
   // Of the GPU whose keeper gets the memory back, to serve it again. None where the memory is this machine's, and where
   // it will never be certain that nobody can touch it.
   std::optional<DeviceId> returns_to;
-  bool given = false;  // to a worker that may still touch it
+  bool given = false;        // to a worker that may still touch it
+  bool asked_again = false;  // its GPU had no memory, before workers ended to make room
 };
 
 struct Module {
@@ -97,6 +99,7 @@ struct Session {
   Connection* connection = nullptr;  // borrowed from its client; none while the program is not connected
   bool resumed = false;              // what it says may be a repetition
   bool failed = false, ending = false;
+  TimePoint opened{};  // zero after a restart
   std::string failure;
   uint64_t highest_segment = 0;
   std::map<uint64_t, Segment> segments;     // by number
@@ -167,6 +170,10 @@ struct DeviceState {
   uint64_t copies = 0;     // that its keeper has brought here, from whichever GPU
   Bytes copied;
   EventLoop::Timer start_timer;
+  std::deque<TimePoint> arrivals;  // latest takes of a worker from the pool, while the pool follows them
+  EventLoop::Timer pool_timer;     // the pool is larger than configured: the next look at it
+  TimePoint no_pool_before{};      // the GPU was short of memory
+  std::vector<std::function<void()>> room_awaited;     // what goes on when workers have ended for it
   std::deque<std::pair<SessionId, uint32_t>> wanting;  // virtual devices with a grant and without a worker
 };
 

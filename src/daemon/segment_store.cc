@@ -47,20 +47,30 @@ Status SegmentStore::back(Session& session, Segment& segment) {
 
 void SegmentStore::ask_keeper(Session& session, Segment& segment, const std::string& uuid) {
   VirtualDevice& device = session.devices[segment.virtual_device];
-  const DeviceId on = device.task->device;
   segment.request = ++last_request_;
-  segment.returns_to = on;
-  segment.given = false;
+  segment.returns_to = device.task->device;
+  segment.given = segment.asked_again = false;
   ++device.requests;
-  const auto came = [this, on, id = session.id, number = segment.number, request = segment.request,
-                     bytes = segment.bytes](Result<Fd> memory) {
-    if (Segment* asking = waiting(id, number, request)) {
-      answered(*shared_.registry.find_session(id), *asking, std::move(memory));
+  send({device.task->device, uuid, session.id, segment.number, segment.request, segment.bytes});
+}
+
+void SegmentStore::send(const Request& request) {
+  keepers_.allocate(request.device, request.uuid, request.bytes, [this, request](Result<Fd> memory) {
+    if (Segment* asking = waiting(request.session, request.segment, request.request)) {
+      if (!memory && memory.error().code == ErrorCode::kOutOfMemory && again_with_room(request, *asking)) return;
+      answered(*shared_.registry.find_session(request.session), *asking, std::move(memory));
     } else if (memory) {
-      keepers_.take_back(on, std::move(*memory), bytes);
+      keepers_.take_back(request.device, std::move(*memory), request.bytes);
     }
-  };
-  keepers_.allocate(on, uuid, segment.bytes, came);
+  });
+}
+
+// Once: contexts of workers that serve nobody never cost a program its memory.
+bool SegmentStore::again_with_room(const Request& request, Segment& segment) {
+  if (std::exchange(segment.asked_again, true)) return false;
+  return make_room(request.device, [this, request] {
+    if (waiting(request.session, request.segment, request.request)) send(request);
+  });
 }
 
 // None where the segment has gone meanwhile, or belongs to another task by now.

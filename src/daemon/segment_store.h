@@ -32,6 +32,11 @@ class SegmentStore {
     std::function<void(Session&, const Error&)> none = [](Session&, const Error&) {};
   };
   void connect(Told told) { told_ = std::move(told); }
+  // Called where a GPU has no memory for a segment: whether workers end that serve nobody, so that it can be asked
+  // again when `then` is called.
+  std::function<bool(DeviceId, std::function<void()> then)> make_room = [](DeviceId, const std::function<void()>&) {
+    return false;
+  };
   // Called when memory is about to go that copies are under way with.
   std::function<void(Session&, const Segment&)> on_memory_goes = [](Session&, const Segment&) {};
   // Takes its memory away; the segment stays, as it was when it was declared.
@@ -58,7 +63,17 @@ class SegmentStore {
   static std::vector<Segment*> on_host(Session& session);
 
  private:
+  // For a keeper: of which segment, if that still waits for it.
+  struct Request {
+    DeviceId device;
+    std::string uuid;
+    SessionId session;
+    uint64_t segment, request;
+    Bytes bytes;
+  };
   void ask_keeper(Session& session, Segment& segment, const std::string& uuid);
+  void send(const Request& request);
+  bool again_with_room(const Request& request, Segment& segment);
   Segment* waiting(SessionId session, uint64_t number, uint64_t request);
   void answered(Session& session, Segment& segment, Result<Fd> memory);
   void dispose(const Segment& segment, Fd memory);

@@ -49,6 +49,7 @@ Result<Session*> Sessions::hello(const Hello& hello, Connection& connection, con
   session.pid = peer.pid;
   session.program = protocol::get_text(hello.program);
   session.process = std::move(*process);
+  session.opened = shared_.now();
   session.model = shared_.registry.devices.front().config.model.model;
   session.connection = &connection;
   session.budget = largest_of(shared_.registry.devices, session.model);

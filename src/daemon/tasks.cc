@@ -27,6 +27,7 @@ void Tasks::session_opened(const Session& session) {
   const Job* job = shared_.registry.find_job(session.job);
   const Bytes budget = job && job->budget.value != 0 ? job->budget : kNoBudget;
   scheduler_->session_opened(session.id, session.job, session.model, budget, shared_.now());
+  if (session.opened != TimePoint{}) workers_.expect();
 }
 
 void Tasks::declare(Session& session, const protocol::DeclareSegment& declared) {

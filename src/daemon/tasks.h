@@ -63,6 +63,7 @@ class Tasks : public WorkerEvents {
   void usage(Worker& worker, const protocol::Usage& usage) override;
   void worker_gone(Worker& worker, const std::string& how, bool certainly) override;
   void mps_lost(DeviceId device, const MpsFault& fault) override;
+  Bytes free_memory(DeviceId device) const override { return scheduler_->pool().free(device); }
 
   // Called when a segment went, for clients whose declarations wait for that.
   std::function<void(Session&)> on_segment_removed = [](Session&) {};

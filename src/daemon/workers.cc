@@ -16,9 +16,6 @@ using protocol::MessageType;
 
 constexpr Duration kFirstBackoff = std::chrono::milliseconds(100);
 constexpr Duration kLongestBackoff = std::chrono::seconds(10);
-// From a task's beginning to the start of its worker's replacement: that costs milliseconds of the very cores on which
-// the task makes its first steps.
-constexpr Duration kRefillDelay = std::chrono::milliseconds(10);
 constexpr size_t kMostStrangers = 256;  // connections on the worker socket that have not said who they are
 
 // How a worker ends that its device did not want (protocol::kDeviceRefuses).
@@ -67,31 +64,6 @@ void Workers::keep(Worker& worker) {
       oldest = &other;
   }
   retire(*oldest);
-}
-
-void Workers::refill(DeviceId device) {
-  if (stopping_ || recovering(device)) return;
-  DeviceState& state = device_of(device);
-  const size_t coming = count(device, Worker::State::kStarting) + count(device, Worker::State::kWarm);
-  if (coming >= shared_.config.warm_workers + state.wanting.size()) return;
-  const bool wanted = coming < state.wanting.size();
-  const TimePoint earliest = wanted ? state.next_start : std::max(state.next_start, state.last_bound + kRefillDelay);
-  if (shared_.now() < earliest) return start_later(device, earliest);
-  if (const Status started = start(device); !started) {
-    start_failed(device, started.error().text, false);
-    return start_later(device, state.next_start);
-  }
-  // Whoever waits gets a worker now; the warm ones come one after the other, behind the work that is going on.
-  if (count(device, Worker::State::kStarting) < state.wanting.size()) refill(device);
-}
-
-void Workers::start_later(DeviceId device, TimePoint when) {
-  DeviceState& state = device_of(device);
-  if (state.start_timer) return;
-  state.start_timer = shared_.loop.at(when, [this, device] {
-    device_of(device).start_timer.reset();
-    refill(device);
-  });
 }
 
 Status Workers::start(DeviceId device) {
@@ -213,6 +185,7 @@ void Workers::ready(Worker& worker, const protocol::WorkerReady& ready) {
 }
 
 void Workers::bound(Worker& worker, SessionId session, uint32_t virtual_device, uint64_t serial) {
+  if (worker.state == Worker::State::kWarm) device_of(worker.device).arrivals.push_back(shared_.now());
   worker.state = Worker::State::kBound;
   worker.session = session;
   worker.virtual_device = virtual_device;
@@ -278,6 +251,7 @@ void Workers::ended(WorkerId id) {
   shared_.vault.withdraw(NoteKind::kWorker, id.value);
   shared_.registry.workers.erase(id);
   client_gone(device);
+  room_made(device);
   refill(device);
 }
 

@@ -29,6 +29,8 @@ class WorkerEvents {
   virtual void worker_gone(Worker& worker, const std::string& how, bool certainly) = 0;
   // The GPU's workers are being ended, all of them; worker_gone follows for each.
   virtual void mps_lost(DeviceId device, const MpsFault& fault) = 0;
+  // What of the device's memory is promised to nobody.
+  virtual Bytes free_memory(DeviceId device) const = 0;
 };
 
 // Whether what a worker has said last still counts once its program has ended and it was killed: the account of what it
@@ -51,8 +53,13 @@ class Workers {
 
   // A warm worker of the device, for the caller to bind; none where there is none yet. Another is started in its place.
   Worker* take_warm(DeviceId device);
-  // Starts what is missing: one for each that waits, and the warm ones.
+  // Starts what is missing: one for each that waits, and the warm ones (warm_target.h). Those that are too many end.
   void refill(DeviceId device);
+  // A session was opened: its worker can be on its way.
+  void expect();
+  // Ends the GPU's workers that serve nobody and nobody waits for, whose contexts take memory; `then` follows when they
+  // are gone. False where there are none.
+  bool make_room(DeviceId device, std::function<void()> then);
 
   // Records what a bound worker serves, in the vault too.
   void bound(Worker& worker, SessionId session, uint32_t virtual_device, uint64_t serial);
@@ -84,6 +91,12 @@ class Workers {
   size_t count(DeviceId device, Worker::State state) const;
 
  private:
+  // The pool (warm_pool.cc).
+  size_t greeted_for(DeviceId device) const;
+  size_t workers_on(DeviceId device) const;
+  size_t target_for(DeviceId device, size_t greeted);
+  void retire_surplus(DeviceId device, size_t surplus);
+  void room_made(DeviceId device);
   void start_later(DeviceId device, TimePoint when);
   Status start(DeviceId device);
   void send_start(Worker& worker);

@@ -46,9 +46,7 @@ bool counts_though_killed(const protocol::Packet& packet) {
 void Workers::recover(DeviceId device, const MpsFault& fault) {
   if (stopping_ || !recovery_.begin(device)) return;
   shared_.log->error("the MPS of device {} is started anew, and its {} workers are ended: {}", device.value,
-                     std::count_if(shared_.registry.workers.begin(), shared_.registry.workers.end(),
-                                   [&](const auto& each) { return each.second.device == device; }),
-                     fault.text);
+                     workers_on(device), fault.text);
   events_->mps_lost(device, fault);
   for (auto& [id, worker] : shared_.registry.workers) {
     if (worker.device == device) end_client(worker);
@@ -69,11 +67,7 @@ void Workers::end_client(Worker& worker) {
 }
 
 void Workers::client_gone(DeviceId device) {
-  if (!recovering(device)) return;
-  const auto& workers = shared_.registry.workers;
-  const bool left =
-      std::any_of(workers.begin(), workers.end(), [&](const auto& each) { return each.second.device == device; });
-  if (!left) recovery_.clients_gone(device);
+  if (recovering(device) && workers_on(device) == 0) recovery_.clients_gone(device);
 }
 
 // A server that has just lost a client, or is starting, admits the next one a little later (HARDWARE.md, p6 retry). One

@@ -37,6 +37,9 @@ ErrorCode code_of(CUresult result) {
       return ErrorCode::kLimitExceeded;
     case CUDA_ERROR_NOT_SUPPORTED:
       return ErrorCode::kNotSupported;
+    case CUDA_ERROR_MPS_MAX_CLIENTS_REACHED:
+    case CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED:
+      return ErrorCode::kSystem;  // nothing has failed
     default:
       return is_sticky(result) ? ErrorCode::kDeviceFault : ErrorCode::kSystem;
   }
@@ -62,7 +65,7 @@ Result<Driver> Driver::load() {
   HEDDLE_CUDA_FUNCTIONS(HEDDLE_CUDA_LOOK_UP)
   // kDeviceFault where MPS takes no client just now.
   if (const CUresult result = driver.cuInit(0); result != CUDA_SUCCESS)
-    return fail(is_sticky(result) ? ErrorCode::kDeviceFault : ErrorCode::kNotFound,
+    return fail(code_of(result) == ErrorCode::kDeviceFault ? ErrorCode::kDeviceFault : ErrorCode::kNotFound,
                 "the NVIDIA driver cannot be used: cuInit: %s", driver.text(result).c_str());
   return driver;
 }

@@ -1,0 +1,150 @@
+// The part of Workers that decides how many stand ready on each device.
+
+#include <algorithm>
+
+#include "daemon/warm_target.h"
+#include "daemon/workers.h"
+
+namespace heddle::daemon {
+namespace {
+
+// From a task's beginning to the start of its worker's replacement: that costs milliseconds of the very cores on which
+// the task makes its first steps.
+constexpr Duration kRefillDelay = std::chrono::milliseconds(10);
+constexpr Duration kPoolLook = std::chrono::milliseconds(500);  // at a pool that is larger than configured
+// MPS admits 48 clients (daemon.cc): the pool does not grow where so many workers are there.
+constexpr size_t kMpsWorkers = 40;
+// A GPU that had no memory for a program has none for workers that nobody waits for.
+constexpr Duration kShortOfMemory = std::chrono::seconds(10);
+
+bool awaits_worker(const VirtualDevice& device) {
+  return device.task && device.task->serial != 0 && device.task->state == Task::State::kGranted;
+}
+
+// The session will most likely begin its first task soon. One that has a device already is counted there.
+bool is_expected(const Session& session, TimePoint now) {
+  if (session.failed || session.ending || session.opened == TimePoint{} || now - session.opened > kHelloWindow)
+    return false;
+  return std::none_of(session.devices.begin(), session.devices.end(), [](const VirtualDevice& device) {
+    return device.worker || device.generation != 0 || awaits_worker(device);
+  });
+}
+
+}  // namespace
+
+// Software devices' workers are there in milliseconds, of the cores on which programs make their first steps: only as
+// many as are configured.
+size_t Workers::greeted_for(DeviceId device) const {
+  const auto& devices = shared_.registry.devices;
+  const std::string model = devices[device.value].config.model.model;
+  if (devices[device.value].config.model.kind != DeviceKind::kCuda) return 0;
+  size_t expected = 0, place = 0;
+  for (const auto& [id, session] : shared_.registry.sessions)
+    expected += session.model == model && is_expected(session, shared_.now());
+  if (expected == 0) return 0;
+  std::vector<size_t> tasks;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (devices[i].config.model.model != model) continue;
+    if (i == device.value) place = tasks.size();
+    tasks.push_back(count(DeviceId{i}, Worker::State::kBound) + devices[i].wanting.size());
+  }
+  return spread_sessions(expected, std::move(tasks))[place];
+}
+
+size_t Workers::target_for(DeviceId device, size_t greeted) {
+  DeviceState& state = device_of(device);
+  if (shared_.now() < state.no_pool_before) return 0;
+  WarmDemand demand;
+  demand.configured = shared_.config.warm_workers;
+  if (state.config.model.kind != DeviceKind::kCuda) return demand.configured;
+  if (under_mps(device) && workers_on(device) >= kMpsWorkers) return demand.configured;
+  while (!state.arrivals.empty() && shared_.now() - state.arrivals.front() > kArrivalWindow) state.arrivals.pop_front();
+  demand.greeted = greeted;
+  demand.arrivals = state.arrivals.size();
+  demand.free = events_->free_memory(device);
+  demand.context = state.config.context;
+  return warm_target(demand);
+}
+
+size_t Workers::workers_on(DeviceId device) const {
+  const auto& workers = shared_.registry.workers;
+  return static_cast<size_t>(
+      std::count_if(workers.begin(), workers.end(), [&](const auto& each) { return each.second.device == device; }));
+}
+
+void Workers::refill(DeviceId device) {
+  if (stopping_ || recovering(device)) return;
+  DeviceState& state = device_of(device);
+  const size_t greeted = greeted_for(device), target = target_for(device, greeted);
+  const size_t coming = count(device, Worker::State::kStarting) + count(device, Worker::State::kWarm);
+  const size_t enough = target + state.wanting.size();
+  if (target != shared_.config.warm_workers)
+    state.pool_timer = shared_.loop.after(kPoolLook, [this, device] { refill(device); });
+  if (coming > enough) retire_surplus(device, coming - enough);
+  if (coming >= enough) return;
+  const size_t awaited = state.wanting.size() + std::min(greeted, target);
+  const bool wanted = coming < awaited;
+  const TimePoint earliest = wanted ? state.next_start : std::max(state.next_start, state.last_bound + kRefillDelay);
+  if (shared_.now() < earliest) return start_later(device, earliest);
+  if (const Status started = start(device); !started) {
+    start_failed(device, started.error().text, false);
+    return start_later(device, state.next_start);
+  }
+  // Whoever waits gets a worker now; the warm ones come one after the other, behind the work that is going on.
+  if (coming + 1 < awaited) refill(device);
+}
+
+void Workers::start_later(DeviceId device, TimePoint when) {
+  DeviceState& state = device_of(device);
+  if (state.start_timer) return;
+  state.start_timer = shared_.loop.at(when, [this, device] {
+    device_of(device).start_timer.reset();
+    refill(device);
+  });
+}
+
+void Workers::expect() {
+  for (size_t i = 0; i < shared_.registry.devices.size(); ++i) {
+    if (shared_.registry.devices[i].config.model.kind == DeviceKind::kCuda) refill(DeviceId{i});
+  }
+}
+
+// Only where the pool had grown. Those on their way become warm first.
+void Workers::retire_surplus(DeviceId device, size_t surplus) {
+  if (device_of(device).config.model.kind != DeviceKind::kCuda) return;
+  for (auto& [id, worker] : shared_.registry.workers) {
+    if (surplus == 0) return;
+    if (worker.device != device || worker.state != Worker::State::kWarm) continue;
+    shared_.log->debug("worker {} of device {} is not expected to be needed", id.value, device.value);
+    retire(worker);
+    --surplus;
+  }
+}
+
+bool Workers::make_room(DeviceId device, std::function<void()> then) {
+  DeviceState& state = device_of(device);
+  size_t starting = count(device, Worker::State::kStarting);
+  bool any = false;
+  for (auto& [id, worker] : shared_.registry.workers) {
+    if (worker.device != device) continue;
+    const bool spare = worker.state == Worker::State::kStarting && starting > state.wanting.size();
+    if (spare) --starting;
+    const bool stands = worker.state == Worker::State::kWarm || worker.state == Worker::State::kKept;
+    if (spare) discard(worker);
+    if (stands) retire(worker);
+    any = any || worker.state == Worker::State::kLeaving;
+  }
+  if (!any) return false;
+  shared_.log->warn("device {} has no memory for a program: workers that serve nobody make room", device.value);
+  state.no_pool_before = shared_.now() + kShortOfMemory;
+  state.room_awaited.push_back(std::move(then));
+  return true;
+}
+
+void Workers::room_made(DeviceId device) {
+  DeviceState& state = device_of(device);
+  if (state.room_awaited.empty() || count(device, Worker::State::kLeaving) != 0) return;
+  for (const auto& then : std::exchange(state.room_awaited, {})) then();
+}
+
+}  // namespace heddle::daemon

@@ -1,0 +1,49 @@
+#include "daemon/warm_target.h"
+
+#include <gmock/gmock.h>
+
+namespace heddle::daemon {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr Bytes kContext{512 * kMiB}, kMuch{64 * kGiB};
+
+TEST(WarmTarget, IsWhatIsConfiguredWhereNobodyIsExpected) {
+  EXPECT_EQ(warm_target({.configured = 1, .free = kMuch, .context = kContext}), 1u);
+  EXPECT_EQ(warm_target({.configured = 0, .free = kMuch, .context = kContext}), 0u);
+}
+
+TEST(WarmTarget, FollowsWhoHasSaidHello) {
+  EXPECT_EQ(warm_target({.configured = 0, .greeted = 1, .free = kMuch, .context = kContext}), 1u);
+  EXPECT_EQ(warm_target({.configured = 1, .greeted = 1, .free = kMuch, .context = kContext}), 1u);
+  EXPECT_EQ(warm_target({.configured = 1, .greeted = 4, .free = kMuch, .context = kContext}), 4u);
+}
+
+TEST(WarmTarget, FollowsArrivals) {
+  EXPECT_EQ(warm_target({.configured = 1, .arrivals = 5, .free = kMuch, .context = kContext}), 5u);
+  EXPECT_EQ(warm_target({.configured = 1, .greeted = 2, .arrivals = 5, .free = kMuch, .context = kContext}), 5u);
+}
+
+TEST(WarmTarget, IsBounded) {
+  EXPECT_EQ(warm_target({.configured = 1, .greeted = 40, .free = kMuch, .context = kContext}), kMostForArrivals);
+  EXPECT_EQ(warm_target({.configured = 12, .greeted = 40, .free = kMuch, .context = kContext}), 12u) << "as asked for";
+}
+
+TEST(WarmTarget, IsWithinAnEighthOfTheFreeMemory) {
+  EXPECT_EQ(warm_target({.configured = 1, .greeted = 8, .free = Bytes{8 * kGiB}, .context = kContext}), 3u);
+  EXPECT_EQ(warm_target({.configured = 1, .greeted = 8, .free = Bytes{4 * kGiB - 1}, .context = kContext}), 1u);
+  EXPECT_EQ(warm_target({.configured = 2, .arrivals = 8, .free = Bytes{}, .context = kContext}), 2u);
+  EXPECT_EQ(warm_target({.configured = 0, .greeted = 3, .free = Bytes{}, .context = Bytes{}}), 3u);
+}
+
+TEST(SpreadSessions, GoToTheDevicesWithTheFewestTasks) {
+  EXPECT_THAT(spread_sessions(3, {0, 0}), ElementsAre(2, 1));
+  EXPECT_THAT(spread_sessions(3, {4, 0, 1}), ElementsAre(0, 2, 1));
+  EXPECT_THAT(spread_sessions(1, {2, 2}), ElementsAre(1, 0));
+  EXPECT_THAT(spread_sessions(0, {2}), ElementsAre(0));
+  EXPECT_THAT(spread_sessions(2, {}), ElementsAre());
+}
+
+}  // namespace
+}  // namespace heddle::daemon
