@@ -268,6 +268,8 @@ struct Quit {
   uint64_t reserved = 0;
 };
 
+// Number 0 is no segment's: all that was idle when heddled last asked for it (RingHeader::reclaims) has been given
+// back.
 struct SegmentFreed {
   static constexpr MessageType kType = MessageType::kSegmentFreed;
   uint64_t number = 0;

@@ -29,6 +29,7 @@ inline constexpr uint32_t kProtocolVersion = 1;
 inline constexpr uint32_t kMaxStreams = 1024;  // stream 0 is the legacy default stream
 inline constexpr uint32_t kMaxEvents = 8192;
 inline constexpr uint32_t kMaxTextures = 4096;          // texture and surface objects
+inline constexpr uint32_t kMaxIdleSegments = 64;        // freed by the program and still mapped
 inline constexpr uint64_t kPrintBytes = 16 * kMiB;      // the most that cudaLimitPrintfFifoSize can be
 inline constexpr uint64_t kDefaultPrintBytes = kMiB;    // and CUDA's default of it
 inline constexpr uint64_t kReportBytes = 64 * kKiB;     // what heddle itself has to say of a program
@@ -59,6 +60,22 @@ struct TaskTotals {
   std::atomic<uint64_t> extensions;  // segments asked for after their task had begun, whoever compiled the program
 };
 
+// Memory that the program has freed and that stays mapped in its worker, to be used again or given back. Client and
+// worker take it from each other by compare-and-swap, so that neither waits for the other and no segment is taken
+// twice. The client fills a slot or sets `task`, and only then looks at `idle_allowed`; heddled clears `idle_allowed`,
+// and only then looks here: one of them sees the other.
+struct IdleTable {
+  // serial << 2 | flags of a task whose program holds no memory. The client sets it to kOffered and takes it back as 0
+  // before it appends a record; the worker that makes it kTaken ends the task without a record.
+  std::atomic<uint64_t> task;
+  // Numbers of segments that nothing will touch; 0: the slot is empty. A worker that gives one back sets kTaken in it.
+  std::atomic<uint64_t> segments[kMaxIdleSegments];
+
+  static constexpr uint64_t kTaskOffered = 1, kTaskTaken = 2, kSegmentTaken = 1ull << 63;
+  static constexpr uint64_t offered_task(uint64_t serial) { return serial << 2 | kTaskOffered; }
+  static constexpr uint64_t taken_task(uint64_t serial) { return serial << 2 | kTaskTaken; }
+};
+
 struct RingHeader {
   // Written once by heddled before anybody else sees the memory.
   uint32_t magic, version;
@@ -78,6 +95,7 @@ struct RingHeader {
   std::atomic<uint32_t> checks;  // 1: kernels' accesses are checked. Set before the first task
 
   alignas(64) TaskTotals task_totals;  // client
+  alignas(64) IdleTable idle;          // client and worker
 
   // Written by the worker. A new worker starts at record_head, whose record has the sequence committed + 1.
   alignas(64) std::atomic<uint64_t> issued, completed, committed;
@@ -96,6 +114,8 @@ struct RingHeader {
   std::atomic<uint64_t> task_serial;          // the client's serial of the task that was granted last
   std::atomic<uint32_t> error;                // a CUDA error code; 0: none
   char error_text[512];                       // valid once `error` is set
+  std::atomic<uint32_t> idle_allowed;         // 1: nobody waits, so freed memory may stay where it is
+  std::atomic<uint64_t> reclaims;             // counts how often the worker was asked to give back what is idle
 
   Bell to_worker;  // rung by the client
   Bell to_client;  // rung by the worker and by heddled
