@@ -70,6 +70,13 @@ class Scheduler {
   // the session has nothing else, and while nobody waits. Never under a policy that binds. Changes nothing.
   bool could_start_apart(const std::vector<TaskRequest>& requests) const;
 
+  // Whether the task, if it arrived now, would be granted, and more for a running one. Of what would be refused
+  // whatever were given back: true, as nothing is to be gained.
+  bool could_start(const TaskRequest& request) const;
+  bool could_extend(TaskId task, Bytes more) const;
+  // Whether anybody waits for a device of this one's model.
+  bool waits_for(DeviceId device) const { return !lines_[pool().model_of(device)].waits.empty(); }
+
   // After a restart: what runs already is put back, without a decision. Errors leave the books as they were: unknown
   // session (kNotFound), no such device (kInvalidArgument), no room for it (kOutOfMemory).
   Status adopt(const TaskRequest& request, DeviceId device, TimePoint now);

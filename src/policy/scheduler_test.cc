@@ -421,5 +421,36 @@ TEST(StartApart, NotWhileOthersWaitNorOverTheBudgetNorUnderAPolicyThatBinds) {
   EXPECT_FALSE(bound.scheduler.could_start_apart({first, second}));
 }
 
+TEST(Scheduler, TellsWhetherATaskThatArrivesWouldHaveToWait) {
+  Case c;
+  for (const uint64_t session : {1, 2, 3}) c.open(session);
+  const auto task = [](uint64_t id, Bytes memory) { return TaskRequest{{id}, {id}, {id}, 0, "", memory, grid(56)}; };
+  EXPECT_TRUE(c.scheduler.could_start(task(1, gib(10))));
+  EXPECT_TRUE(c.scheduler.could_start(task(1, gib(100)))) << "refused whatever is given back";
+  c.arrive(1, 1, gib(10));
+  c.decide();
+  EXPECT_TRUE(c.scheduler.could_start(task(2, gib(2))));
+  EXPECT_FALSE(c.scheduler.could_start(task(2, gib(10))));
+  EXPECT_TRUE(c.scheduler.could_extend({1}, gib(2)));
+  EXPECT_FALSE(c.scheduler.could_extend({1}, gib(10)));
+  EXPECT_FALSE(c.scheduler.waits_for({0}));
+  c.arrive(2, 2, gib(10));
+  c.decide();
+  EXPECT_TRUE(c.scheduler.waits_for({0}));
+  EXPECT_FALSE(c.scheduler.could_start(task(3, gib(1)))) << "somebody waits already";
+  EXPECT_FALSE(c.scheduler.could_extend({1}, gib(1)));
+  EXPECT_TRUE(c.scheduler.could_extend({2}, gib(1))) << "it does not run, so nothing is decided yet";
+}
+
+TEST(Scheduler, TellsWhetherABudgetIsUsedUp) {
+  Case c;
+  c.open(1, gib(4));
+  c.arrive(1, 1, gib(3));
+  c.decide();
+  EXPECT_FALSE(c.scheduler.could_start({{2}, {1}, {1}, 1, "", gib(2), grid(56)}));
+  EXPECT_FALSE(c.scheduler.could_extend({1}, gib(2)));
+  EXPECT_TRUE(c.scheduler.could_extend({1}, gib(1)));
+}
+
 }  // namespace
 }  // namespace heddle::policy

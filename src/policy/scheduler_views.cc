@@ -75,6 +75,30 @@ bool Scheduler::could_start_apart(const std::vector<TaskRequest>& requests) cons
          budgets_.live(requests.front().session) + memory <= budgets_.budget(requests.front().session);
 }
 
+bool Scheduler::could_start(const TaskRequest& asked) const {
+  const auto session = sessions_.find(asked.session);
+  if (session == sessions_.end()) return true;
+  const auto model = admit(session->second, asked.model, asked.memory);
+  if (!model) return true;
+  if (budgets_.live(asked.session) + asked.memory > budgets_.budget(asked.session)) return false;
+  if (!lines_[*model].waits.empty()) return false;
+  const auto workers = board_.ledger().workers(asked.session, asked.virtual_device);
+  const Request request{asked.id, asked.session, session->second.job, asked.virtual_device,
+                        *model,   asked.memory,  asked.compute,       workers,
+                        {}};
+  const Answer answer = board_.placement().place(request, pool());
+  const auto* placed = std::get_if<Placed>(&answer);
+  return placed && pool().fits(request, placed->device);
+}
+
+bool Scheduler::could_extend(TaskId id, Bytes more) const {
+  const auto found = tasks_.find(id);
+  if (found == tasks_.end() || !found->second.running) return true;
+  const Task& task = found->second;
+  if (budgets_.live(task.session) + more > budgets_.budget(task.session)) return false;
+  return lines_[task.model].waits.empty() && board_.can_extend(task.session, id, more);
+}
+
 std::optional<BudgetView> Scheduler::budget(SessionId session) const {
   if (!sessions_.contains(session)) return {};
   return BudgetView{budgets_.budget(session), budgets_.live(session)};
