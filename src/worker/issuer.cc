@@ -1,5 +1,6 @@
 #include "worker/issuer.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/log.h"
@@ -11,6 +12,9 @@ using protocol::RecordType;
 
 // A tenant can write to the bell and so lose our wake-up: then we look for ourselves this much later.
 constexpr Duration kLongestSleep = std::chrono::seconds(1);
+// The first sleeps are shorter: a program that has called nothing for two of them gives back what it has freed. One
+// that frees and allocates in a loop is back long before.
+constexpr Duration kFirstSleep = std::chrono::milliseconds(25);
 
 }  // namespace
 
@@ -23,7 +27,9 @@ Issuer::Issuer(const SessionParts& parts, Modules& modules, const Binding& bindi
       segments_(parts.context),
       streams_(parts.context, parts.ring, parts.progress),
       textures_(parts.context, parts.ring),
-      entered_(parts.progress.completed()) {}
+      idle_(parts.ring.header()),
+      entered_(parts.progress.completed()),
+      nap_(kFirstSleep) {}
 
 void Issuer::post(protocol::Packet packet) {
   inbox_.put(std::move(packet));
@@ -41,7 +47,10 @@ void Issuer::run() {
   while (!stopping_.load(std::memory_order_acquire)) {
     const uint32_t seen = protocol::read_bell(bell);
     attend();
-    if (next() && take()) continue;
+    if (next() && take()) {
+      nap_ = kFirstSleep;
+      continue;
+    }
     parts_.context.flush();
     rest(bell, seen);
   }
@@ -49,9 +58,13 @@ void Issuer::run() {
 
 // Between two launches of a program that waits for each. Without processors to spare it would wait for this thread's
 // looking, too.
-void Issuer::rest(protocol::Bell& bell, uint32_t seen) const {
+void Issuer::rest(protocol::Bell& bell, uint32_t seen) {
   const bool watch = serving_ && protocol::spare_watch() > Duration::zero();
-  (watch ? protocol::watch_bell : protocol::wait_bell)(bell, seen, kLongestSleep);
+  const bool rung = (watch ? protocol::watch_bell : protocol::wait_bell)(bell, seen, nap_);
+  if (rung) return;
+  const bool again = nap_ > kFirstSleep;
+  nap_ = std::min(2 * nap_, kLongestSleep);
+  if (again && is_quiet()) (void)reclaim_idle();
 }
 
 // What the journal has beside modules and streams.
@@ -70,6 +83,7 @@ void Issuer::restore() {
 void Issuer::attend() {
   for (const protocol::Packet& packet : inbox_.take()) receive(packet);
   if (!deferred_.empty()) settle_deferred();
+  reclaim_if_asked();
   if (!host_calls_.empty()) settle_host_calls();
 }
 
@@ -106,59 +120,6 @@ void Issuer::map(const protocol::Packet& packet) {
                                                         static_cast<unsigned long>(segment.number))
                                                  : segments_.map(segment, packet.descriptors[0]);
   if (!mapped) parts_.fault.raise(refusal_of("memory", mapped.error()));
-}
-
-// Not before heddled says so: it may have chosen another device, and so another worker, for the records that follow.
-void Issuer::begin_task(uint64_t serial) {
-  binding_.task_serial = serial;
-  serving_ = reading_ = true;
-}
-
-void Issuer::finish_task(uint64_t sequence) {
-  serving_ = may_take_ = false;
-  // What was declared and not touched goes to the next task, and is mapped anew.
-  const auto unmapped = segments_.unmap_device_segments();
-  if (!unmapped) logger("worker")->error("at the task's end: {}", unmapped.error().text);
-  parts_.progress.finish(sequence);  // before heddled may give the ring to another worker
-  parts_.outbox.put(parts_.usage.take_total());
-  parts_.outbox.put(protocol::TaskEnded{binding_.task_serial, reset_, !segments_.uncertain()});
-}
-
-void Issuer::settle_deferred() {
-  while (!deferred_.empty() && deferred_.front().after <= parts_.progress.completed()) {
-    const Deferred deferred = deferred_.front();
-    deferred_.pop_front();
-    settle(deferred);
-  }
-  // Ask to be woken, then look once more: the watermark may have passed in between.
-  parts_.progress.wake_issuer_at(deferred_.empty() ? Progress::kNever : deferred_.front().after);
-  if (!deferred_.empty() && deferred_.front().after <= parts_.progress.completed()) settle_deferred();
-}
-
-void Issuer::settle(const Deferred& deferred) {
-  if (deferred.kind == Deferred::Kind::kTaskEnd) return finish_task(deferred.sequence);
-  const auto unmapped = segments_.unmap(deferred.segment);
-  if (!unmapped) logger("worker")->warn("free: {}", unmapped.error().text);
-  if (deferred.kind == Deferred::Kind::kReleaseHost) return;
-  // Unmapped before the free is committed: after that the client may use the address for another segment.
-  if (unmapped) parts_.outbox.put(protocol::SegmentFreed{deferred.segment});
-  parts_.progress.finish(deferred.sequence);
-}
-
-void Issuer::settle_host_calls() {
-  std::erase_if(host_calls_, [this](const HostCall& call) {
-    if (!host_call_returned(call)) return false;
-    const auto released = parts_.context.release(call.sequence);
-    if (!released) parts_.fault.raise(refusal_of("host call", released.error()));
-    parts_.progress.finish(call.sequence);
-    return true;
-  });
-}
-
-bool Issuer::host_call_returned(const HostCall& call) const {
-  if (!parts_.progress.host_call_reached(call.stream, call.sequence)) return false;
-  if (parts_.fault.raised()) return true;
-  return parts_.ring.streams()[call.stream].host_done.load(std::memory_order_acquire) >= call.sequence;
 }
 
 // ---- One record ----

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "worker/deferred.h"
+#include "worker/idle.h"
 #include "worker/inbox.h"
 #include "worker/segments.h"
 #include "worker/session_parts.h"
@@ -52,6 +53,9 @@ class Issuer {
   void map(const protocol::Packet& packet);
   void begin_task(uint64_t serial);
   void finish_task(uint64_t sequence);
+  void reclaim_if_asked();
+  bool reclaim_idle();
+  bool is_quiet() const;
   void settle_deferred();
   void settle(const Deferred& deferred);
   void settle_host_calls();
@@ -74,7 +78,7 @@ class Issuer {
   Checked<Step> call_library();
   Checked<void> set_limit(device::Limit limit, uint64_t bytes);
   void restore();
-  void rest(protocol::Bell& bell, uint32_t seen) const;
+  void rest(protocol::Bell& bell, uint32_t seen);
   Checked<Step> defer(Deferred::Kind kind);
   Checked<Step> end_task();
   Checked<Step> in_turn();
@@ -93,6 +97,7 @@ class Issuer {
   Streams streams_;
   Textures textures_;
   Inbox inbox_;
+  Idle idle_;
   std::atomic<bool> stopping_{false};
 
   protocol::Record record_;
@@ -102,6 +107,8 @@ class Issuer {
   bool serving_ = true;       // false between a task's end and the next one
   bool reset_ = false;        // the program has reset the device
   uint64_t entered_ = 0;      // sequence of the record taken last
+  uint64_t reclaims_ = 0;     // of heddled's requests, those that were met
+  Duration nap_{};            // how long the ring was silent so far, and is slept on next
   DeferredQueue deferred_;
   std::vector<HostCall> host_calls_;
 };

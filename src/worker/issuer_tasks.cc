@@ -1,0 +1,94 @@
+// The part of Issuer that ends what goes on behind its record: segments that are freed or reclaimed, tasks, host calls.
+
+#include "core/log.h"
+#include "worker/issuer.h"
+
+namespace heddle::worker {
+
+// Not before heddled says so: it may have chosen another device, and so another worker, for the records that follow.
+void Issuer::begin_task(uint64_t serial) {
+  binding_.task_serial = serial;
+  serving_ = reading_ = true;
+}
+
+// `sequence` of the record that ends it; 0: the program's words end with what came before.
+void Issuer::finish_task(uint64_t sequence) {
+  serving_ = reading_ = may_take_ = false;
+  // What was declared and not touched goes to the next task, and is mapped anew.
+  const auto unmapped = segments_.unmap_device_segments();
+  if (!unmapped) logger("worker")->error("at the task's end: {}", unmapped.error().text);
+  if (sequence != 0) parts_.progress.finish(sequence);  // before heddled may give the ring to another worker
+  parts_.outbox.put(parts_.usage.take_total());
+  parts_.outbox.put(protocol::TaskEnded{binding_.task_serial, reset_, !segments_.uncertain()});
+}
+
+// Everything in the ring was taken and is done.
+bool Issuer::is_quiet() const {
+  const uint64_t last = parts_.ring.header().last_sequence.load(std::memory_order_acquire);
+  return !have_record_ && deferred_.empty() && entered_ == last && parts_.progress.completed() == last;
+}
+
+void Issuer::reclaim_if_asked() {
+  const uint64_t asked = parts_.ring.header().reclaims.load(std::memory_order_acquire);
+  if (asked == reclaims_ || !reclaim_idle()) return;
+  reclaims_ = asked;
+  deferred_.push_back({Deferred::Kind::kReclaimed, entered_, 0, 0});
+  settle_deferred();
+}
+
+// What the program has freed and not taken back. A task of which nothing else is left ends: the program announces
+// another when it comes back. False where the ring has something that comes before the task's end.
+bool Issuer::reclaim_idle() {
+  if (!serving_) return true;
+  const uint64_t serial = binding_.task_serial;
+  if (idle_.task_offered(serial) && !is_quiet()) return false;
+  const bool ends = idle_.take_task(serial);
+  // An honest program has waited for what used them; the device may still be at work on something else.
+  idle_.take_segments([this](uint64_t number) { return segments_.mapped(number); },
+                      [this](uint64_t number) {
+                        deferred_.push_back({Deferred::Kind::kReclaim, entered_, 0, number});
+                      });
+  if (!deferred_.empty()) settle_deferred();
+  if (ends) finish_task(0);
+  return true;
+}
+
+void Issuer::settle_deferred() {
+  while (!deferred_.empty() && deferred_.front().after <= parts_.progress.completed()) {
+    const Deferred deferred = deferred_.front();
+    deferred_.pop_front();
+    settle(deferred);
+  }
+  // Ask to be woken, then look once more: the watermark may have passed in between.
+  parts_.progress.wake_issuer_at(deferred_.empty() ? Progress::kNever : deferred_.front().after);
+  if (!deferred_.empty() && deferred_.front().after <= parts_.progress.completed()) settle_deferred();
+}
+
+void Issuer::settle(const Deferred& deferred) {
+  if (deferred.kind == Deferred::Kind::kReclaimed) return parts_.outbox.put(protocol::SegmentFreed{});
+  if (deferred.kind == Deferred::Kind::kTaskEnd) return finish_task(deferred.sequence);
+  const auto unmapped = segments_.unmap(deferred.segment);
+  if (!unmapped) logger("worker")->warn("free: {}", unmapped.error().text);
+  if (deferred.kind == Deferred::Kind::kReleaseHost) return;
+  // Unmapped before the free is committed: after that the client may use the address for another segment.
+  if (unmapped) parts_.outbox.put(protocol::SegmentFreed{deferred.segment});
+  if (deferred.kind == Deferred::Kind::kFree) parts_.progress.finish(deferred.sequence);
+}
+
+void Issuer::settle_host_calls() {
+  std::erase_if(host_calls_, [this](const HostCall& call) {
+    if (!host_call_returned(call)) return false;
+    const auto released = parts_.context.release(call.sequence);
+    if (!released) parts_.fault.raise(refusal_of("host call", released.error()));
+    parts_.progress.finish(call.sequence);
+    return true;
+  });
+}
+
+bool Issuer::host_call_returned(const HostCall& call) const {
+  if (!parts_.progress.host_call_reached(call.stream, call.sequence)) return false;
+  if (parts_.fault.raised()) return true;
+  return parts_.ring.streams()[call.stream].host_done.load(std::memory_order_acquire) >= call.sequence;
+}
+
+}  // namespace heddle::worker
