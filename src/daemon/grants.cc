@@ -49,6 +49,7 @@ void Tasks::decide() {
         break;  // places are taken with tasks; nothing asks for one alone
     }
   }
+  say_who_may_idle();
   deadline_.reset();
   if (const auto next = scheduler_->next_deadline()) deadline_ = shared_.loop.at(*next, [this] { decide(); });
 }
@@ -305,6 +306,7 @@ void Tasks::complete_return(WorkerId id) {
 }
 
 void Tasks::segment_freed(Worker& worker, uint64_t number) {
+  if (number == 0) return reclaimed(worker.id);
   const auto [session, device] = shared_.registry.served_by(worker);
   if (!session || !device->task || session->failed || session->ending) return;
   const auto found = session->segments.find(number);
@@ -347,6 +349,7 @@ void Tasks::usage(Worker& worker, const protocol::Usage& usage) {
 }
 
 void Tasks::worker_gone(Worker& worker, const std::string& how, bool certainly) {
+  reclaimed(worker.id);
   const auto [session, device] = shared_.registry.served_by(worker);
   if (!worker.killed && worker.state == Worker::State::kBound) share_fault(worker, "a worker ended with " + how);
   if (!session) return;

@@ -3,6 +3,7 @@
 // What heddled knows: jobs, sessions and what they own, workers, devices. Plain objects with owners; who may change
 // them when is the business of tasks.h, sessions.h and workers.h.
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
@@ -58,6 +59,7 @@ struct Task {
   TaskId id;
   uint64_t serial = 0;  // 0: memory was asked for, the task has not begun
   State state = State::kWaiting;
+  bool passed_on = false;  // to the scheduler
   policy::ComputeNeed need;
   protocol::ComputeNeed declared;
   DeviceId device;
@@ -127,6 +129,20 @@ inline uint64_t findings_of(const Session& session) {
   return findings;
 }
 
+// Of the virtual device's memory, what its program has freed and keeps while nobody waits, as far as heddled has it.
+inline Bytes idle_bytes(const Session& session, const VirtualDevice& device) {
+  Bytes idle;
+  if (!device.ring) return idle;
+  for (const auto& slot : device.ring->header().idle.segments) {
+    const uint64_t number = slot.load(std::memory_order_seq_cst);
+    const auto found = number == 0 ? session.segments.end() : session.segments.find(number);
+    if (found == session.segments.end() || found->second.state != Segment::State::kHeld) continue;
+    if (found->second.kind == protocol::SegmentKind::kDevice && found->second.virtual_device == device.index)
+      idle += found->second.bytes;
+  }
+  return std::min(idle, device.live);  // the tenant may have written a number twice
+}
+
 struct Job {
   JobId id;
   uint64_t secret = 0;
@@ -192,14 +208,14 @@ struct Registry {
     const auto found = jobs.find(id);
     return found == jobs.end() ? nullptr : &found->second;
   }
-  // Of the other virtual devices of all the job's sessions.
+  // Of the other virtual devices of all the job's sessions, but for what is idle.
   Bytes live_bytes_beside(const Job& job, const VirtualDevice& asking) {
     Bytes live;
     for (const SessionId id : job.sessions) {
       const Session* session = find_session(id);
       if (!session) continue;
       for (const VirtualDevice& device : session->devices) {
-        if (&device != &asking) live += device.live;
+        if (&device != &asking) live += device.live - idle_bytes(*session, device);
       }
     }
     return live;

@@ -38,6 +38,25 @@ void say_bound(VirtualDevice& device, DeviceId on, uint64_t serial) {
   protocol::ring_bell(header.to_worker);
 }
 
+// Behind it, heddled looks for what is idle: with both sequentially consistent, it sees what the program offered before
+// it looked at this word.
+void say_idle_allowed(VirtualDevice& device, bool allowed) {
+  std::atomic<uint32_t>& word = device.ring->header().idle_allowed;
+  const uint32_t value = allowed ? 1 : 0;
+  if (word.load(std::memory_order_relaxed) != value) word.store(value, std::memory_order_seq_cst);
+}
+
+bool offers_idle(const Session& session, const VirtualDevice& device) {
+  using protocol::IdleTable;
+  const uint64_t task = device.ring->header().idle.task.load(std::memory_order_seq_cst);
+  return task == IdleTable::offered_task(device.task->serial) || idle_bytes(session, device).value != 0;
+}
+
+void ask_for_idle(VirtualDevice& device) {
+  device.ring->header().reclaims.fetch_add(1, std::memory_order_release);
+  protocol::ring_bell(device.ring->header().to_worker);
+}
+
 void say_failed(VirtualDevice& device, uint32_t cuda_error, const std::string& text) {
   if (!device.ring) return;
   RingHeader& header = device.ring->header();

@@ -11,6 +11,10 @@ namespace heddle::daemon {
 void say_waiting(VirtualDevice& device);
 void say_unbound(VirtualDevice& device);
 void say_bound(VirtualDevice& device, DeviceId on, uint64_t serial);
+void say_idle_allowed(VirtualDevice& device, bool allowed);
+// Whether the program has freed something that it keeps; has the worker give it back.
+bool offers_idle(const Session& session, const VirtualDevice& device);
+void ask_for_idle(VirtualDevice& device);
 void say_failed(VirtualDevice& device, uint32_t cuda_error, const std::string& text);
 
 }  // namespace heddle::daemon

@@ -41,19 +41,20 @@ void Tasks::declare(Session& session, const protocol::DeclareSegment& declared) 
     start(session, device, std::move(task), segment.bytes);
   } else if (device.task && device.next.empty()) {
     device.task->held_back.push_back(segment.number);
-    ask_for_held_back(session, device);
+    if (device.task->passed_on) ask_for_held_back(session, device);
   }
 }
 
 // What the client frees is off its own books before the worker has told us. So more than the budget is not refused
 // while a task runs: it is held back until enough of those frees arrive.
-void Tasks::ask_for_held_back(Session& session, VirtualDevice& device) {
+void Tasks::ask_for_held_back(Session& session, VirtualDevice& device, bool reclaimed) {
   Task& task = *device.task;
   while (!task.held_back.empty()) {
     const auto found = session.segments.find(task.held_back.front());
     if (found != session.segments.end()) {
       Segment& segment = found->second;
       if (device.live + segment.bytes > session.budget && task.state == Task::State::kRunning) return;
+      if (!std::exchange(reclaimed, false) && must_reclaim(session, task, segment.bytes)) return;
       segment.state = Segment::State::kAsked;
       segments_.deposit(session, segment);
       device.live += segment.bytes;
@@ -128,6 +129,7 @@ Result<bool> Tasks::begin_apart(Session& session, const protocol::BeginApart& be
     if (possible) requests.push_back(std::move(*request));
   }
   if (!possible || !scheduler_->could_start_apart(requests)) {
+    if (possible) (void)reclaim_for(session);  // for the next time: this one is answered at once
     if (!second.task) drop_segments(session, second);
     if (both) drop_segments(session, first);
     return false;
@@ -164,15 +166,7 @@ void Tasks::start(Session& session, VirtualDevice& device, std::unique_ptr<Task>
   for (const Segment* segment : SegmentStore::of_device(session, device.index)) segments_.deposit(session, *segment);
   if (device.task->serial != 0) say_waiting(device);
   trace("task_arrived", session, *device.task, memory, "");
-  policy::TaskRequest request;
-  request.id = device.task->id;
-  request.session = session.id;
-  request.job = session.job;
-  request.virtual_device = device.index;
-  request.memory = memory;
-  request.compute = device.task->need;
-  scheduler_->task_arrived(request, shared_.now());
-  settle();
+  arrive(session, device);
 }
 
 void Tasks::compute_grew(Session& session, const protocol::ComputeNeed& need) {
@@ -314,28 +308,21 @@ void Tasks::readopt(Session& session, VirtualDevice& device) {
   if (!device.task) return;
   Task& task = *device.task;
   owners_[task.id] = {session.id, device.index};
-  policy::TaskRequest request;
-  request.id = task.id;
-  request.session = session.id;
-  request.job = session.job;
-  request.virtual_device = device.index;
-  request.compute = task.need;
   const bool runs = task.state != Task::State::kWaiting;
   std::deque<uint64_t> later;
+  Bytes memory;
   for (Segment* segment : SegmentStore::of_device(session, device.index)) {
     if (runs && segment->state != Segment::State::kHeld) {
       later.push_back(segment->number);  // an extension that was not decided
       continue;
     }
     if (!runs) segment->state = Segment::State::kAsked;
-    request.memory += segment->bytes;
+    memory += segment->bytes;
   }
-  device.live = request.memory;
-  if (!runs) {
-    scheduler_->task_arrived(request, shared_.now());
-    return;
-  }
-  if (const Status adopted = scheduler_->adopt(request, task.device, shared_.now()); !adopted)
+  device.live = memory;
+  if (!runs) return arrive(session, device);
+  task.passed_on = true;
+  if (const Status adopted = scheduler_->adopt(request_of(session, device), task.device, shared_.now()); !adopted)
     return fail_session(session, kCudaDevicesUnavailable,
                         "heddled was restarted with another pool: " + adopted.error().text);
   task.held_back = std::move(later);

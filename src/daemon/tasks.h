@@ -74,7 +74,8 @@ class Tasks : public WorkerEvents {
   // Requests (tasks.cc).
   void start(Session& session, VirtualDevice& device, std::unique_ptr<Task> task, Bytes memory);
   void start_next(Session& session, VirtualDevice& device);
-  void ask_for_held_back(Session& session, VirtualDevice& device);
+  // `reclaimed`: what was idle is back, as far as it comes.
+  void ask_for_held_back(Session& session, VirtualDevice& device, bool reclaimed = false);
   std::optional<policy::TaskRequest> request_apart(Session& session, const protocol::BeginTask& begun);
   void forget(Session& session, VirtualDevice& device);
   void release(Session& session, VirtualDevice& device);
@@ -86,6 +87,18 @@ class Tasks : public WorkerEvents {
   void trace(const char* kind, const Session& session, const Task& task, Bytes memory, const std::string& reason);
   void carry_over(Session& session, VirtualDevice& device);
   void readopt(Session& session, VirtualDevice& device);
+
+  // Memory that programs have freed and keep (idle.cc).
+  static policy::TaskRequest request_of(const Session& session, const VirtualDevice& device);
+  void arrive(Session& session, VirtualDevice& device);
+  void pass_on(Session& session, VirtualDevice& device);
+  bool must_reclaim(Session& session, const Task& task, Bytes more);
+  bool reclaim_for(const Session& waiting);
+  bool reclaim(const Session& session, VirtualDevice& device);
+  void reclaimed(WorkerId worker);
+  void stop_waiting();
+  void resume_delayed();
+  void say_who_may_idle();
 
   // Decisions (grants.cc).
   void settle();
@@ -124,6 +137,10 @@ class Tasks : public WorkerEvents {
   bool binds_at_malloc_ = false;
   std::map<TaskId, std::pair<SessionId, uint32_t>> owners_;
   bool settling_ = false;
+  std::deque<TaskId> delayed_;      // not in the scheduler, or not their next extension, until idle memory is back
+  std::set<WorkerId> awaited_;      // asked to give back what is idle
+  std::set<WorkerId> unanswering_;  // the same, for too long
+  EventLoop::Timer patience_;
   EventLoop::Timer deadline_;
 };
 

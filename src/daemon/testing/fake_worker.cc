@@ -33,6 +33,7 @@ class FakeWorker {
       ::poll(&ready, 1, 5);
       if (ready.revents != 0) take();
       if (ring_) work();
+      if (ring_) reclaim();
     }
     return 0;
   }
@@ -140,6 +141,26 @@ class FakeWorker {
     (void)socket_.send(TaskEnded{serial, reset_, true});
   }
 
+  void reclaim() {
+    RingHeader& header = ring_->header();
+    const uint64_t asked = header.reclaims.load();
+    if (asked == reclaims_) return;
+    reclaims_ = asked;
+    const uint64_t serial = binding_.task_serial;
+    uint64_t offered = IdleTable::offered_task(serial);
+    const bool ends = !ended_ && header.idle.task.compare_exchange_strong(offered, IdleTable::taken_task(serial));
+    for (auto& slot : header.idle.segments) {
+      uint64_t number = slot.load();
+      if (!mapped_.contains(number) || !slot.compare_exchange_strong(number, number | IdleTable::kSegmentTaken))
+        continue;
+      mapped_.erase(number);
+      freed_.insert(number);
+      (void)socket_.send(SegmentFreed{number});
+    }
+    if (ends) end_task(serial);
+    (void)socket_.send(SegmentFreed{});
+  }
+
   bool serve(const RecordHeader& header) {
     if (header.type == RecordType::kNeed) return mapped_.contains(header.a);
     if (header.type == RecordType::kFree) {
@@ -182,6 +203,7 @@ class FakeWorker {
   Record record_;
   std::map<uint64_t, Mapped> mapped_;
   std::set<uint64_t> freed_;
+  uint64_t reclaims_ = 0;
   bool pending_ = false, ended_ = false, reset_ = false, quit_ = false;
 };
 
