@@ -90,8 +90,7 @@ std::optional<Arena::Place> Arena::allocate(uint64_t bytes, uint64_t committed, 
     if (!place) {
       Segment* segment = new_segment(kSegmentBytes, committed);
       if (!segment) return std::nullopt;
-      segment->shared = true;
-      segment->holes.emplace(segment->address + rounded, kSegmentBytes - rounded);
+      share(*segment, rounded);
       place = Place{segment->address, segment, true};
     }
   } else {
@@ -102,6 +101,20 @@ std::optional<Arena::Place> Arena::allocate(uint64_t bytes, uint64_t committed, 
   ++place->segment->buffers;
   buffers_.emplace(place->address, Buffer{place->address, bytes, place->segment, flags});
   return place;
+}
+
+void Arena::share(Segment& segment, uint64_t first_bytes) {
+  segment.shared = true;
+  segment.holes = {{segment.address + first_bytes, segment.bytes - first_bytes}};
+}
+
+Arena::Place Arena::occupy(Segment* segment, uint64_t bytes) {
+  std::erase_if(freed_holes_, [&](const Hole& hole) { return hole.segment == segment; });
+  segment->shared = false;
+  if (bytes < kOwnSegmentFrom) share(*segment, round_up(bytes, kBufferAlign));
+  segment->buffers = 1;
+  buffers_.emplace(segment->address, Buffer{segment->address, bytes, segment, 0});
+  return {segment->address, segment, false};
 }
 
 uint64_t Arena::would_add(uint64_t bytes, uint64_t committed) {

@@ -57,6 +57,9 @@ class Arena {
   // segment, whose `buffers` may now be 0; nullptr: no buffer starts there.
   Segment* release(uint64_t address, uint64_t sequence);
 
+  // A buffer in an empty segment, which nothing touches any more: the contents are what they were.
+  Place occupy(Segment* segment, uint64_t bytes);
+
   // Gives up an empty segment; its addresses may be used again once `sequence` is committed. `segment` is gone then.
   void retire(Segment* segment, uint64_t sequence);
 
@@ -68,6 +71,7 @@ class Arena {
   Place back(uint64_t address);
   // Their segment, where there is one, has no buffer any more.
   void unreserve(uint64_t address);
+  bool is_reserved(uint64_t address) const { return reserved_.contains(address); }
 
   // The buffer that holds `address`, or nullptr.
   const Buffer* buffer_at(uint64_t address) const;
@@ -78,6 +82,10 @@ class Arena {
   bool covers(uint64_t address, uint64_t bytes) const;
   bool owns(uint64_t address) const { return address >= base_ && address < end_; }
 
+  template <class Body>
+  void for_each_segment(Body&& body) {
+    for (auto& [address, segment] : segments_) body(segment.get());
+  }
   uint64_t segment_bytes() const { return segment_bytes_; }
   uint64_t buffer_count() const { return buffers_.size(); }
 
@@ -98,6 +106,7 @@ class Arena {
   std::optional<uint64_t> take_range(uint64_t bytes, uint64_t committed);
   void reclaim_holes(uint64_t committed);
   std::optional<Place> place_in_shared(uint64_t bytes);
+  static void share(Segment& segment, uint64_t first_bytes);
 
   uint64_t base_, end_, fresh_;
   uint64_t segment_bytes_ = 0;

@@ -37,6 +37,21 @@ TEST(Arena, SmallBuffersThatDoNotFitTakeAnotherSegment) {
   EXPECT_TRUE(arena.allocate(900 * kKiB, 0)->new_segment);
 }
 
+TEST(Arena, AnEmptySegmentIsOccupiedByBuffersOfEitherKind) {
+  Arena arena(kBase, kGiB);
+  const auto small = arena.allocate(900 * kKiB, 0);
+  Segment* const segment = arena.release(small->address, 7);
+  EXPECT_FALSE(arena.covers(segment->address, 1));
+  EXPECT_FALSE(arena.occupy(segment, 3 * kMiB / 2).new_segment);
+  EXPECT_TRUE(arena.covers(segment->address, kSegmentBytes));
+  EXPECT_TRUE(arena.allocate(kKiB, 100)->new_segment) << "all of it is one buffer's";
+  arena.release(segment->address, 8);
+  EXPECT_EQ(arena.occupy(segment, 100).address, segment->address);
+  EXPECT_EQ(arena.allocate(900 * kKiB, 100)->address, segment->address + kBufferAlign);
+  EXPECT_EQ(arena.allocate(900 * kKiB, 100)->segment, segment) << "no hole of before is left over";
+  EXPECT_EQ(arena.segment_bytes(), 2 * kSegmentBytes);
+}
+
 TEST(Arena, FreedPlaceIsNotUsedAgainBeforeItIsCommitted) {
   Arena arena(kBase, kGiB);
   const uint64_t first = arena.allocate(kKiB, 0)->address;

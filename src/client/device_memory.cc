@@ -23,7 +23,7 @@ Answer<uint64_t> VirtualDevice::allocate_room(uint64_t bytes) {
   Lock lock(mutex);
   HEDDLE_ANSWER(failure());
   HEDDLE_ANSWER(settle_frees(lock, bytes));
-  HEDDLE_ANSWER(check_budget(bytes, bytes));
+  HEDDLE_ANSWER(make_room(bytes, bytes));
   const auto place = arena_.allocate(bytes, committed());
   if (!place) return refuse(cudaErrorMemoryAllocation, kNoAddresses);
   place->segment->room = true;
@@ -48,20 +48,31 @@ uint64_t VirtualDevice::would_add(uint64_t bytes) {
 
 bool VirtualDevice::within_budget(uint64_t added) {
   const uint64_t budget = session_.welcome().budget_bytes;
-  return added <= budget && arena_.segment_bytes() + bytes_beside() <= budget - added;
+  return added <= budget && used_bytes() + bytes_beside() <= budget - added;
 }
 
 Done VirtualDevice::check_budget(uint64_t bytes, uint64_t added) {
   if (within_budget(added)) return {};
-  return refuse(
-      cudaErrorMemoryAllocation,
-      stringf("cudaMalloc of %s: the program holds %s of its %s on device %u (heddle run --mem)",
-              to_string(Bytes{bytes}).c_str(), to_string(Bytes{arena_.segment_bytes() + bytes_beside()}).c_str(),
-              to_string(Bytes{session_.welcome().budget_bytes}).c_str(), home().index_));
+  return refuse(cudaErrorMemoryAllocation,
+                stringf("cudaMalloc of %s: the program holds %s of its %s on device %u (heddle run --mem)",
+                        to_string(Bytes{bytes}).c_str(), to_string(Bytes{used_bytes() + bytes_beside()}).c_str(),
+                        to_string(Bytes{session_.welcome().budget_bytes}).c_str(), home().index_));
+}
+
+Done VirtualDevice::make_room(uint64_t bytes, uint64_t added) {
+  HEDDLE_ANSWER(check_budget(bytes, added));
+  return shrink_idle(added);
 }
 
 Answer<uint64_t> VirtualDevice::place(uint64_t bytes) {
-  HEDDLE_ANSWER(check_budget(bytes, would_add(bytes)));
+  const uint64_t added = would_add(bytes);
+  HEDDLE_ANSWER(check_budget(bytes, added));
+  if (Segment* const idle = added != 0 ? take_idle(added) : nullptr) {
+    const auto place = arena_.occupy(idle, bytes);
+    HEDDLE_ANSWER(placed(place));
+    return place.address;
+  }
+  HEDDLE_ANSWER(shrink_idle(added));
   const auto place = arena_.allocate(bytes, committed());
   if (!place) return refuse(cudaErrorMemoryAllocation, kNoAddresses);
   HEDDLE_ANSWER(placed(*place));
@@ -72,7 +83,8 @@ Done VirtualDevice::placed(const Arena::Place& place) {
   count_bytes();
   if (!place.new_segment) return {};
   place.segment->born = writer_.last_sequence();
-  Done created = task_.created(place.segment, session_.welcome().binds_at_malloc != 0);
+  if (binds_now()) resume();  // its memory is asked for here
+  Done created = task_.created(place.segment, binds_now());
   if (created) return {};
   arena_.release(place.address, 0);
   arena_.retire(place.segment, 0);
@@ -102,7 +114,7 @@ Done VirtualDevice::back(uint64_t address, uint64_t bytes) {
   }
   const Lock lock(mutex);
   HEDDLE_ANSWER(failure());
-  HEDDLE_ANSWER(check_budget(bytes, bytes));
+  HEDDLE_ANSWER(make_room(bytes, bytes));
   return placed(arena_.back(address));
 }
 
@@ -122,20 +134,20 @@ Done VirtualDevice::release(uint64_t address) {
 
   const Lock lock(mutex);
   if (freed_early_.erase(address) > 0) return {};
-  return give_back(address);
+  return give_back(address, Freed::kWaited);
 }
 
 Done VirtualDevice::release_behind(uint64_t address) {
   const Lock lock(mutex);
   if (freed_early_.erase(address) > 0) return {};
-  return give_back(address);
+  return give_back(address, Freed::kBehind);
 }
 
 void VirtualDevice::release_early(uint64_t address) {
   const Lock lock(mutex);
   const Buffer* buffer = arena_.buffer_at(address);
   if (!buffer || buffer->address != address || freed_early_.contains(address)) return;
-  if (give_back(address)) freed_early_.insert(address);
+  if (give_back(address, Freed::kEarly)) freed_early_.insert(address);
 }
 
 void VirtualDevice::open_promises(uint64_t task) {
@@ -144,37 +156,42 @@ void VirtualDevice::open_promises(uint64_t task) {
 }
 
 void VirtualDevice::promise(uint64_t task, uint64_t bytes) {
-  if (bytes == 0 || session_.welcome().binds_at_malloc != 0) return;
+  if (bytes == 0 || binds_now()) return;
   const Lock lock(mutex);
   if (const auto address = place(bytes)) promises_.add(task, bytes, *address);
 }
 
 void VirtualDevice::take_back_promises(uint64_t task) {
   const Lock lock(mutex);
-  for (const uint64_t address : promises_.take_back(task)) (void)give_back(address, true);
+  for (const uint64_t address : promises_.take_back(task)) (void)give_back(address, Freed::kUntaken);
 }
 
 std::optional<TaskAccount> VirtualDevice::close_promises(uint64_t task) {
   const Lock lock(mutex);
   const auto closed = promises_.close(task);
   if (!closed) return std::nullopt;
-  for (const uint64_t address : closed->left) (void)give_back(address, true);  // a failure shows at the next call
+  for (const uint64_t address : closed->left)
+    (void)give_back(address, Freed::kUntaken);  // a failure shows at the next call
   return closed->account;
 }
 
 void VirtualDevice::give_back_promises(uint64_t task) {
   const Lock lock(mutex);
-  for (const uint64_t address : promises_.untaken(task)) (void)give_back(address, true);
+  for (const uint64_t address : promises_.untaken(task)) (void)give_back(address, Freed::kUntaken);
 }
 
-Done VirtualDevice::give_back(uint64_t address, bool untaken) {
+Done VirtualDevice::give_back(uint64_t address, Freed how) {
+  resume();
   Segment* segment = arena_.release(address, writer_.last_sequence());
   if (!segment) return refuse(cudaErrorInvalidValue);
   if (segment->buffers > 0) return {};
-  const bool touched = segment->born != writer_.last_sequence() && (!untaken || segment->shared);
-  HEDDLE_ANSWER(task_.emptied(segment, touched));
+  if (!stays(segment, how)) {
+    const bool touched = segment->born != writer_.last_sequence() && (how != Freed::kUntaken || segment->shared);
+    HEDDLE_ANSWER(task_.emptied(segment, touched, binds_now()));
+  }
+  count_bytes();
   // A worker that holds the program's variables stays until the session ends or the program resets the device.
-  if (arena_.buffer_count() == 0 && !worker_pinned_) return task_.all_freed();
+  if (arena_.buffer_count() == 0 && !worker_pinned_) return all_freed();
   return {};
 }
 
@@ -194,13 +211,18 @@ Done VirtualDevice::release_all() {
 Done VirtualDevice::reset() {
   HEDDLE_ANSWER(release_all());
   const Lock lock(mutex);
-  if (!std::exchange(worker_pinned_, false) || !task_.begun()) return {};
-  HEDDLE_ANSWER(append(protocol::RecordType::kReset, 0));
+  const bool rested = task_.resting();
+  resume();
+  const bool pinned = std::exchange(worker_pinned_, false);
+  if (!task_.begun() || (!pinned && !rested)) return {};
+  HEDDLE_ANSWER(return_idle(0));
+  if (pinned) HEDDLE_ANSWER(append(protocol::RecordType::kReset, 0));
   return task_.all_freed();
 }
 
 Done VirtualDevice::need_segment(uint64_t number) {
   const Lock lock(mutex);
+  resume();
   if (!task_.begun()) return {};
   auto sequence = append(protocol::RecordType::kNeed, number);
   return sequence ? Done{} : Done(tl::unexpected(std::move(sequence).error()));
@@ -224,7 +246,7 @@ std::optional<Buffer> VirtualDevice::buffer_at(uint64_t address) {
 
 uint64_t VirtualDevice::live_bytes() {
   const Lock lock(mutex);
-  return arena_.segment_bytes();
+  return used_bytes();
 }
 
 uint64_t VirtualDevice::lanes_bytes() const {

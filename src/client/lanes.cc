@@ -14,6 +14,7 @@ void VirtualDevice::add_lane(VirtualDevice* lane) {
 Answer<bool> VirtualDevice::begin_apart(VirtualDevice& lane) {
   const Lock lock(mutex), lane_lock(lane.mutex);
   HEDDLE_ANSWER(failure());
+  resume();
   const bool with_home = !task_.begun();
   protocol::BeginTask first{0, {index_}};
   if (with_home) {

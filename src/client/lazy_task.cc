@@ -19,9 +19,9 @@ Done LazyTask::created(Segment* segment, bool bind_now) {
   return {};
 }
 
-Done LazyTask::emptied(Segment* segment, bool touched) {
-  if (segment->number != 0) {
-    HEDDLE_ANSWER(begin());  // only where the policy binds at cudaMalloc: a free is a record, and records need a worker
+Done LazyTask::emptied(Segment* segment, bool touched, bool bind_now) {
+  if (segment->number != 0 && (begun_ || bind_now)) {
+    HEDDLE_ANSWER(begin());  // where the policy binds at cudaMalloc: a free is a record, and records need a worker
     auto sequence = voice_.append(RecordType::kFree, segment->number);
     if (!sequence) return tl::unexpected(std::move(sequence).error());
     voice_.retire(segment, *sequence);
@@ -29,7 +29,7 @@ Done LazyTask::emptied(Segment* segment, bool touched) {
   }
   std::erase(waiting_, segment);
   // While a task runs every record declares first what waits: nothing has touched this one.
-  if (touched && !begun_) {
+  if ((touched && !begun_) || segment->number != 0) {
     ghosts_.push_back(segment);
   } else {
     voice_.retire(segment, 0);
@@ -44,6 +44,14 @@ Done LazyTask::all_freed() {
   ending_ = true;
   forget_need();
   return {};
+}
+
+void LazyTask::was_ended(const std::vector<Segment*>& live, const std::vector<Segment*>& ghosts) {
+  resting_ = begun_ = false;
+  ending_ = true;
+  forget_need();
+  waiting_.insert(waiting_.end(), live.begin(), live.end());
+  ghosts_.insert(ghosts_.end(), ghosts.begin(), ghosts.end());
 }
 
 void LazyTask::forget_need() {

@@ -14,6 +14,10 @@
 //     └──────────────────────────────────────────────────────────────────────┘  before the record that follows them
 //            the last segment is freed: kTaskEnd
 //
+// A begun task rests while its program holds no memory and what it freed stays mapped (idle_memory.h). It goes on with
+// the next record; or its worker has ended it by then, and what the program has allocated meanwhile, in memory that
+// heddled knows from that task, goes with the next one.
+//
 // A segment that is freed before its task began is forgotten, unless records that wait in the ring touch it: then it
 // is declared with the task all the same, and freed at once behind them.
 namespace heddle::client {
@@ -48,10 +52,16 @@ class LazyTask {
 
   // A new segment; declared at once where the policy binds at cudaMalloc.
   Done created(Segment* segment, bool bind_now);
-  // Its last buffer is freed. `touched`: records that are not yet announced may name it.
-  Done emptied(Segment* segment, bool touched);
+  // Its last buffer is freed. `touched`: records that are not yet announced may name it. `bind_now` as for created().
+  Done emptied(Segment* segment, bool touched, bool bind_now = false);
   // The device holds no memory any more. A worker that keeps state the program may come back to stays.
   Done all_freed();
+  // Instead of all_freed(): from now on the worker may end the task. Then one of the others is called before anything
+  // else. `live` segments were allocated again and stay; `ghosts` were not.
+  void rest() { resting_ = true; }
+  bool resting() const { return resting_; }
+  void resume() { resting_ = false; }
+  void was_ended(const std::vector<Segment*>& live, const std::vector<Segment*>& ghosts);
 
   // Before a record is appended: segments that came since are declared. Costs one compare when there are none.
   Done before_record() { return begun_ && !waiting_.empty() ? declare_waiting() : Done{}; }
@@ -72,11 +82,12 @@ class LazyTask {
 
   TaskVoice& voice_;
   bool begun_ = false;
+  bool resting_ = false;
   bool ending_ = false;  // kTaskEnd is in the ring, and heddled may not know yet
   uint64_t serial_ = 0;
   uint64_t warps_ = 0;  // of need_
   protocol::ComputeNeed need_;
-  std::vector<Segment*> waiting_;  // not declared yet
+  std::vector<Segment*> waiting_;  // not declared yet, or for a task that its worker has ended
   std::vector<Segment*> ghosts_;   // freed before the task began, but touched
 };
 

@@ -148,9 +148,47 @@ TEST_F(LazyTaskTest, MemoryObliviousPolicyIsAskedAtOnce) {
 TEST_F(LazyTaskTest, FreeOfBoundMemoryReachesHeddledThoughNothingRan) {
   ASSERT_TRUE(task_.created(&one_, true));
   listener_.take();
-  ASSERT_TRUE(task_.emptied(&one_, false));
+  ASSERT_TRUE(task_.emptied(&one_, false, true));
   ASSERT_TRUE(task_.all_freed());
   EXPECT_THAT(listener_.take(), ElementsAre("begin 1 for 0 blocks", "free 1", "retire a", "end 1"));
+}
+
+TEST_F(LazyTaskTest, WhatWasAllocatedAnewBeforeTheWorkerEndedTheTaskGoesWithTheNext) {
+  one_.number = 1;
+  ASSERT_TRUE(task_.launch(7, 32, 0, 0));
+  ASSERT_TRUE(task_.begin());
+  task_.rest();
+  EXPECT_TRUE(task_.begun());
+  ASSERT_TRUE(task_.created(&two_, false));
+  listener_.take();
+  task_.was_ended({&one_}, {});
+  EXPECT_FALSE(task_.begun());
+  EXPECT_FALSE(task_.resting());
+  ASSERT_TRUE(task_.begin());
+  EXPECT_THAT(listener_.take(), ElementsAre("await end", "declare b", "begin 2 for 0 blocks"));
+}
+
+TEST_F(LazyTaskTest, WhatHeddledStillHasOfATaskThatTheWorkerEndedIsFreedWithTheNext) {
+  one_.number = 1;
+  two_.number = 2;
+  ASSERT_TRUE(task_.begin());
+  task_.rest();
+  task_.was_ended({&one_}, {&two_});
+  ASSERT_TRUE(task_.emptied(&one_, false));
+  listener_.take();
+  ASSERT_TRUE(task_.begin());
+  EXPECT_THAT(listener_.take(),
+              ElementsAre("await end", "begin 2 for 0 blocks", "free 2", "retire b", "free 1", "retire a"));
+}
+
+TEST_F(LazyTaskTest, ATaskApartThatIsDeclinedWithdrawsWhatTheOneBeforeHadDeclared) {
+  one_.number = 1;
+  ASSERT_TRUE(task_.begin());
+  task_.rest();
+  task_.was_ended({&one_}, {});
+  ASSERT_TRUE(task_.offer());
+  task_.declined();
+  EXPECT_EQ(one_.number, 0u);
 }
 
 TEST_F(LazyTaskTest, RefusedMemoryIsTheCallersAnswer) {

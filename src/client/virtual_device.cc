@@ -27,6 +27,7 @@ VirtualDevice::VirtualDevice(Session& session, uint32_t index, protocol::RingMem
       writer_(memory_),
       bulk_(memory_.bulk().size()),
       arena_(base, bytes),
+      idle_(memory_.header()),
       task_(*this, index),
       promises_(memory_.header().task_totals) {
   if (session.checks_kernels()) header().checks.store(1, std::memory_order_release);
@@ -37,6 +38,7 @@ VirtualDevice::VirtualDevice(Session& session, uint32_t index, protocol::RingMem
 
 Done VirtualDevice::prepare(Begin begin) {
   HEDDLE_ANSWER(failure());
+  resume();
   if (begin == Begin::kYes && !task_.begun()) [[unlikely]]
     HEDDLE_ANSWER(task_.begin());
   return task_.before_record();

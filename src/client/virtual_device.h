@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <mutex>
@@ -11,6 +12,7 @@
 #include "client/bulk_area.h"
 #include "client/handle_table.h"
 #include "client/host_calls.h"
+#include "client/idle_memory.h"
 #include "client/lazy_task.h"
 #include "client/promises.h"
 #include "client/session.h"
@@ -140,6 +142,7 @@ class VirtualDevice : private TaskVoice {
   // Room for a record; to be filled and published at once.
   template <class Record>
   Answer<Record*> reserve(protocol::RecordType type, uint32_t stream, size_t trailing_bytes = 0) {
+    resume();
     if (auto* record = writer_.reserve<Record>(type, stream, trailing_bytes)) [[likely]]
       return record;
     HEDDLE_ANSWER(wait_for_room([&] { return writer_.reserve<Record>(type, stream, trailing_bytes) != nullptr; }));
@@ -154,7 +157,10 @@ class VirtualDevice : private TaskVoice {
   }
   // A record that is a header with `a` and `b` only.
   Answer<uint64_t> append_plain(protocol::RecordType type, uint32_t stream, uint64_t a = 0, uint64_t b = 0);
-  LazyTask& task() { return task_; }
+  LazyTask& task() {
+    resume();
+    return task_;
+  }
   // The last record of a stream: what a program that waits for the device waits for.
   uint64_t last_work() const { return last_work_; }
   // The worker must keep what it holds: module variables were written, or addresses of it are out.
@@ -237,6 +243,14 @@ class VirtualDevice : private TaskVoice {
  private:
   static constexpr Duration kLookEvery = std::chrono::milliseconds(100);
 
+  // What becomes of a buffer's memory depends on what may still touch it.
+  enum class Freed {
+    kWaited,   // all work that was called before is done
+    kBehind,   // the work that was called so far may
+    kEarly,    // the same, and the program has not freed it itself yet
+    kUntaken,  // promised, and the program never had its address
+  };
+
   // TaskVoice
   Done await_end() override;
   Answer<uint64_t> declare(const Segment& segment, bool answer) override;
@@ -260,7 +274,10 @@ class VirtualDevice : private TaskVoice {
   // A record was published while a thread is in an operation of a task apart.
   void published_meanwhile(uint32_t stream, uint64_t sequence);
   void look_outside();
-  void count_bytes() { held_bytes_.store(arena_.segment_bytes(), std::memory_order_relaxed); }
+  void count_bytes() {
+    most_held_ = std::max(most_held_, used_bytes());
+    held_bytes_.store(used_bytes(), std::memory_order_relaxed);
+  }
 
   // Under the lock: the slot of a live object; its end.
   Answer<uint32_t> texture_slot(uint64_t handle, bool surface);
@@ -271,9 +288,26 @@ class VirtualDevice : private TaskVoice {
   bool within_budget(uint64_t added);  // with so many segment bytes more
   Done settle_frees(Lock& lock, uint64_t added);
   Done check_budget(uint64_t bytes, uint64_t added);
+  Done make_room(uint64_t bytes, uint64_t added);  // what is idle makes way for it
   Done placed(const Arena::Place& place);
-  // `untaken`: promised, and the program never had its address.
-  Done give_back(uint64_t address, bool untaken = false);
+  Done give_back(uint64_t address, Freed how);
+  bool binds_now() const { return session_.welcome().binds_at_malloc != 0; }
+
+  // Under the lock: memory that stays though it is freed (device_idle.cc).
+  bool may_stay(const Segment& segment, Freed how) const;
+  bool stays(Segment* segment, Freed how);
+  Done all_freed();
+  // Before a record, and before anything that asks whether the task has begun: one that rests goes on, or has ended.
+  void resume() {
+    if (task_.resting()) [[unlikely]]
+      resume_resting();
+  }
+  void resume_resting();
+  Segment* take_idle(uint64_t bytes);
+  Done shrink_idle(uint64_t added);
+  Done return_idle(uint64_t most);
+  void retire_lost();
+  uint64_t used_bytes() const { return arena_.segment_bytes() - idle_.bytes(); }
 
   template <class Room>
   Done wait_for_room(Room&& room);
@@ -295,11 +329,13 @@ class VirtualDevice : private TaskVoice {
   BulkArea bulk_;
   std::atomic<uint64_t> bulk_releases_{0};
   Arena arena_;
+  IdleMemory idle_;
+  uint64_t most_held_ = 0;  // by the program at once; more never stays idle
   LazyTask task_;
   Promises promises_;
   std::set<uint64_t> freed_early_;  // until the program frees them itself
   uint64_t last_work_ = 0;
-  uint64_t last_end_ = 0;  // sequence of the last kTaskEnd: what came before needs no new task
+  uint64_t last_end_ = 0;  // sequence at the end of the last task: what came before needs no new task
   bool worker_pinned_ = false;
   bool uses_malloc_ = false, uses_printf_ = false;
   // By cudaLimit: stack, printf, heap, and those that have no effect here; a GPU's defaults.

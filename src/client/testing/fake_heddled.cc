@@ -73,6 +73,42 @@ void FakeHeddled::fault_next(uint32_t cuda_error, const std::string& text) {
   fault_ = cuda_error;
 }
 
+void FakeHeddled::allow_idle(bool allowed) {
+  for (auto& device : devices_) {
+    if (device->ring) device->ring->header().idle_allowed = allowed ? 1 : 0;
+  }
+}
+
+void FakeHeddled::reclaim() {
+  Device& device = *devices_.front();
+  const uint64_t asked = ++device.ring->header().reclaims;
+  ring_bell(device.ring->header().to_worker);
+  while (device.reclaims != asked) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+// True where the task is over. What the program has taken back goes with its next task.
+bool FakeHeddled::reclaim_idle(Device& device) {
+  IdleTable& idle = device.ring->header().idle;
+  uint64_t offered = IdleTable::offered_task(device.serial);
+  const bool ends = idle.task.compare_exchange_strong(offered, IdleTable::taken_task(device.serial));
+  const std::lock_guard lock(device.mutex);
+  for (auto& slot : idle.segments) {
+    uint64_t number = slot.load();
+    if (!device.mapped.contains(number)) continue;
+    if (!slot.compare_exchange_strong(number, number | IdleTable::kSegmentTaken)) continue;
+    device.mapped.erase(number);
+    note(words("reclaimed", number));
+  }
+  if (!ends) return false;
+  note(words("ended", device.serial));
+  for (auto each = device.mapped.begin(); each != device.mapped.end();) {
+    const bool host = each->second.kind == SegmentKind::kHost;
+    if (!host) device.waiting.push_back(each->second);
+    each = host ? std::next(each) : device.mapped.erase(each);
+  }
+  return true;
+}
+
 void FakeHeddled::restart() {
   dropping_ = true;
   while (dropping_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -241,6 +277,15 @@ void FakeHeddled::work(Device& device) {
   while (!stopping_) {
     const uint32_t seen = read_bell(header.to_worker);
     if (!*reader.next(record)) {
+      const uint64_t asked = header.reclaims;
+      const bool over = asked != device.reclaims && reclaim_idle(device);
+      if (over) {
+        device.serial = 0;
+        header.binding = static_cast<uint32_t>(Binding::kUnbound);
+        ring_bell(header.to_client);
+      }
+      device.reclaims = asked;
+      if (over) return;
       wait_bell(header.to_worker, seen, std::chrono::milliseconds(20));
       continue;
     }

@@ -39,6 +39,16 @@ class FakeHeddled {
   void go();
   // The next record fails with this CUDA code.
   void fault_next(uint32_t cuda_error, const std::string& text);
+  // Whether nobody waits, so that programs may keep what they free.
+  void allow_idle(bool allowed);
+  // The first device's worker gives back what is idle: "reclaimed 1", "ended 1" (numbers of segments and of the task).
+  void reclaim();
+  // What it notes of a record comes a little after the program's call.
+  template <class Holds>
+  static bool eventually(Holds&& holds) {
+    for (int i = 0; i < 5000 && !holds(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return holds();
+  }
   // Whether tasks apart are granted.
   void grant_apart(bool grants) { grants_apart_ = grants; }
   // All connections end; the next Hello is answered as by a successor.
@@ -61,7 +71,8 @@ class FakeHeddled {
     std::map<uint64_t, protocol::DeclareSegment> mapped;
     std::atomic<uint64_t> serial{0};
     std::thread worker;
-    std::mutex mutex;  // mapped
+    std::atomic<uint64_t> reclaims{0};  // of the header's, those that were met
+    std::mutex mutex;                   // mapped
   };
 
   void note(const std::string& entry);
@@ -74,6 +85,7 @@ class FakeHeddled {
   bool begin_apart(const protocol::BeginApart& tasks);
   void map(Device& device, const protocol::DeclareSegment& segment);
   void work(Device& device);
+  bool reclaim_idle(Device& device);
   void execute(Device& device, const protocol::Record& record);
   void publish(Device& device, const protocol::Record& record);
 

@@ -1,7 +1,8 @@
 // Memory is zero at first, whoever had it before; then every byte of it is written to.
 //
 //   fresh_memory [MiB [free|leave|kill]]
-//     free    it is given back, and so a second time; leave: its end gives it back; kill: it is killed, by itself
+//     free    it is given back, by a reset, and so a second time; leave: its end gives it back; kill: it is killed, by
+//             itself. What is only freed stays the program's own, and is what it was when it is allocated anew.
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -27,7 +28,7 @@ int main(int argc, char** argv) {
   void* memory;
   for (int round = 0; round < (how == "free" ? 2 : 1); ++round) {
     if (!is_zero_then_written(bytes, &memory)) return 1;
-    if (how == "free" && cudaFree(memory) != cudaSuccess) return 1;
+    if (how == "free" && (cudaFree(memory) != cudaSuccess || cudaDeviceReset() != cudaSuccess)) return 1;
   }
   std::printf("PASS\n");
   std::fflush(stdout);
