@@ -85,6 +85,54 @@ void launch_round_trip(benchmark::State& state) {
   state.counters["ping_pongs"] = heddle::bench::median(times) / ping_pong_s;
 }
 
+constexpr size_t kLoopBytes = 4 << 20;
+
+double timed_launch(int* word) {
+  const double begin = seconds_now();
+  nothing<<<1, 1>>>(word);
+  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  return seconds_now() - begin;
+}
+
+// A turn of a program that allocates, launches, waits and frees, against one of the same moment that only launches and
+// waits. Of the turn, the two memory calls alone. Goals: a ratio of 2, and 2 us for each call.
+void allocate_launch_free(benchmark::State& state) {
+  std::vector<double> ratios, calls;
+  for (auto _ : state) {
+    const double begin = seconds_now();
+    int* buffer = nullptr;
+    check(cudaMalloc(reinterpret_cast<void**>(&buffer), kLoopBytes), "cudaMalloc");
+    const double allocated = seconds_now();
+    const double launch = timed_launch(buffer);
+    const double freeing = seconds_now();
+    check(cudaFree(buffer), "cudaFree");
+    const double end = seconds_now();
+    int* word = device_word();
+    timed_launch(word);
+    ratios.push_back((end - begin) / timed_launch(word));
+    calls.push_back(allocated - begin + end - freeing);
+    benchmark::DoNotOptimize(launch);
+    state.SetIterationTime(end - begin);
+  }
+  state.counters["of_launch"] = heddle::bench::median(ratios);
+  state.counters["memory_calls_us"] = heddle::bench::median(calls) * 1e6;
+}
+
+// The same where nothing else is allocated, so that the task has nothing left at the end of each turn.
+void allocate_launch_free_alone(benchmark::State& state) {
+  std::vector<double> times;
+  for (auto _ : state) {
+    const double begin = seconds_now();
+    int* buffer = nullptr;
+    check(cudaMalloc(reinterpret_cast<void**>(&buffer), kLoopBytes), "cudaMalloc");
+    timed_launch(buffer);
+    check(cudaFree(buffer), "cudaFree");
+    times.push_back(seconds_now() - begin);
+    state.SetIterationTime(times.back());
+  }
+  state.counters["ping_pongs"] = heddle::bench::median(times) / ping_pong_s;
+}
+
 double measure_memcpy(std::vector<char>& to, const std::vector<char>& from) {
   const double begin = seconds_now();
   std::memcpy(to.data(), from.data(), from.size());
@@ -124,6 +172,8 @@ void staged_copy_to_host(benchmark::State& state) {
   copy(state, cudaMemcpyDeviceToHost);
 }
 
+BENCHMARK(allocate_launch_free_alone)->UseManualTime();  // before anything stays allocated
+BENCHMARK(allocate_launch_free)->UseManualTime();
 BENCHMARK(enqueue_launch)->UseManualTime();
 BENCHMARK(synchronize_round_trip)->UseManualTime();
 BENCHMARK(launch_round_trip)->UseManualTime();
