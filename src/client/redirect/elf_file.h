@@ -31,13 +31,14 @@ class ElfFile {
   }
   // The libraries that it names (DT_NEEDED).
   std::vector<std::string> needed() const;
+  // Bytes of the file; nullptr where it does not have them.
+  const char* at(uint64_t offset, uint64_t bytes) const;
   // Whether its constants (.rodata; the whole file where sections are gone) hold `text`.
   bool contains(std::string_view text) const;
 
  private:
   explicit ElfFile(Mapping mapping) : mapping_(std::move(mapping)) {}
 
-  const char* at(uint64_t offset, uint64_t bytes) const;
   const char* text_at(const Elf64_Shdr& strings, uint64_t offset) const;
   std::vector<Elf64_Shdr> sections() const;
   const Elf64_Shdr* linked(const std::vector<Elf64_Shdr>& all, const Elf64_Shdr& section) const;

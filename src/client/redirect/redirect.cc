@@ -6,7 +6,7 @@
 // were stripped, or that uses the driver API, cuDNN or NCCL, ends the process with status 127 and a message, before
 // main: its work would run beside the ledger. Objects that come later, by dlopen, are treated before their constructors
 // run: the loader calls an empty function (r_debug::r_brk, meant for debuggers) when it has mapped them, and that
-// function jumps here too.
+// function jumps here too, or, where it has no room for a jump, its calls lead here.
 //
 // Rules: as in client/runtime.h. Nothing is loaded or changed in a process that contains no CUDA runtime.
 
@@ -20,6 +20,7 @@
 #include <cstring>
 #include <set>
 
+#include "client/redirect/calls.h"
 #include "client/redirect/jump.h"
 #include "client/redirect/scan.h"
 
@@ -153,16 +154,28 @@ void loader_reports() {
   look_at_all(true);
 }
 
+// The function itself where it is empty and has room, with the padding behind it; else the loader's calls of it.
+Status watch_loader() {
+  auto* const function = reinterpret_cast<void*>(_r_debug.r_brk);
+  auto* const ours = reinterpret_cast<void*>(&loader_reports);
+  if (!function) return fail(ErrorCode::kNotSupported, "the loader tells nobody what it loads (r_debug::r_brk)");
+  const uint64_t size = empty_function_size(function);
+  const Status written = size != 0 ? write_jump(function, size, ours)
+                                   : fail(ErrorCode::kNotSupported, "the loader's function for debuggers is not empty");
+  if (written) return {};
+  const auto calls = retarget_calls(function, ours);
+  if (calls) return {};
+  return fail(calls.error().code, "%s, and %s", written.error().text.c_str(), calls.error().text.c_str());
+}
+
 // From the first dlopen on.
 void watch() {
   if (state().watching) return;
   state().watching = true;
   if (!load_runtime(12) || !load_runtime(13)) return;
-  const Status written =
-      write_jump(reinterpret_cast<void*>(_r_debug.r_brk), 1, reinterpret_cast<void*>(&loader_reports));
-  if (!written)
+  if (const Status watched = watch_loader(); !watched)
     std::fprintf(stderr, "heddle: CUDA in libraries that are loaded later will not be shared: %s\n",
-                 written.error().text.c_str());
+                 watched.error().text.c_str());
 }
 
 bool refuses(const char* name) {

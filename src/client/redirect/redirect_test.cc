@@ -3,6 +3,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstring>
+#include <vector>
+
+#include "client/redirect/calls.h"
 #include "client/redirect/jump.h"
 #include "client/redirect/scan.h"
 
@@ -50,6 +54,54 @@ TEST(Jump, FunctionThatEndsInAnotherIsLeftAlone) {
   const CodePage page(0xb8);
   EXPECT_FALSE(write_jump(page.function(), 6, reinterpret_cast<void*>(&answer_one)));
   EXPECT_EQ(page.call(), 7);
+}
+
+TEST(Jump, AnEmptyFunctionIsKnownWithAndWithoutItsMark) {
+  const unsigned char bare[] = {0xc3, 0x90}, marked[] = {0xf3, 0x0f, 0x1e, 0xfa, 0xc3};
+  const unsigned char other[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x90}, code[] = {0xb8, 7, 0, 0, 0, 0xc3};
+  EXPECT_EQ(empty_function_size(bare), 1u);
+  EXPECT_EQ(empty_function_size(marked), 5u);
+  EXPECT_EQ(empty_function_size(other), 0u);
+  EXPECT_EQ(empty_function_size(code), 0u);
+}
+
+//  0: nop  nop  call +3 -> 10   7: jmp +n -> 10   ...   ja -> 10   call elsewhere
+TEST(Calls, AreFoundWhereTheyLeadToTheFunctionAndNowhereElse) {
+  std::vector<unsigned char> code = {0x90, 0x90, 0xe8, 0, 0,    0, 0, 0xe9, 0, 0,    0, 0, 0x0f, 0x87,
+                                     0,    0,    0,    0, 0xe8, 0, 0, 0,    0, 0xb8, 0, 0, 0,    0};
+  constexpr uintptr_t kAddress = 0x500000000000, kTarget = kAddress - 0x1000;
+  const auto lead = [&](uint64_t offset, uintptr_t target) {
+    const auto distance = static_cast<int32_t>(static_cast<int64_t>(target - (kAddress + offset + 4)));
+    std::memcpy(code.data() + offset, &distance, sizeof distance);
+  };
+  lead(3, kTarget);
+  lead(8, kTarget);
+  lead(14, kTarget);
+  lead(19, kTarget + 1);
+  lead(24, kTarget);  // behind an opcode that is no branch
+  EXPECT_EQ(find_calls(code, kAddress, kTarget), (std::vector<uint64_t>{3, 8, 14}));
+}
+
+TEST(Calls, OfWhatNoFileHoldsAreNotFound) {
+  const CodePage page(0xcc);
+  EXPECT_FALSE(retarget_calls(page.function(), reinterpret_cast<void*>(&answer_one)));
+  EXPECT_EQ(page.call(), 7);
+}
+
+TEST(Calls, OfALibrarysFunctionLeadElsewhere) {
+  void* const library = ::dlopen(HEDDLE_REDIRECT_FIXTURES "/calls.so", RTLD_NOW);
+  ASSERT_NE(library, nullptr) << ::dlerror();
+  const auto ask = reinterpret_cast<int (*)()>(::dlsym(library, "ask"));
+  void* const asked = ::dlsym(library, "asked");
+  ASSERT_TRUE(ask && asked);
+  EXPECT_EQ(ask(), 3);
+  const auto calls = retarget_calls(asked, reinterpret_cast<void*>(&answer_two));
+  ASSERT_TRUE(calls) << calls.error().text;
+  EXPECT_EQ(*calls, 2u);
+  EXPECT_EQ(ask(), 6) << "3, with the function in its place: a call, and twice a jump to it";
+  EXPECT_EQ(reinterpret_cast<int (*)()>(asked)(), 1) << "itself it is what it was";
+  const auto again = retarget_calls(asked, reinterpret_cast<void*>(&answer_one));
+  EXPECT_FALSE(again) << "nothing calls it any more";
 }
 
 TEST(Scan, LibrariesThatGoPastHeddleAreKnownByName) {
