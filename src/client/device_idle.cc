@@ -9,17 +9,18 @@ namespace heddle::client {
 using protocol::IdleTable;
 
 // Checked kernels must find reused memory unwritten; memory of a reserved address has no other place; what the compiler
-// freed early the program still knows by its address. Lanes give back at once: their tasks end with what they declared.
+// freed early the program still knows by its address, and what it promised for nothing was never used. Lanes give back
+// at once: their tasks end with what they declared.
 bool VirtualDevice::may_stay(const Segment& segment, Freed how) const {
   const bool kept = segment.number != 0 && task_.begun() && !segment.room && !arena_.is_reserved(segment.address);
-  return kept && how != Freed::kEarly && !home_ && !session_.checks_kernels() && idle_.allowed();
+  const bool by_program = how == Freed::kWaited || how == Freed::kBehind;
+  return kept && by_program && !home_ && !session_.checks_kernels() && idle_.allowed();
 }
 
 // False where it has to be given back.
 bool VirtualDevice::stays(Segment* segment, Freed how) {
   if (!may_stay(*segment, how)) return false;
-  const bool untouched = how == Freed::kWaited || (how == Freed::kUntaken && !segment->shared);
-  if (!untouched && !reached_all(last_work_)) return false;
+  if (how != Freed::kWaited && !reached_all(last_work_)) return false;
   retire_lost();
   if (!return_idle(most_held_ - segment->bytes) || !idle_.offer(segment)) return false;
   // Somebody may have begun to wait in between: then heddled has looked before the offer, or the worker was asked.
