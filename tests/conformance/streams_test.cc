@@ -149,6 +149,37 @@ TEST_P(StreamsTest, HeldStreamGoesOnAfterItsRelease) {
   EXPECT_EQ(value(2), 99u);
 }
 
+// The stream has arrived at the hold long before: those that wait for it go on at its release all the same.
+TEST_P(StreamsTest, WaitsForAHoldPassAtItsRelease) {
+  const auto held = hold(3);
+  wait_for(held);
+  const auto waited = wait(1, held);
+  const auto copied = copy_word(1, 1, 2), behind = mark(1), legacy = mark(0);
+  const unsigned changed = 99;
+  ASSERT_TRUE(context().create_stream(4, true, 0));
+  wait_for(to_device(4, word(1), &changed, sizeof changed));
+  for (const auto tag : {waited, copied, behind, legacy}) EXPECT_FALSE(completed(tag));
+  EXPECT_TRUE(context().release(held));
+  wait_for(behind);
+  finish();
+  EXPECT_EQ(value(2), 99u);
+}
+
+TEST_P(StreamsTest, AWaitThatWasHandedOverBeforeTheStreamArrivedAtTheHoldPassesAtItsReleaseToo) {
+  const auto gate = hold(2);
+  wait_for(gate);
+  const auto before = wait(3, gate);
+  const auto held = hold(3);
+  const auto waited = wait(1, held);
+  EXPECT_FALSE(completed(held));
+  EXPECT_TRUE(context().release(gate));
+  wait_for(before);
+  wait_for(held);
+  EXPECT_FALSE(completed(waited));
+  EXPECT_TRUE(context().release(held));
+  wait_for(waited);
+}
+
 TEST_P(StreamsTest, ReleaseOfWhatIsNotHeldIsAnError) {
   EXPECT_FALSE(context().release(12345));
 }

@@ -63,7 +63,8 @@ bool StreamTable::is_deferred(device::Tag tag) const {
 bool StreamTable::blocked(const Stream& stream, uint64_t sequence, const Work& work) const {
   if (waiting_ == 0) return false;
   if (behind_hold(stream, sequence)) return true;
-  if (const auto* wait = std::get_if<WaitWork>(&work); wait && is_deferred(wait->awaited)) return true;
+  if (const auto* wait = std::get_if<WaitWork>(&work); wait && (is_deferred(wait->awaited) || held_at(wait->awaited)))
+    return true;
   if (stream.non_blocking) return false;
   if (!stream.legacy()) return behind_hold(*all_.front(), sequence);
   return std::any_of(all_.begin(), all_.end(),

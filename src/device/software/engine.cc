@@ -87,7 +87,7 @@ Status Engine::release(device::Tag hold) {
   Operation& operation = *held->second;
   operation.ended = std::max(operation.ended, now());
   holds_.erase(held);
-  streams_.retire(operation);
+  let_go(operation);
   advance();
   return {};
 }
@@ -133,7 +133,7 @@ void Engine::start(Operation& operation) {
   if (std::holds_alternative<LaunchWork>(operation.work)) return start_launch(operation);
   if (!std::holds_alternative<HoldWork>(operation.work)) return finish(operation, operation.ready);
   holds_[operation.tag] = &operation;
-  complete(operation);
+  report(operation);
 }
 
 void Engine::start_transfer(Operation& operation, CopyThread thread, uint64_t bytes) {
@@ -228,14 +228,19 @@ void Engine::finish_if_done(Grid& grid, TimePoint now) {
 void Engine::finish(Operation& operation, TimePoint ended) {
   operation.ended = ended;
   if (fault_ && operation.cuda_error == 0) operation.cuda_error = fault_;
-  complete(operation);
-  streams_.retire(operation);
+  report(operation);
+  let_go(operation);
 }
 
-void Engine::complete(Operation& operation) {
+void Engine::report(Operation& operation) {
   completions_.push({operation.tag, operation.cuda_error, std::move(operation.text), operation.began, operation.ended,
                      operation.overrun_ns});
+}
+
+// What stands behind it, in its stream or by a wait, may go on.
+void Engine::let_go(Operation& operation) {
   streams_.completed(operation);
+  streams_.retire(operation);
 }
 
 void Engine::fault(Operation& operation, uint32_t cuda_error, std::string text) {
@@ -255,7 +260,7 @@ void Engine::fail_everything(uint32_t cuda_error) {
     pace_due_ = true;
   }
   for (Operation* launch : std::vector(launches_)) finish_if_done(*std::get<LaunchWork>(launch->work).grid, now());
-  for (auto& [tag, held] : std::exchange(holds_, {})) streams_.retire(*held);
+  for (auto& [tag, held] : std::exchange(holds_, {})) let_go(*held);
 }
 
 // Without the board nothing has a place to run.

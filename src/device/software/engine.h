@@ -72,7 +72,8 @@ class Engine {
   void settle(BlockRun run, BlockRun::Outcome outcome, TimePoint now);
   void finish_if_done(Grid& grid, TimePoint now);
   void finish(Operation& operation, TimePoint ended);
-  void complete(Operation& operation);
+  void report(Operation& operation);
+  void let_go(Operation& hold);
   void fault(Operation& operation, uint32_t cuda_error, std::string text);
   void fail_everything(uint32_t cuda_error);
   void lose_pacer(const Error& error);

@@ -36,7 +36,7 @@ class StreamTable {
   void append(Stream& stream, std::unique_ptr<Operation> operation);
   // Operations that may start now; each is returned once, with `ready` set.
   std::vector<Operation*> take_ready();
-  // The operation's tag counts as completed from now on, at `ended`, for those that wait for it.
+  // Those that wait for the operation's tag may go on, from `ended`. A hold's tag counts once it is released.
   void completed(const Operation& operation);
   // Takes a started operation off its stream and destroys it.
   void retire(Operation& operation);

@@ -1,0 +1,71 @@
+// What programs are answered, and what they print, on software devices and on the driver for tests.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "node.h"
+
+namespace heddle::e2e {
+namespace {
+
+constexpr const char* kGpuConfig = R"(
+[daemon]
+warm_workers = 1
+[[gpu]]
+mps = "off"
+memory = "256M"
+context_memory = "0"
+)";
+
+enum class On { kSoftware, kTestDriver };
+
+class Answers : public testing::TestWithParam<On> {
+ protected:
+  void SetUp() override {
+    HEDDLE_NEEDS_WORKLOADS();
+    if (GetParam() == On::kTestDriver) {
+#ifdef HEDDLE_TEST_DRIVER
+      ::setenv("HEDDLE_CUDA_LIBRARY", HEDDLE_TEST_DRIVER, 1);
+#endif
+      node_ = std::make_unique<Node>(kGpuConfig);
+    } else {
+      node_ = std::make_unique<Node>();
+    }
+    ASSERT_TRUE(node_->ready()) << node_->why();
+  }
+  void TearDown() override {
+    node_.reset();
+    ::unsetenv("HEDDLE_CUDA_LIBRARY");
+  }
+
+  Finished run(const std::string& program, Arguments arguments = {}) {
+    arguments.insert(arguments.begin(), std::string(HEDDLE_E2E_PROGRAMS "/") + program);
+    return node_->run(arguments);
+  }
+  void expect_pass(const std::string& program, const Arguments& arguments = {}) {
+    const Finished finished = run(program, arguments);
+    EXPECT_EQ(finished.out, "PASS\n") << finished.err << node_->log();
+    EXPECT_EQ(finished.status, 0);
+  }
+
+  std::unique_ptr<Node> node_;
+};
+
+TEST_P(Answers, WhoWaitsForAGraphWaitsForItsHostWork) {
+  expect_pass("graph_waits");
+}
+
+std::vector<On> devices() {
+#ifdef HEDDLE_TEST_DRIVER
+  return {On::kSoftware, On::kTestDriver};
+#else
+  return {On::kSoftware};
+#endif
+}
+INSTANTIATE_TEST_SUITE_P(Devices, Answers, testing::ValuesIn(devices()), [](const auto& instance) {
+  return std::string(instance.param == On::kSoftware ? "Software" : "TestDriver");
+});
+
+}  // namespace
+}  // namespace heddle::e2e
