@@ -193,8 +193,8 @@ SAMPLE_FLAGS = {
 }
 SAMPLE_SAYS_RIGHT = (r"(?i:test passed|passed|succe(ss|ed)|correct|PASS\b|Result = PASS|are equal|match)|\bOK\b|"
                      r"Test Results: 0 Failures")
-SAMPLE_SAYS_WRONG = (r"(?i)test failed|\bFAILED\b|mismatch(?!.* 0\b)|Result = FAIL|error at|\*\*\*corrupted|"
-                     r"returned ERROR")
+SAMPLE_SAYS_WRONG = (r"(?i)test failed|\bFAILED\b|(?-i:\bFAIL(URE)?\b)|mismatch(?!.* 0\b)|error at|"
+                     r"\*\*\*corrupted|returned ERROR")
 # Programs that compare with the host and tell what they found in words of their own.
 SAMPLE_RIGHT = {
     "HSOpticalFlow": r"L1 error : 0\.0[0-4]",  # of 0.05 that it allows
