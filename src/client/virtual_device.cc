@@ -86,8 +86,9 @@ void VirtualDevice::retire(Segment* segment, uint64_t sequence) {
 
 Done VirtualDevice::read_failure() const {
   const auto& head = header();
-  if (const uint32_t fault = head.fault.load(std::memory_order_acquire); fault != 0)
-    return refuse(static_cast<cudaError_t>(fault), protocol::get_text(head.fault_text));
+  const uint32_t fault = head.fault.load(std::memory_order_acquire);
+  drain_reports();
+  if (fault != 0) return refuse(static_cast<cudaError_t>(fault), protocol::get_text(head.fault_text));
   const uint32_t error = head.error.load(std::memory_order_acquire);
   return refuse(error ? static_cast<cudaError_t>(error) : cudaErrorDevicesUnavailable,
                 protocol::get_text(head.error_text));
@@ -155,6 +156,13 @@ void VirtualDevice::drain_prints() {
     return;
   const std::lock_guard lock(print_mutex_);
   drain(memory_.print_area(), head.print_tail, head.print_head, stdout);
+  drain(memory_.report_area(), head.report_tail, head.report_head, stderr);
+}
+
+void VirtualDevice::drain_reports() const {
+  protocol::RingHeader& head = header();
+  if (head.report_tail.load(std::memory_order_acquire) == head.report_head.load(std::memory_order_relaxed)) return;
+  const std::lock_guard lock(print_mutex_);
   drain(memory_.report_area(), head.report_tail, head.report_head, stderr);
 }
 

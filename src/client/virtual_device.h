@@ -202,6 +202,7 @@ class VirtualDevice : private TaskVoice {
     for (TimePoint looked = clock.now();;) {
       const uint32_t seen = protocol::read_bell(header().to_client);
       if (reached()) return {};
+      drain_reports();
       HEDDLE_ANSWER(failure());
       protocol::watch_bell(header().to_client, seen, kLookEvery);
       const TimePoint now = clock.now();
@@ -231,6 +232,8 @@ class VirtualDevice : private TaskVoice {
     return shared_failure();
   }
   void drain_prints();
+  // What is for standard error alone: the driver's words on a fault are there before the fault is told of.
+  void drain_reports() const;
 
   // --- handles ---
   protocol::StreamSlot& stream_slot(uint32_t stream) const { return memory_.streams()[stream]; }
@@ -341,7 +344,7 @@ class VirtualDevice : private TaskVoice {
   // By cudaLimit: stack, printf, heap, and those that have no effect here; a GPU's defaults.
   static constexpr std::array<size_t, 7> kDefaultLimits{1024, protocol::kDefaultPrintBytes, 8 * kMiB, 2, 2048, 64, 0};
   std::array<size_t, 7> limits_ = kDefaultLimits;
-  std::mutex print_mutex_;
+  mutable std::mutex print_mutex_;
 };
 
 // Only the wait for room calls this out of line: it begins the task, without which no room would ever come.

@@ -3,12 +3,24 @@
 #include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
+#include <cstdio>
+
+#include "core/log_descriptor.h"
 #include "core/log_sink.h"
 
 namespace heddle {
 namespace {
 
 constexpr const char* kPattern = "%Y-%m-%dT%H:%M:%S.%f%z %l %n[%P] %v";
+
+void log_into(const spdlog::sink_ptr& sink, spdlog::level::level_enum level) {
+  spdlog::drop_all();
+  auto root = std::make_shared<spdlog::logger>("heddle", std::make_shared<GuardedSink>(sink, LogBudget::Rates{}));
+  root->set_pattern(kPattern);
+  root->set_level(level);
+  root->flush_on(spdlog::level::info);
+  spdlog::set_default_logger(root);
+}
 
 }  // namespace
 
@@ -24,17 +36,21 @@ Status open_log(const std::string& path, const std::string& level, Bytes most) {
     } else {
       sink = std::make_shared<spdlog::sinks::rotating_file_sink_mt>(path, most.value, 1);
     }
-    spdlog::drop_all();
-    auto root =
-        std::make_shared<spdlog::logger>("heddle", std::make_shared<GuardedSink>(std::move(sink), LogBudget::Rates{}));
-    root->set_pattern(kPattern);
-    root->set_level(parsed);
-    root->flush_on(spdlog::level::info);
-    spdlog::set_default_logger(root);
+    log_into(sink, parsed);
   } catch (const spdlog::spdlog_ex& error) {
     return fail(ErrorCode::kSystem, "cannot open log '%s': %s", path.c_str(), error.what());
   }
   return {};
+}
+
+Result<int> move_log(const Fd& fd) {
+  auto copy = fd.duplicate();
+  if (!copy) return tl::unexpected(std::move(copy).error());
+  std::FILE* const file = ::fdopen(copy->get(), "a");
+  if (!file) return fail_errno(-1, "cannot open the log's descriptor");
+  using Sink = spdlog::sinks::stdout_sink_base<spdlog::details::console_mutex>;
+  log_into(std::make_shared<Sink>(file), spdlog::default_logger()->level());
+  return copy->release();
 }
 
 std::shared_ptr<spdlog::logger> logger(const std::string& room) {

@@ -4,9 +4,10 @@
 
 namespace heddle::worker {
 
-Fault::Fault(protocol::RingMemory& ring, Outbox& outbox, bool shared)
+Fault::Fault(protocol::RingMemory& ring, Outbox& outbox, Printer& printer, bool shared)
     : ring_(ring),
       outbox_(outbox),
+      printer_(printer),
       shared_(shared),
       raised_(ring.header().fault.load(std::memory_order_acquire) != 0) {}
 
@@ -25,6 +26,7 @@ void Fault::publish(const Refusal& refusal) {
   std::lock_guard lock(mutex_);
   if (raised()) return;
   logger("worker")->warn("session fault {}: {}", refusal.cuda_error, refusal.text);
+  printer_.collect();
   protocol::RingHeader& header = ring_.header();
   protocol::set_text(header.fault_text, refusal.text);
   header.fault.store(refusal.cuda_error, std::memory_order_release);

@@ -1,6 +1,7 @@
 // heddle-worker: builds the parts in view and serves heddled until it says quit.
 //
-// Threads: this one (heddled's socket), the issuer and the completions thread of session.h, and the device's own.
+// Threads: this one (heddled's socket), the issuer and the completions thread of session.h, the one that carries output
+// (output.h), and the device's own.
 
 #include <cstdio>
 
@@ -10,6 +11,7 @@
 #include "worker/confinement.h"
 #include "worker/link.h"
 #include "worker/options.h"
+#include "worker/output.h"
 
 namespace heddle::worker {
 namespace {
@@ -27,11 +29,12 @@ Result<std::unique_ptr<device::Context>> open_context(const device::ContextOptio
   return device::open_cuda_context(options);
 }
 
-Status serve(const Options& options) {
+Status serve(const Options& options, const Output& output) {
   HEDDLE_TRY(drop_privileges(options.user));
   auto outbox = Outbox::create();
   if (!outbox) return tl::unexpected(std::move(outbox).error());
   Worker worker(**outbox, open_context, describe);
+  const OutputDrain drain(output.pipe(), worker.printer());
   Link link(protocol::Socket(Fd(options.socket)), {options.daemon_path, options.reconnect_for}, **outbox, worker);
   HEDDLE_TRY(link.run_until_warm());
   HEDDLE_TRY(restrict_system_calls(worker.device_kind()));
@@ -52,7 +55,12 @@ int run(int argc, char** argv) {
     std::fprintf(stderr, "heddle-worker: %s\n", opened.error().text.c_str());
     return 2;
   }
-  const auto served = serve(*options);
+  const auto output = Output::capture();
+  if (!output) {
+    logger("worker")->error("{}", output.error().text);
+    return 1;
+  }
+  const auto served = serve(*options, **output);
   if (served) return 0;
   logger("worker")->error("{}", served.error().text);
   // heddled asks MPS and drivers again that refused.

@@ -30,6 +30,11 @@ void Printer::attach(protocol::RingMemory& ring) {
   findings_ = ring.header().findings.load(std::memory_order_acquire);
 }
 
+void Printer::detach() {
+  std::lock_guard lock(mutex_);
+  ring_ = nullptr;
+}
+
 void Printer::print(std::string_view text) {
   std::lock_guard lock(mutex_);
   if (!ring_) return;
@@ -54,6 +59,35 @@ void Printer::report_finding(std::string_view text) {
   header.findings.store(++findings_, std::memory_order_release);
   if (append(area, report_tail_, header.report_head.load(std::memory_order_acquire), area.size(), line))
     header.report_tail.store(report_tail_, std::memory_order_release);
+}
+
+size_t Printer::pass_on(std::string_view text) {
+  std::lock_guard lock(mutex_);
+  if (!ring_) return 0;
+  protocol::RingHeader& header = ring_->header();
+  const auto area = ring_->report_area();
+  const uint64_t head = header.report_head.load(std::memory_order_acquire), unread = report_tail_ - head;
+  const uint64_t room = unread > area.size() ? 0 : area.size() - unread;
+  const auto part = text.substr(0, room);
+  if (part.empty() || !append(area, report_tail_, head, area.size(), part)) return 0;
+  header.report_tail.store(report_tail_, std::memory_order_release);
+  protocol::ring_bell(header.to_client);
+  return part.size();
+}
+
+bool Printer::has_program() {
+  std::lock_guard lock(mutex_);
+  return ring_ != nullptr;
+}
+
+void Printer::set_source(std::function<void()> source) {
+  std::lock_guard lock(source_mutex_);
+  source_ = std::move(source);
+}
+
+void Printer::collect() {
+  std::lock_guard lock(source_mutex_);
+  if (source_) source_();
 }
 
 }  // namespace heddle::worker

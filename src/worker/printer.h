@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <mutex>
 #include <string_view>
 
@@ -7,19 +8,31 @@
 
 namespace heddle::worker {
 
-// Carries device printf into the ring's print area, as much of it as the program's limit says, and what the checks of
-// kernels find into the report area. Never waits: what finds no room is dropped whole and counted.
+// Carries device printf into the ring's print area, as much of it as the program's limit says, and into the report area
+// what the checks of kernels find and what libraries in this process write (output.h). Never waits: what finds no room
+// is dropped whole and counted; only libraries' text is taken in part.
 // Thread-safe; used by the device's own threads.
 class Printer {
  public:
-  // Until a ring is attached nothing prints. `ring` must outlive the printing.
+  // While no ring is attached nothing prints. `ring` must outlive its attachment.
   void attach(protocol::RingMemory& ring);
+  void detach();
   void print(std::string_view text);
   // One line, without its end.
   void report_finding(std::string_view text);
 
+  // For the program's standard error: how many bytes found room.
+  size_t pass_on(std::string_view text);
+  bool has_program();
+  // Who has such text, and passes on what there is when told to.
+  void set_source(std::function<void()> source);
+  // All that was written by now is passed on, as far as there is room.
+  void collect();
+
  private:
   std::mutex mutex_;
+  std::mutex source_mutex_;  // taken before the other
+  std::function<void()> source_;
   protocol::RingMemory* ring_ = nullptr;
   // The ring's copies are for the client; a tenant may have written to them.
   uint64_t tail_ = 0, lost_ = 0, report_tail_ = 0, findings_ = 0;

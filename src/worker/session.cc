@@ -12,7 +12,7 @@ Result<std::unique_ptr<Session>> Session::start(const Fd& ring, Options options,
   auto reader = protocol::RingReader::attach(*owned);
   if (!reader) return tl::unexpected(std::move(reader).error());
   std::unique_ptr<Session> session(
-      new Session(std::move(owned), std::move(*progress), std::move(options), context, outbox));
+      new Session(std::move(owned), std::move(*progress), std::move(options), context, printer, outbox));
   printer.attach(*session->ring_);
   if (session->ring_->header().checks.load(std::memory_order_acquire))
     HEDDLE_TRY(context.check_kernels([&printer](std::string_view text) { printer.report_finding(text); }));
@@ -23,11 +23,12 @@ Result<std::unique_ptr<Session>> Session::start(const Fd& ring, Options options,
 }
 
 Session::Session(std::unique_ptr<protocol::RingMemory> ring, std::unique_ptr<Progress> progress, Options options,
-                 device::Context& context, Outbox& outbox)
+                 device::Context& context, Printer& printer, Outbox& outbox)
     : ring_(std::move(ring)),
       progress_(std::move(progress)),
+      printer_(printer),
       options_(std::move(options)),
-      fault_(*ring_, outbox, options_.shared_faults),
+      fault_(*ring_, outbox, printer, options_.shared_faults),
       usage_(outbox),
       modules_(context, options_.describe, 10 * options_.model.capability_major + options_.model.capability_minor),
       parts_{context, *ring_, *progress_, fault_, usage_, outbox},
@@ -49,6 +50,7 @@ Session::~Session() {
     completions_.stop();
     completing_.join();
   }
+  printer_.detach();
 }
 
 }  // namespace heddle::worker

@@ -32,11 +32,12 @@ class Session {
 
  private:
   Session(std::unique_ptr<protocol::RingMemory> ring, std::unique_ptr<Progress> progress, Options options,
-          device::Context& context, Outbox& outbox);
+          device::Context& context, Printer& printer, Outbox& outbox);
   void run(protocol::RingReader reader);
 
   std::unique_ptr<protocol::RingMemory> ring_;  // the parts point to it: it stays where it is
   std::unique_ptr<Progress> progress_;
+  Printer& printer_;
   Options options_;
   Fault fault_;
   UsageMeter usage_;

@@ -26,6 +26,7 @@ class Worker {
   DeviceKind device_kind() const { return start_.model.kind; }
   // Who this is and what it serves: the first message on every connection once started.
   protocol::WorkerReady ready() const;
+  Printer& printer() { return printer_; }
   // Null while unbound.
   UsageMeter* usage() { return session_ ? &session_->usage() : nullptr; }
 

@@ -56,6 +56,15 @@ TEST_P(Answers, WhoWaitsForAGraphWaitsForItsHostWork) {
   expect_pass("graph_waits");
 }
 
+TEST_P(Answers, AFailedAssertionIsReadByTheProgramAndNotInTheLog) {
+  const Finished finished = run("device_assert");
+  EXPECT_EQ(finished.out, "cudaErrorAssert\n") << finished.err << node_->log();
+  EXPECT_NE(finished.err.find("Assertion `zero < 0` failed"), std::string::npos) << finished.err;
+  if (GetParam() == On::kTestDriver) {
+    EXPECT_EQ(node_->log().find("zero < 0"), std::string::npos) << node_->log();
+  }
+}
+
 std::vector<On> devices() {
 #ifdef HEDDLE_TEST_DRIVER
   return {On::kSoftware, On::kTestDriver};

@@ -171,6 +171,8 @@ CUresult state() {
 void complete(const device::Completion& done) {
   Fake& all = fake();
   std::unique_lock lock(all.mutex);
+  // As the real one: a failed assertion stands on standard error before anybody hears of the error.
+  if (done.cuda_error == CUDA_ERROR_ASSERT && !all.fault) std::fprintf(stderr, "%s\n", done.text.c_str());
   if (done.cuda_error && !all.fault) all.fault = done.cuda_error;
   all.ended[done.tag] = done.ended;
   if (const auto call = all.calls.find(done.tag); call != all.calls.end()) {
