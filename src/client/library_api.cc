@@ -2,15 +2,21 @@
 
 #include "client/library_api.h"
 
+#include <array>
+#include <mutex>
+
 #include "client/copy_plan.h"
+#include "client/enqueue.h"
 #include "client/graph/capture.h"
 #include "client/library_calls.h"
 
 namespace heddle::client {
 
-// memory_api.cc
+// memory_api.cc, host_memory_api.cc
 HEDDLE_EXPORT cudaError_t cudaMalloc(void** pointer, size_t bytes);
 HEDDLE_EXPORT cudaError_t cudaFree(void* pointer);
+HEDDLE_EXPORT cudaError_t cudaMallocHost(void** pointer, size_t bytes);
+HEDDLE_EXPORT cudaError_t cudaFreeHost(void* pointer);
 
 namespace {
 
@@ -77,11 +83,56 @@ void say(const char* text) {
   }
 }
 
+bool on_gpu() {
+  try {
+    const auto device = runtime().current_device();
+    return device && (*device)->model().kind == DeviceKind::kCuda;
+  } catch (...) {
+    return false;
+  }
+}
+
+// A stream of each device that the program does not know. Never closed.
+Answer<StreamRef> own_stream(VirtualDevice& device) {
+  static std::mutex mutex;
+  static std::array<std::optional<uint32_t>, protocol::kMaxDevices> slots;
+  const std::lock_guard lock(mutex);
+  auto& slot = slots[device.index()];
+  if (!slot) {
+    auto opened = device.open_stream(true, 0);
+    if (!opened) return tl::unexpected(std::move(opened).error());
+    slot = *opened;
+  }
+  return StreamRef{&device, *slot};
+}
+
+int call_at_once(uint32_t library, uint32_t function, const uint64_t* words, uint32_t count, bool open) {
+  return quiet_answer([&]() -> Done {
+    auto device = runtime().current_device();
+    if (!device) return tl::unexpected(std::move(device).error());
+    auto stream = own_stream(**device);
+    if (!stream) return tl::unexpected(std::move(stream).error());
+    HEDDLE_ANSWER(call_library(*stream, {static_cast<library::Library>(library), function, {words, count}}, open));
+    auto last = last_of(*stream);
+    if (!last) return tl::unexpected(std::move(last).error());
+    return (*device)->synchronize_stream(stream->slot, *last);
+  });
+}
+
+int allocate_pinned(void** pointer, size_t bytes) {
+  return cudaMallocHost(pointer, bytes);
+}
+
+int release_pinned(void* pointer) {
+  return cudaFreeHost(pointer);
+}
+
 }  // namespace
 
 HEDDLE_EXPORT const heddle_library_functions* heddle_library_api() {
   static constexpr heddle_library_functions kFunctions{
-      kHeddleLibraryVersion, in_use, call, allocate, release, copy_rows, current_device, say};
+      kHeddleLibraryVersion, in_use, call,   allocate,     release,         copy_rows,
+      current_device,        say,    on_gpu, call_at_once, allocate_pinned, release_pinned};
   return &kFunctions;
 }
 

@@ -24,8 +24,14 @@ struct heddle_library_functions {
   int (*current_device)(int* device, int* capability_major);
   // One line on stderr, once in the life of the process.
   void (*say)(const char* text);
+  // Whether the current device is a GPU; false where there is none at all.
+  bool (*on_gpu)();
+  // As call(), beside all streams, and waits until it is done.
+  int (*call_at_once)(uint32_t library, uint32_t function, const uint64_t* words, uint32_t count, bool open);
+  int (*allocate_pinned)(void** pointer, size_t bytes);
+  int (*release_pinned)(void* pointer);
 };
-inline constexpr uint32_t kHeddleLibraryVersion = 1;
+inline constexpr uint32_t kHeddleLibraryVersion = 2;
 
 const heddle_library_functions* heddle_library_api();
 

@@ -58,7 +58,8 @@ std::array<uint64_t, Draw::kWords> Draw::pack() const {
           output,
           count,
           std::bit_cast<uint64_t>(a),
-          std::bit_cast<uint64_t>(b)};
+          std::bit_cast<uint64_t>(b),
+          host ? 1u : 0u};
 }
 
 Result<Draw> Draw::unpack(std::span<const uint64_t> words) {
@@ -74,7 +75,8 @@ Result<Draw> Draw::unpack(std::span<const uint64_t> words) {
               words[5],
               words[6],
               std::bit_cast<double>(words[7]),
-              std::bit_cast<double>(words[8])};
+              std::bit_cast<double>(words[8]),
+              words[9] != 0};
 }
 
 void generate(Function function, const Draw& draw, void* to) {
@@ -123,7 +125,7 @@ Result<Demand> demand(const Call& call) {
   demand.bytes = bytes;
   const bool cheap = function == Function::kBits || function == Function::kUniform;
   demand.flops = static_cast<double>(draw->count) * (cheap ? kBitsCost : kNormalCost);
-  demand.blocks = draw->count / Demand::kThreads + 1;
+  demand.blocks = draw->host ? 1 : draw->count / Demand::kThreads + 1;
   return demand;
 }
 

@@ -47,8 +47,11 @@ struct Draw {
   uint64_t output = 0;    // device address
   uint64_t count = 0;
   double a = 0, b = 0;  // mean and deviation; the mean of a Poisson distribution
+  // A generator of the host (curandCreateGeneratorHost), whose numbers the processor makes: `output` is an address in
+  // the session's pinned memory.
+  bool host = false;
 
-  static constexpr uint32_t kWords = 9;
+  static constexpr uint32_t kWords = 10;
   std::array<uint64_t, kWords> pack() const;
   static Result<Draw> unpack(std::span<const uint64_t> words);
 };

@@ -1,6 +1,7 @@
 // What programs are answered, and what they print, on software devices and on the driver for tests.
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 
@@ -27,6 +28,7 @@ class Answers : public testing::TestWithParam<On> {
     if (GetParam() == On::kTestDriver) {
 #ifdef HEDDLE_TEST_DRIVER
       ::setenv("HEDDLE_CUDA_LIBRARY", HEDDLE_TEST_DRIVER, 1);
+      ::setenv("LD_LIBRARY_PATH", HEDDLE_TEST_LIBRARIES, 1);
 #endif
       node_ = std::make_unique<Node>(kGpuConfig);
     } else {
@@ -37,6 +39,7 @@ class Answers : public testing::TestWithParam<On> {
   void TearDown() override {
     node_.reset();
     ::unsetenv("HEDDLE_CUDA_LIBRARY");
+    ::unsetenv("LD_LIBRARY_PATH");
   }
 
   Finished run(const std::string& program, Arguments arguments = {}) {
@@ -63,6 +66,11 @@ TEST_P(Answers, AFailedAssertionIsReadByTheProgramAndNotInTheLog) {
   if (GetParam() == On::kTestDriver) {
     EXPECT_EQ(node_->log().find("zero < 0"), std::string::npos) << node_->log();
   }
+}
+
+TEST_P(Answers, GeneratorsOfTheHostHaveTheDevicesNumbers) {
+  if (::access(HEDDLE_E2E_PROGRAMS "/random_hosts", X_OK) != 0) GTEST_SKIP() << "the toolkit has no cuRAND to link";
+  expect_pass("random_hosts");
 }
 
 std::vector<On> devices() {

@@ -1,7 +1,10 @@
-// libcurand.so.10: cuRAND's host API. Generators of the device are forwarded to the worker, those of the host draw
-// here. What NVIDIA's library has beyond it (quasi random numbers) answers CURAND_STATUS_TYPE_ERROR; the build makes
-// those functions out of curand_exports.txt.
+// libcurand.so.10: cuRAND's host API. Generators of the device are forwarded to the worker; those of the host too where
+// the device is a GPU, so that both have NVIDIA's numbers, else they draw here, as software devices do. What NVIDIA's
+// library has beyond it (quasi random numbers) answers CURAND_STATUS_TYPE_ERROR; the build makes those functions out of
+// curand_exports.txt.
 
+#include <algorithm>
+#include <cstring>
 #include <mutex>
 #include <new>
 #include <set>
@@ -21,7 +24,8 @@ constexpr int kVersion = 10400;  // whose interface this is
 constexpr int kMtgp32 = 141, kMt19937 = 142;
 
 // Charged for the state that NVIDIA's library keeps on the device for one generator, by as much less as an H200 had
-// with it (CUDA 13.0). As long as it is allocated the session's worker stays, and with it the state.
+// with it (CUDA 13.0). As long as it is allocated the session's worker stays, and with it the state; a generator of the
+// host needs no more than that.
 constexpr size_t state_bytes(int type) {
   return type == kMt19937 ? 60 * kMiB : 4 * kMiB;
 }
@@ -31,10 +35,11 @@ struct Generator {
   static constexpr uint64_t kMark = 0x6865'6464'6c65'5231;
   uint64_t mark = kMark;
   std::mutex mutex;
-  const heddle_library_functions* runtime = nullptr;  // null: of the host
+  const heddle_library_functions* runtime = nullptr;  // null: draws in this process
   Draw draw;
   void* stream = nullptr;
   void* state = nullptr;
+  void* buffer = nullptr;  // of one that draws on the host of a GPU: pinned, kPiece numbers of the largest type
   bool open = false;
 
   // Back to where the offset says.
@@ -112,7 +117,7 @@ int on_generator(void* generator, Body&& body) noexcept {
   });
 }
 
-Outcome create(void** generator, int type, const heddle_library_functions* runtime) {
+Outcome create(void** generator, int type, const heddle_library_functions* runtime, bool host) {
   if (!generator) return Outcome::kOutOfRange;
   if (!library::curand::is_pseudo_random(type)) return Outcome::kTypeError;
   auto* const made = new Generator;
@@ -120,6 +125,7 @@ Outcome create(void** generator, int type, const heddle_library_functions* runti
   made->draw.generator = numbers().take();
   made->draw.changed = numbers().change();
   made->draw.type = type;
+  made->draw.host = host;
   made->draw.ordering = 101;  // CURAND_ORDERING_PSEUDO_DEFAULT
   *generator = made;
   return Outcome::kSuccess;
@@ -127,11 +133,44 @@ Outcome create(void** generator, int type, const heddle_library_functions* runti
 
 Outcome allocate_state(Generator& generator) {
   if (generator.state) return Outcome::kSuccess;
-  return outcome_of(generator.runtime->allocate(&generator.state, state_bytes(generator.draw.type)));
+  const size_t bytes = generator.draw.host ? 1 : state_bytes(generator.draw.type);
+  return outcome_of(generator.runtime->allocate(&generator.state, bytes));
+}
+
+// A multiple of what any type's order of numbers depends on, so that pieces are what one call would have been.
+constexpr uint64_t kPiece = 1 << 22;
+
+// By NVIDIA's library in the worker, into pinned memory, a piece at a time.
+Outcome generate_on_host(Generator& generator, Function function) {
+  const heddle_library_functions& runtime = *generator.runtime;
+  if (const Outcome outcome = allocate_state(generator); outcome != Outcome::kSuccess) return outcome;
+  if (!generator.buffer) {
+    const int allocated = runtime.allocate_pinned(&generator.buffer, kPiece * sizeof(double));
+    if (allocated != 0) return outcome_of(allocated);
+  }
+  Draw piece = generator.draw;
+  auto* to = reinterpret_cast<char*>(piece.output);  // NOLINT(performance-no-int-to-ptr)
+  piece.output = reinterpret_cast<uint64_t>(generator.buffer);
+  for (uint64_t left = generator.draw.count; left > 0; left -= piece.count) {
+    piece.count = std::min(left, kPiece);
+    const auto words = piece.pack();
+    const int called =
+        runtime.call_at_once(static_cast<uint32_t>(library::Library::kCurand), static_cast<uint32_t>(function),
+                             words.data(), static_cast<uint32_t>(words.size()), !generator.open);
+    if (called != 0) return outcome_of(called);
+    generator.open = true;
+    const uint64_t bytes = piece.count * library::curand::bytes_of(function);
+    std::memcpy(to, generator.buffer, bytes);
+    to += bytes;
+    piece.position += piece.count;
+  }
+  generator.draw.position = piece.position;
+  return Outcome::kSuccess;
 }
 
 Outcome generate(Generator& generator, Function function) {
   Draw& draw = generator.draw;
+  if (draw.host && generator.runtime) return generate_on_host(generator, function);
   if (generator.runtime) {
     if (const Outcome outcome = allocate_state(generator); outcome != Outcome::kSuccess) return outcome;
     const auto words = draw.pack();
@@ -174,17 +213,21 @@ HEDDLE_LIBRARY_EXPORT int curandCreateGenerator(void** generator, int type) {
     const heddle_library_functions* const runtime = library_runtime();
     int device, capability;
     if (!runtime || runtime->current_device(&device, &capability) != 0) return Outcome::kNotInitialized;
-    return create(generator, type, runtime);
+    return create(generator, type, runtime, false);
   });
 }
 
 HEDDLE_LIBRARY_EXPORT int curandCreateGeneratorHost(void** generator, int type) {
-  return answer([&] { return create(generator, type, nullptr); });
+  return answer([&] {
+    const heddle_library_functions* const runtime = library_runtime();
+    return create(generator, type, runtime && runtime->on_gpu() ? runtime : nullptr, true);
+  });
 }
 
 HEDDLE_LIBRARY_EXPORT int curandDestroyGenerator(void* generator) {
   const int found = on_generator(generator, [](Generator& of) {
     if (of.state) (void)of.runtime->release(of.state);
+    if (of.buffer) (void)of.runtime->release_pinned(of.buffer);
     numbers().give_back(of.draw.generator);
     of.mark = 0;
     return Outcome::kSuccess;

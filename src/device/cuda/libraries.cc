@@ -165,6 +165,14 @@ Status Libraries::call(const library::Call& call, uint32_t stream_index, CUstrea
   return call.library == Library::kCublas ? call_cublas(call, stream_index, stream) : call_curand(call, stream);
 }
 
+std::optional<library::Operand> Libraries::written_on_host(const library::Call& call) {
+  if (call.library != Library::kCurand) return std::nullopt;
+  const auto draw = curand::Draw::unpack(call.words);
+  if (!draw || !draw->host) return std::nullopt;
+  return library::Operand{draw->output, draw->count * curand::bytes_of(static_cast<curand::Function>(call.function)),
+                          true, 0};
+}
+
 Result<Libraries::Handle> Libraries::handle_of(uint32_t stream_index) {
   Handle& handle = handles_[stream_index];
   if (handle) return handle;
@@ -211,14 +219,14 @@ Result<Libraries::Handle> Libraries::generator_of(const library::Call& call) {
   if (!draw) return tl::unexpected(draw.error());
   void* const library = curand_.library;
   Generator& generator = generators_[draw->generator];
-  if (generator.handle && generator.type != draw->type) {
+  if (generator.handle && (generator.type != draw->type || generator.host != draw->host)) {
     (void)invoke(library, "curandDestroyGenerator", generator.handle);
     generator = {};
   }
   const bool known = generator.handle != nullptr;
   if (known && generator.changed == draw->changed) return generator.handle;
-  if (!known)
-    HEDDLE_TRY(check("curandCreateGenerator", invoke(library, "curandCreateGenerator", &generator.handle, draw->type)));
+  const char* const create = draw->host ? "curandCreateGeneratorHost" : "curandCreateGenerator";
+  if (!known) HEDDLE_TRY(check(create, invoke(library, create, &generator.handle, draw->type)));
   using Long = unsigned long long;  // NOLINT(google-runtime-int): cuRAND's own
   if (draw->type != 142)            // Mersenne Twister 19937 knows one order and no offset
     HEDDLE_TRY(check("curandSetGeneratorOrdering",
@@ -229,6 +237,7 @@ Result<Libraries::Handle> Libraries::generator_of(const library::Call& call) {
     HEDDLE_TRY(check("curandSetGeneratorOffset",
                      invoke(library, "curandSetGeneratorOffset", generator.handle, Long{draw->position})));
   generator.type = draw->type;
+  generator.host = draw->host;
   generator.changed = draw->changed;
   return generator.handle;
 }
@@ -239,7 +248,7 @@ Status Libraries::call_curand(const library::Call& call, CUstream stream) {
   if (!generator) return tl::unexpected(generator.error());
   const auto draw = *curand::Draw::unpack(call.words);
   void* const library = curand_.library;
-  HEDDLE_TRY(check("curandSetStream", invoke(library, "curandSetStream", *generator, stream)));
+  if (!draw.host) HEDDLE_TRY(check("curandSetStream", invoke(library, "curandSetStream", *generator, stream)));
   const char* const name = curand::name_of(call.function);
   void* const to = pointer(draw.output);
   const size_t count = draw.count;

@@ -3,6 +3,7 @@
 #include <cuda.h>
 
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "library/call.h"
@@ -12,7 +13,8 @@
 // headers are not needed to build.
 //
 // One handle of cuBLAS for each stream, so that work on different streams shares no workspace; a generator of cuRAND
-// for each of the program's. They live as long as the process: destroying them waits for the device.
+// for each of the program's. A generator of the host makes its numbers while it is called. They live as long as the
+// process: destroying them waits for the device.
 //
 // Thread safety: none; the engine's lock guards it.
 namespace heddle::cuda {
@@ -24,12 +26,15 @@ class Libraries {
   // Gives the call to the library. The words name scalars, which it reads before it returns. What it refuses is an
   // error that names the function and its status.
   Status call(const library::Call& call, uint32_t stream_index, CUstream stream);
+  // Where the call has the processor write, at once: generators of the host do.
+  static std::optional<library::Operand> written_on_host(const library::Call& call);
 
  private:
   using Handle = void*;
   struct Generator {
     Handle handle = nullptr;
     int type = 0;
+    bool host = false;
     uint32_t changed = 0;
   };
   struct Loaded {
