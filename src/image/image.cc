@@ -136,7 +136,8 @@ Result<std::vector<const Image*>> choose_ptx_units(std::span<const Image> images
                                                        [&](uint32_t unit) { return is_unused(images, unit, chosen); });
     if (!enough && launches_from_device(chosen))
       return fail(ErrorCode::kNotSupported,
-                  "the program's kernels launch kernels (dynamic parallelism), which a software device does not do");
+                  "the program's kernels launch kernels (dynamic parallelism), which takes machine code for the device "
+                  "with the device runtime linked in, and software devices do not do");
     if (!enough) return no_ptx(images, max_arch);
     return chosen;
   });

@@ -73,6 +73,13 @@ TEST_P(Answers, GeneratorsOfTheHostHaveTheDevicesNumbers) {
   expect_pass("random_hosts");
 }
 
+// PTX alone, of several units.
+TEST_P(Answers, SeparatelyCompiledDeviceCodeIsLinkedWhereItIsLoaded) {
+  const Finished finished = run("separable");
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node_->log();
+  EXPECT_EQ(finished.out, "PASS\n");
+}
+
 std::vector<On> devices() {
 #ifdef HEDDLE_TEST_DRIVER
   return {On::kSoftware, On::kTestDriver};

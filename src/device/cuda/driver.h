@@ -51,6 +51,10 @@ namespace heddle::cuda {
   X(cuSurfObjectCreate)                          \
   X(cuSurfObjectDestroy)                         \
   X(cuModuleLoadData)                            \
+  X(cuLinkCreate)                                \
+  X(cuLinkAddData)                               \
+  X(cuLinkComplete)                              \
+  X(cuLinkDestroy)                               \
   X(cuModuleUnload)                              \
   X(cuModuleGetFunction)                         \
   X(cuFuncLoad)                                  \

@@ -22,11 +22,13 @@ struct LoadedKernel : device::Kernel {
   bool writes_surfaces = false;  // its module may
 };
 
-// A program module, loaded by the driver: machine code for this device where the fat binary has it, else its PTX.
+// A program module, loaded by the driver: machine code for this device where the program has it, else its PTX, that of
+// separately compiled units linked by the driver.
 class Program : public device::Module {
  public:
-  // A context must be current. Checks the fat binary first, because the driver trusts the sizes in it. `arch`: of the
-  // device, as image::Image::arch. kCorrupt, kNotFound (no code for this device) and the driver's own words.
+  // A context must be current. Checks the fat binaries first, because the driver trusts the sizes in them. `arch`: of
+  // the device, as image::Image::arch. kCorrupt, kNotFound (no code for this device), kNotSupported (what cannot be
+  // linked here) and the driver's own words.
   static Result<std::unique_ptr<Program>> load(const Driver& driver, std::span<const std::byte> fatbin, uint32_t arch);
   // A context must be current and nothing of it in flight.
   ~Program() override;
@@ -38,6 +40,9 @@ class Program : public device::Module {
  private:
   explicit Program(const Driver& driver) : driver_(driver) {}
   Status load(const std::vector<image::Image>& images, uint32_t arch);
+  CUresult load_machine_code(const std::vector<image::Image>& images, uint32_t arch, std::string& tried);
+  Status load_ptx(const std::vector<const image::Image*>& units);
+  Status load_linked(const std::vector<const image::Image*>& units);
   CUresult load_bytes(std::span<const std::byte> bytes);
   Status read_parameters(LoadedKernel& kernel) const;
 

@@ -1,84 +1,140 @@
-// Which of the driver's functions a program's module calls, and when. The driver is a table of the test's own.
+// Which code of a program the driver is given, and what is said where it takes none. The driver is the test's own.
 
 #include "device/cuda/program.h"
 
 #include <gmock/gmock.h>
 
+#include <cstring>
+
 #include "image/fatbin_builder.h"
+#include "image/fatbin_format.h"
 
 namespace heddle::cuda {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
 
-std::vector<std::string> loaded;      // kernels, in order
-CUresult load_result = CUDA_SUCCESS;  // of cuFuncLoad
-const char* const kNames[] = {"first", "second"};
+// What the driver was asked, and how it answers. Functions of the driver know no object: one for all tests.
+struct Asked {
+  std::vector<std::string> loaded, linked;  // by the first line of what was given
+  CUresult machine_code = CUDA_SUCCESS, link = CUDA_SUCCESS;
+} asked;
 
-Driver driver() {
+std::string first_line(const void* text) {
+  const std::string_view all(static_cast<const char*>(text));
+  return std::string(all.substr(0, all.find('\n')));
+}
+
+// NOLINTBEGIN(readability-named-parameter): the driver's
+Driver scripted() {
   Driver driver;
+  driver.cuModuleLoadData = [](CUmodule*, const void* data) {
+    asked.loaded.push_back(first_line(data));
+    return asked.loaded.back().starts_with("//") || asked.loaded.back() == "linked" ? CUDA_SUCCESS : asked.machine_code;
+  };
+  driver.cuModuleUnload = [](CUmodule) { return CUDA_SUCCESS; };
+  driver.cuLinkCreate = [](unsigned, CUjit_option*, void** values, CUlinkState*) {
+    if (asked.link != CUDA_SUCCESS) std::strcpy(static_cast<char*>(values[0]), "Undefined reference to 'there'");
+    return CUDA_SUCCESS;
+  };
+  driver.cuLinkAddData = [](CUlinkState, CUjitInputType, void* data, size_t bytes, const char*, unsigned, CUjit_option*,
+                            void**) {
+    EXPECT_EQ(std::strlen(static_cast<const char*>(data)) + 1, bytes);
+    asked.linked.push_back(first_line(data));
+    return CUDA_SUCCESS;
+  };
+  driver.cuLinkComplete = [](CUlinkState, void** cubin, size_t* bytes) {
+    static char made[] = "linked";
+    *cubin = made;
+    *bytes = sizeof made - 1;
+    return asked.link;
+  };
+  driver.cuLinkDestroy = [](CUlinkState) { return CUDA_SUCCESS; };
   driver.cuGetErrorName = [](CUresult, const char** text) {
-    *text = "CUDA_ERROR_OUT_OF_MEMORY";
+    *text = "CUDA_ERROR_SCRIPTED";
     return CUDA_SUCCESS;
   };
   driver.cuGetErrorString = [](CUresult, const char** text) {
-    *text = "out of memory";
+    *text = "as the test has it";
     return CUDA_SUCCESS;
   };
-  driver.cuModuleLoadData = [](CUmodule* module, const void*) {
-    *module = reinterpret_cast<CUmodule>(1);
-    return CUDA_SUCCESS;
-  };
-  driver.cuModuleUnload = [](CUmodule) { return CUDA_SUCCESS; };
-  driver.cuModuleGetFunction = [](CUfunction* function, CUmodule, const char* name) {
-    for (const char* const& known : kNames) {
-      if (std::string_view(known) != name) continue;
-      *function = reinterpret_cast<CUfunction>(const_cast<char*>(known));
-      return CUDA_SUCCESS;
-    }
-    return CUDA_ERROR_NOT_FOUND;
-  };
-  driver.cuFuncLoad = [](CUfunction function) {
-    loaded.emplace_back(reinterpret_cast<const char*>(function));
-    return load_result;
-  };
-  driver.cuFuncGetParamInfo = [](CUfunction, size_t, size_t*, size_t*) { return CUDA_ERROR_INVALID_VALUE; };
   return driver;
 }
+// NOLINTEND(readability-named-parameter)
 
 struct ProgramTest : testing::Test {
-  void SetUp() override {
-    loaded.clear();
-    load_result = CUDA_SUCCESS;
-    const std::string fatbin = image::FatbinBuilder().add(image::kFatbinPtx, 75, ".version 7.0\n").build();
-    auto made = Program::load(table, std::as_bytes(std::span(fatbin)), 90);
-    ASSERT_TRUE(made) << made.error().text;
-    program = std::move(*made);
+  void SetUp() override { asked = {}; }
+  // Empty: it was loaded.
+  std::string load(const std::string& fatbins) {
+    const auto program = Program::load(driver, std::as_bytes(std::span(fatbins)), 90);
+    return program ? "" : program.error().text;
   }
-  const Driver table = driver();
-  std::unique_ptr<Program> program;
+  static std::string unit(const std::string& ptx) {
+    return image::FatbinBuilder().add(image::kFatbinPtx, 80, ptx).build();
+  }
+  const Driver driver = scripted();
 };
 
-TEST_F(ProgramTest, LoadsAKernelWhenItIsCalledFirst) {
-  EXPECT_THAT(loaded, ElementsAre());
-  ASSERT_TRUE(program->kernel("second"));
-  ASSERT_TRUE(program->kernel("second"));
-  EXPECT_THAT(loaded, ElementsAre("second"));
+TEST_F(ProgramTest, MachineCodeForTheDeviceNeedsNoPtx) {
+  EXPECT_EQ(load(image::FatbinBuilder().add(image::kFatbinCubin, 90, "sm_90").build()), "");
+  EXPECT_THAT(asked.loaded, ElementsAre("sm_90"));
 }
 
-TEST_F(ProgramTest, NamesTheKernelThatCannotBeLoaded) {
-  load_result = CUDA_ERROR_OUT_OF_MEMORY;
-  const auto refused = program->kernel("first");
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ErrorCode::kOutOfMemory);
-  EXPECT_THAT(refused.error().text, HasSubstr("kernel 'first'"));
-  load_result = CUDA_SUCCESS;
-  EXPECT_TRUE(program->kernel("first")) << "it is asked again";
+TEST_F(ProgramTest, MachineCodeForAnOlderDeviceOfTheMajorVersionDoes) {
+  const std::string fatbin = image::FatbinBuilder()
+                                 .add(image::kFatbinCubin, 80, "sm_80")
+                                 .add(image::kFatbinCubin, 86, "sm_86")
+                                 .add(image::kFatbinCubin, 90, "sm_90")
+                                 .build();
+  const auto program = Program::load(driver, std::as_bytes(std::span(fatbin)), 89);
+  ASSERT_TRUE(program) << program.error().text;
+  EXPECT_THAT(asked.loaded, ElementsAre("sm_86"));
 }
 
-TEST_F(ProgramTest, HasNoKernelOfAnotherName) {
-  EXPECT_EQ(program->kernel("third").error().code, ErrorCode::kNotFound);
+TEST_F(ProgramTest, PtxServesWhereTheDriverDoesNotTakeTheMachineCode) {
+  asked.machine_code = CUDA_ERROR_NO_BINARY_FOR_GPU;
+  EXPECT_EQ(load(image::FatbinBuilder()
+                     .add(image::kFatbinCubin, 90, "sm_90")
+                     .add(image::kFatbinPtx, 80, "// compute_80\n")
+                     .build()),
+            "");
+  EXPECT_THAT(asked.loaded, ElementsAre("sm_90", "// compute_80"));
+}
+
+TEST_F(ProgramTest, WhatTheDriverHasAgainstTheMachineCodeIsSaid) {
+  asked.machine_code = CUDA_ERROR_OUT_OF_MEMORY;
+  EXPECT_THAT(load(image::FatbinBuilder().add(image::kFatbinCubin, 90, "sm_90").build()),
+              AllOf(HasSubstr("sm_90 machine code"), HasSubstr("CUDA_ERROR_SCRIPTED (2)"), HasSubstr("no PTX")));
+  EXPECT_THAT(load(image::FatbinBuilder().add(image::kFatbinCubin, 80, "sm_80").build()),
+              AllOf(HasSubstr("no PTX (only sm_80 machine code)"), Not(HasSubstr("CUDA_ERROR"))));
+}
+
+TEST_F(ProgramTest, SeparateUnitsAreLinked) {
+  EXPECT_EQ(load(unit("// one\n") + unit("// two\n")), "");
+  EXPECT_THAT(asked.linked, ElementsAre("// one", "// two"));
+  EXPECT_THAT(asked.loaded, ElementsAre("linked"));
+}
+
+TEST_F(ProgramTest, TheLinkedProgramIsTakenWhereItIsForTheDevice) {
+  EXPECT_EQ(load(image::FatbinBuilder().add(image::kFatbinCubin, 90, "sm_90").build() + unit("// one\n")), "");
+  EXPECT_THAT(asked.loaded, ElementsAre("sm_90"));
+  EXPECT_THAT(asked.linked, IsEmpty());
+}
+
+TEST_F(ProgramTest, WhatDoesNotLinkIsSaidInTheLinkersWords) {
+  asked.link = CUDA_ERROR_INVALID_PTX;
+  EXPECT_THAT(load(unit("// one\n") + unit("// two\n")),
+              AllOf(HasSubstr("2 separately compiled units"), HasSubstr("Undefined reference to 'there'")));
+}
+
+TEST_F(ProgramTest, ThatTheDeviceRuntimeIsMissingIsSaid) {
+  asked.link = CUDA_ERROR_INVALID_PTX;
+  EXPECT_THAT(load(unit("// one\ncall __cudaCDP2LaunchDeviceV2;") + unit("// two\n")),
+              AllOf(HasSubstr("dynamic parallelism"), HasSubstr("rebuild with machine code")));
 }
 
 }  // namespace

@@ -66,6 +66,11 @@ struct Array {
   uint64_t memory = 0;
   Texture layout;
 };
+// What the driver's linker makes of several units, behind this and its size.
+constexpr std::string_view kLinked = "linked by the driver for tests:";
+struct Linked {
+  std::string fatbins, image;
+};
 struct HostCall {
   CUhostFn function;
   void* argument;
@@ -300,6 +305,11 @@ CUresult launch(CUfunction function, device::Dim3 grid, device::Dim3 block, unsi
   return hand_over([&](device::Context& context, device::Tag tag) {
     return context.launch(index_of(stream), *target.kernel, config, tag);
   });
+}
+
+// The one place that builds: the compressor behind the builder must be left out of a shared library.
+std::string fatbin_of(std::string_view ptx) {
+  return image::FatbinBuilder().add(image::kFatbinPtx, 75, ptx).build();
 }
 
 // CUDA arrays: their elements lie in rows here, which nobody can tell from outside.
@@ -649,16 +659,25 @@ API cuSurfObjectCreate(CUsurfObject* out, const CUDA_RESOURCE_DESC* resource) {
 API cuSurfObjectDestroy(CUsurfObject object) {
   return remove_object(object);
 }
-// PTX, as a text that ends with zero. Machine code is for a GPU.
+// PTX, as a text that ends with zero, or what the linker below made. Machine code is for a GPU.
 API cuModuleLoadData(CUmodule* out, const void* data) {
   Fake& all = fake();
   const std::string_view ptx(static_cast<const char*>(data));
   if (ptx.starts_with("\x7f"
                       "ELF"))
     return CUDA_ERROR_NO_BINARY_FOR_GPU;
-  const std::string container = image::FatbinBuilder().add(image::kFatbinPtx, 75, ptx).build();
+  std::string container;
+  if (ptx.starts_with(kLinked)) {
+    size_t bytes = 0;
+    std::memcpy(&bytes, ptx.data() + kLinked.size(), sizeof bytes);
+    container.assign(ptx.data() + kLinked.size() + sizeof bytes, bytes);
+  } else {
+    container = fatbin_of(ptx);
+  }
   const auto fatbin = std::as_bytes(std::span(container));
-  const auto images = image::read_fatbin(fatbin);
+  const auto fatbins = image::split_fatbins(fatbin);
+  if (!fatbins) return CUDA_ERROR_INVALID_IMAGE;
+  const auto images = image::read_fatbins(*fatbins);
   if (!images) return CUDA_ERROR_INVALID_IMAGE;
   auto info = image::describe(*images, 90);
   if (!info) return CUDA_ERROR_NO_BINARY_FOR_GPU;
@@ -667,6 +686,30 @@ API cuModuleLoadData(CUmodule* out, const void* data) {
   if (!loaded) return CUDA_ERROR_NO_BINARY_FOR_GPU;
   all.modules.push_back(std::make_unique<Module>(Module{*loaded, std::move(*info)}));
   *out = reinterpret_cast<CUmodule>(all.modules.back().get());
+  return CUDA_SUCCESS;
+}
+// The units' texts side by side: the software device links them when it loads them.
+API cuLinkCreate(unsigned, CUjit_option*, void**, CUlinkState* state) {
+  *state = reinterpret_cast<CUlinkState>(new Linked);
+  return CUDA_SUCCESS;
+}
+API cuLinkAddData(CUlinkState state, CUjitInputType type, void* data, size_t bytes, const char*, unsigned,
+                  CUjit_option*, void**) {
+  const std::string_view text(static_cast<const char*>(data), bytes);
+  if (type != CU_JIT_INPUT_PTX || !text.ends_with('\0')) return CUDA_ERROR_INVALID_PTX;
+  reinterpret_cast<Linked*>(state)->fatbins += fatbin_of(text.substr(0, bytes - 1));
+  return CUDA_SUCCESS;
+}
+API cuLinkComplete(CUlinkState state, void** image, size_t* bytes) {
+  auto& linked = *reinterpret_cast<Linked*>(state);
+  const size_t size = linked.fatbins.size();
+  linked.image = std::string(kLinked) + std::string(reinterpret_cast<const char*>(&size), sizeof size) + linked.fatbins;
+  *image = linked.image.data();
+  *bytes = linked.image.size();
+  return CUDA_SUCCESS;
+}
+API cuLinkDestroy(CUlinkState state) {
+  delete reinterpret_cast<Linked*>(state);
   return CUDA_SUCCESS;
 }
 API cuModuleUnload(CUmodule) {
