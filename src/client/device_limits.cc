@@ -1,6 +1,7 @@
 // VirtualDevice: cudaDeviceSetLimit.
 
 #include <algorithm>
+#include <utility>
 
 #include "client/virtual_device.h"
 
@@ -45,6 +46,20 @@ Answer<size_t> VirtualDevice::limit(cudaLimit limit) {
 bool VirtualDevice::has_default_limits() {
   const Lock lock(mutex);
   return limits_ == kDefaultLimits;
+}
+
+// A heap that kernels have used can only go with its worker, which reset() lets go.
+Done VirtualDevice::reset_limits() {
+  const bool used = std::exchange(uses_malloc_, false);
+  uses_printf_ = false;
+  const auto before = std::exchange(limits_, kDefaultLimits);
+  for (std::atomic<uint64_t>* each : {&header().print_bytes, &header().stack_bytes, &header().heap_bytes})
+    each->store(0, std::memory_order_release);
+  const auto put_back = [&](cudaLimit limit, protocol::LimitKind kind) {
+    return before[limit] == limits_[limit] ? Done{} : append_limit(kind, limits_[limit]);
+  };
+  HEDDLE_ANSWER(put_back(cudaLimitStackSize, protocol::LimitKind::kStackBytes));
+  return used ? Done{} : put_back(cudaLimitMallocHeapSize, protocol::LimitKind::kHeapBytes);
 }
 
 Done VirtualDevice::append_limit(protocol::LimitKind kind, uint64_t bytes) {

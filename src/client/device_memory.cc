@@ -207,10 +207,11 @@ Done VirtualDevice::release_all() {
   }
 }
 
-// The variables of the program's modules begin anew: a worker that holds some goes.
+// The variables of the program's modules begin anew, and what kernels allocated is gone: a worker that holds any goes.
 Done VirtualDevice::reset() {
   HEDDLE_ANSWER(release_all());
   const Lock lock(mutex);
+  HEDDLE_ANSWER(reset_limits());
   const bool rested = task_.resting();
   resume();
   const bool pinned = std::exchange(worker_pinned_, false);

@@ -151,8 +151,10 @@ Done launch_on(const StreamRef& stream, Function& function, const LaunchShape& s
   fill(**record, function, info, shape, arguments);
   device.publish(stream.slot);
   device.uses(function.module->info().allocates, function.module->info().prints);
-  // A task on a lane has nothing to do with variables.
-  if (function.module->has_mutable_variables.load(std::memory_order_relaxed) && !device.is_lane()) device.pin_worker();
+  // A task on a lane has nothing to do with variables, nor with what kernels allocate.
+  const bool leaves_something =
+      function.module->has_mutable_variables.load(std::memory_order_relaxed) || function.module->info().allocates;
+  if (leaves_something && !device.is_lane()) device.pin_worker();
   return {};
 }
 

@@ -188,6 +188,8 @@ class VirtualDevice : private TaskVoice {
   Done set_limit(cudaLimit limit, size_t value);
   Answer<size_t> limit(cudaLimit limit);
   bool has_default_limits();
+  // Under the lock: as cudaDeviceReset has it.
+  Done reset_limits();
   // Under the lock: a kernel of a module that declares them is launched.
   void uses(bool malloc, bool printf) {
     uses_malloc_ |= malloc;
