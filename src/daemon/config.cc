@@ -49,7 +49,9 @@ void complete(Config& config) {
   config.names_devices = !config.devices.empty() || !config.gpus.empty();
   if (!config.names_devices) config.devices = default_devices();
   if (config.windows.empty()) config.windows = default_windows();
-  if (config.limits.host_total.value == 0) config.limits.host_total = Bytes{machine_memory().value / 2};
+  Limits& limits = config.limits;
+  if (limits.host_total.value == 0) limits.host_total = Bytes{machine_memory().value / 2};
+  if (limits.host_of_session.value == 0) limits.host_of_session = limits.host_total;
   for (size_t i = 0; i < config.devices.size(); ++i) {
     DeviceConfig& device = config.devices[i];
     if (device.host_threads == 0) device.host_threads = default_host_threads(config.devices.size());

@@ -41,7 +41,7 @@ struct Limits {
   uint32_t modules_per_session = 512;
   Bytes module{256 * kMiB};            // one fat binary
   Bytes modules_of_session{1 * kGiB};  // all of a session's
-  Bytes host_of_session{4 * kGiB};     // pinned memory
+  Bytes host_of_session{0};            // pinned memory; 0: as host_total
   Bytes host_total{0};                 // of all sessions; 0: half of the machine's memory
 };
 

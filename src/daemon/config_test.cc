@@ -113,6 +113,7 @@ TEST(Config, TheExampleShowsTheDefaults) {
   EXPECT_EQ(example->limits.sessions, config.limits.sessions);
   EXPECT_EQ(example->limits.module, config.limits.module);
   EXPECT_EQ(example->limits.host_total, config.limits.host_total);
+  EXPECT_EQ(example->limits.host_of_session, config.limits.host_of_session);
   ASSERT_EQ(example->windows.size(), config.windows.size());
   for (size_t i = 0; i < config.windows.size(); ++i) {
     EXPECT_EQ(example->windows[i].base, config.windows[i].base);
