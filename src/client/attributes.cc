@@ -82,7 +82,7 @@ constexpr Fixed kFixed[] = {
     {86, 0},           // HostNativeAtomicSupported
     {87, 2},           // SingleToDoublePrecisionPerfRatio
     {88, 0},           // PageableMemoryAccess
-    {89, 0},           // ConcurrentManagedAccess: managed memory stays on the host
+    {89, 1},           // ConcurrentManagedAccess: managed memory stays on the host, which both sides reach at any time
     {90, 1},           // ComputePreemptionSupported
     {91, 0},           // CanUseHostPointerForRegisteredMem: registered memory is staged
     {95, 1},           // CooperativeLaunch

@@ -100,9 +100,4 @@ HEDDLE_EXPORT cudaError_t cudaHostUnregister(void* pointer) {
   return answer([&] { return pointer ? Done{} : refuse(cudaErrorInvalidValue); });
 }
 
-// Hints about memory that stays on the host: nothing to do, as with any device without concurrent managed access.
-HEDDLE_EXPORT cudaError_t cudaMemAdvise(const void* pointer, size_t, int, cudaMemLocation) {
-  return answer([&] { return pinned_at(pointer) ? Done{} : refuse(cudaErrorInvalidValue); });
-}
-
 }  // namespace heddle::client

@@ -26,7 +26,6 @@ HEDDLE_EXPORT cudaError_t cudaRuntimeGetVersion(int* version) {
 HEDDLE_EXPORT cudaError_t cudaDeviceSynchronize();
 HEDDLE_EXPORT cudaError_t cudaDeviceReset();
 HEDDLE_EXPORT cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end);
-HEDDLE_EXPORT cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, int advice, cudaMemLocation location);
 
 HEDDLE_EXPORT cudaError_t cudaThreadSynchronize() {
   return cudaDeviceSynchronize();
@@ -38,10 +37,6 @@ HEDDLE_EXPORT cudaError_t cudaThreadExit() {
 
 HEDDLE_EXPORT cudaError_t cudaEventElapsedTime_v2(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   return cudaEventElapsedTime(milliseconds, start, end);
-}
-
-HEDDLE_EXPORT cudaError_t cudaMemAdvise_v2(const void* pointer, size_t bytes, int advice, cudaMemLocation location) {
-  return cudaMemAdvise(pointer, bytes, advice, location);
 }
 #endif
 
