@@ -84,7 +84,7 @@ constexpr Fixed kFixed[] = {
     {88, 0},           // PageableMemoryAccess
     {89, 1},           // ConcurrentManagedAccess: managed memory stays on the host, which both sides reach at any time
     {90, 1},           // ComputePreemptionSupported
-    {91, 0},           // CanUseHostPointerForRegisteredMem: registered memory is staged
+    {91, 0},           // CanUseHostPointerForRegisteredMem: it has an address of its own (host_registration.h)
     {95, 1},           // CooperativeLaunch
     {98, 0},           // CanFlushRemoteWrites
     {99, 1},           // HostRegisterSupported

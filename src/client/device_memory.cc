@@ -211,9 +211,9 @@ Done VirtualDevice::release_all() {
 Done VirtualDevice::reset() {
   HEDDLE_ANSWER(release_all());
   const Lock lock(mutex);
-  HEDDLE_ANSWER(reset_limits());
   const bool rested = task_.resting();
   resume();
+  HEDDLE_ANSWER(reset_limits());
   const bool pinned = std::exchange(worker_pinned_, false);
   if (!task_.begun() || (!pinned && !rested)) return {};
   HEDDLE_ANSWER(return_idle(0));

@@ -1,6 +1,7 @@
-// Pinned and managed host memory.
+// Pinned, managed and registered host memory.
 
 #include "client/graph/capture.h"
+#include "client/host_registration.h"
 
 namespace heddle::client {
 namespace {
@@ -25,18 +26,19 @@ std::optional<Buffer> pinned_at(const void* pointer) {
   return runtime().in_window(address) ? runtime().host_memory().find(address) : std::nullopt;
 }
 
-// Registered memory stays pageable: copies from and to it are staged like all others. What is promised by a mapping
-// into the device's addresses cannot be kept.
 Done register_memory(void* pointer, size_t bytes, unsigned flags) {
   constexpr unsigned kKnown =
       cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterIoMemory | cudaHostRegisterReadOnly;
   if (!pointer || bytes == 0 || (flags & ~kKnown)) return refuse(cudaErrorInvalidValue);
-  if (auto device = runtime().current_device(); !device) return tl::unexpected(std::move(device).error());
+  HEDDLE_ANSWER(captures().check_unsafe());
+  auto device = runtime().current_device();
+  if (!device) return tl::unexpected(std::move(device).error());
   if (pinned_at(pointer)) return refuse(cudaErrorHostMemoryAlreadyRegistered);
+  if (runtime().in_window(reinterpret_cast<uint64_t>(pointer))) return refuse(cudaErrorInvalidValue);
   if (flags & cudaHostRegisterIoMemory)
     return refuse(cudaErrorNotSupported,
                   "cudaHostRegister of device memory (cudaHostRegisterIoMemory) is not supported");
-  return {};
+  return host_registrations().add((*device)->index(), reinterpret_cast<uint64_t>(pointer), bytes, flags);
 }
 
 }  // namespace
@@ -66,6 +68,7 @@ HEDDLE_EXPORT cudaError_t cudaFreeHost(void* pointer) {
     HEDDLE_ANSWER(captures().check_unsafe());
     const auto buffer = pinned_at(pointer);
     if (!buffer || buffer->address != reinterpret_cast<uint64_t>(pointer)) return refuse(cudaErrorInvalidValue);
+    if (buffer->flags & HostMemory::kRegistered) return refuse(cudaErrorInvalidValue);
     HEDDLE_ANSWER(runtime().synchronize_all());  // copies that wait in a ring read from it
     return runtime().host_memory().release(buffer->address);
   });
@@ -74,20 +77,26 @@ HEDDLE_EXPORT cudaError_t cudaFreeHost(void* pointer) {
 HEDDLE_EXPORT cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* pointer, unsigned flags) {
   return answer([&]() -> Done {
     if (!device_pointer || flags != 0) return refuse(cudaErrorInvalidValue);
-    if (!pinned_at(pointer))
-      return refuse(cudaErrorInvalidValue,
-                    "cudaHostGetDevicePointer: memory that was registered with cudaHostRegister has no device "
-                    "address; use cudaHostAlloc");
-    *device_pointer = pointer;
+    if (pinned_at(pointer)) {
+      *device_pointer = pointer;
+      return {};
+    }
+    auto device = runtime().current_device();
+    if (!device) return tl::unexpected(std::move(device).error());
+    auto address = host_registrations().device_address((*device)->index(), reinterpret_cast<uint64_t>(pointer));
+    if (!address) return tl::unexpected(std::move(address).error());
+    *device_pointer = reinterpret_cast<void*>(*address);
     return {};
   });
 }
 
 HEDDLE_EXPORT cudaError_t cudaHostGetFlags(unsigned* flags, void* pointer) {
   return answer([&]() -> Done {
-    const auto buffer = pinned_at(pointer);
-    if (!flags || !buffer) return refuse(cudaErrorInvalidValue);
-    *flags = (buffer->flags >> HostMemory::kFlagShift) | cudaHostAllocMapped;
+    if (!flags) return refuse(cudaErrorInvalidValue);
+    const auto registered = host_registrations().find(reinterpret_cast<uint64_t>(pointer));
+    const auto buffer = registered ? std::nullopt : pinned_at(pointer);
+    if (!registered && !buffer) return refuse(cudaErrorInvalidValue);
+    *flags = registered ? registered->flags : (buffer->flags >> HostMemory::kFlagShift) | cudaHostAllocMapped;
     return {};
   });
 }
@@ -97,7 +106,11 @@ HEDDLE_EXPORT cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned
 }
 
 HEDDLE_EXPORT cudaError_t cudaHostUnregister(void* pointer) {
-  return answer([&] { return pointer ? Done{} : refuse(cudaErrorInvalidValue); });
+  return answer([&]() -> Done {
+    if (!pointer) return refuse(cudaErrorInvalidValue);
+    HEDDLE_ANSWER(captures().check_unsafe());
+    return host_registrations().remove(reinterpret_cast<uint64_t>(pointer));
+  });
 }
 
 }  // namespace heddle::client

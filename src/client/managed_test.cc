@@ -1,4 +1,12 @@
-// Hints about managed memory, against a heddled in threads of this process.
+// Hints about managed memory, and memory that the program registers, against a heddled in threads of this process.
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <numeric>
+#include <thread>
 
 #include "client/testing/session_test.h"
 
@@ -21,15 +29,24 @@ inline cudaError_t prefetch(const void* pointer, size_t bytes, cudaMemLocation p
   return cudaMemPrefetchAsync(pointer, bytes, place, 0, stream);
 }
 #endif
+cudaError_t cudaHostRegister(void*, size_t, unsigned);
+cudaError_t cudaHostUnregister(void*);
+cudaError_t cudaHostGetDevicePointer(void**, void*, unsigned);
+cudaError_t cudaHostGetFlags(unsigned*, void*);
 }  // namespace heddle::client
 }
 
 namespace heddle::client {
 namespace {
 
+using testing::add_parameters;
+using testing::launch_add;
+using testing::the_heddled;
 
 const auto* const environment =
     ::testing::AddGlobalTestEnvironment(new testing::Environment({.devices = 2, .budget = 64 * kMiB}));
+
+constexpr size_t kPage = 4096;
 
 struct ManagedTest : ::testing::Test {
   void TearDown() override { cudaGetLastError(); }
@@ -65,6 +82,136 @@ TEST_F(ManagedTest, HintsAboutOtherMemoryAreWrong) {
   }
   EXPECT_EQ(cudaFree(device), cudaSuccess);
   EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
+}
+
+struct RegisteredTest : ManagedTest {
+  void SetUp() override {
+    the_heddled->set_kernel([](const protocol::LaunchRecord&, const char* parameters) {
+      const auto add = add_parameters(parameters);
+      *add.to = *add.from + add.number;
+    });
+  }
+  // Pages of the program's own.
+  static int* map(size_t pages, int access = PROT_READ | PROT_WRITE, int flags = MAP_PRIVATE) {
+    void* const at = ::mmap(nullptr, pages * kPage, access, flags | MAP_ANONYMOUS, -1, 0);
+    EXPECT_NE(at, MAP_FAILED);
+    return static_cast<int*>(at);
+  }
+};
+
+TEST_F(RegisteredTest, KernelsReachMappedMemoryAtItsDeviceAddress) {
+  std::vector<int> memory(100'000);  // of the heap: it shares its first and last page with others
+  std::iota(memory.begin(), memory.end(), 0);
+  const size_t bytes = memory.size() * sizeof(int);
+  ASSERT_EQ(cudaHostRegister(memory.data(), bytes, cudaHostRegisterMapped), cudaSuccess);
+  int *device = nullptr, *last = nullptr;
+  ASSERT_EQ(cudaHostGetDevicePointer(reinterpret_cast<void**>(&device), memory.data(), 0), cudaSuccess);
+  ASSERT_EQ(cudaHostGetDevicePointer(reinterpret_cast<void**>(&last), &memory.back(), 0), cudaSuccess);
+  EXPECT_EQ(last, device + memory.size() - 1);
+  ASSERT_EQ(launch_add(last, 7, device + 5), cudaSuccess);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(memory.back(), 12) << "what a kernel writes the program sees";
+  memory[5] = 30;
+  ASSERT_EQ(launch_add(last, 7, device + 5), cudaSuccess);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(memory.back(), 37) << "and the other way";
+  unsigned flags = 0;
+  EXPECT_EQ(cudaHostGetFlags(&flags, memory.data()), cudaSuccess);
+  EXPECT_EQ(flags, cudaHostRegisterMapped);
+  cudaPointerAttributes attributes{};
+  EXPECT_EQ(cudaPointerGetAttributes(&attributes, memory.data() + 1), cudaSuccess);
+  EXPECT_EQ(attributes.type, cudaMemoryTypeHost);
+  EXPECT_EQ(attributes.devicePointer, device + 1);
+  EXPECT_EQ(cudaFreeHost(device), cudaErrorInvalidValue) << "it is unregistered, not freed";
+  ASSERT_EQ(cudaHostUnregister(memory.data()), cudaSuccess);
+  EXPECT_EQ(memory[5], 30);
+  EXPECT_EQ(memory[99'998], 99'998);
+  EXPECT_EQ(memory.back(), 37) << "it has what it had";
+  EXPECT_EQ(cudaHostGetDevicePointer(reinterpret_cast<void**>(&device), memory.data(), 0), cudaErrorInvalidValue);
+}
+
+TEST_F(RegisteredTest, MemoryIsPrivateAgainAfterwards) {
+  int* const memory = map(2);
+  memory[0] = 1;
+  ASSERT_EQ(cudaHostRegister(memory, 2 * kPage, cudaHostRegisterMapped), cudaSuccess);
+  ASSERT_EQ(cudaHostUnregister(memory), cudaSuccess);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    memory[0] = 2;
+    ::_exit(0);
+  }
+  ASSERT_GT(child, 1);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(memory[0], 1);
+  ::munmap(memory, 2 * kPage);
+}
+
+TEST_F(RegisteredTest, AnAddressCanBeAskedForLater) {
+  int* const memory = map(1);
+  memory[3] = 4;
+  ASSERT_EQ(cudaHostRegister(memory, kPage, 0), cudaSuccess);
+  int* device = nullptr;
+  ASSERT_EQ(cudaHostGetDevicePointer(reinterpret_cast<void**>(&device), memory, 0), cudaSuccess);
+  EXPECT_EQ(device[3], 4);
+  ASSERT_EQ(cudaHostUnregister(memory), cudaSuccess);
+  EXPECT_EQ(memory[3], 4);
+  ::munmap(memory, kPage);
+}
+
+TEST_F(RegisteredTest, RegistrationsDoNotOverlap) {
+  int* const memory = map(4);
+  ASSERT_EQ(cudaHostRegister(memory, 2 * kPage, cudaHostRegisterMapped), cudaSuccess);
+  EXPECT_EQ(cudaHostRegister(memory, 4, 0), cudaErrorHostMemoryAlreadyRegistered);
+  EXPECT_EQ(cudaHostRegister(memory + 1000, 2 * kPage, 0), cudaErrorHostMemoryAlreadyRegistered);
+  EXPECT_EQ(cudaHostRegister(memory + 2 * kPage / 4, kPage, cudaHostRegisterMapped), cudaSuccess);
+  EXPECT_EQ(cudaHostUnregister(memory + 1), cudaErrorHostMemoryNotRegistered);
+  EXPECT_EQ(cudaHostUnregister(memory), cudaSuccess);
+  EXPECT_EQ(cudaHostUnregister(memory), cudaErrorHostMemoryNotRegistered);
+  EXPECT_EQ(cudaHostUnregister(memory + 2 * kPage / 4), cudaSuccess);
+  ::munmap(memory, 4 * kPage);
+}
+
+TEST_F(RegisteredTest, WhatCannotBeMovedIsRefusedWithItsReason) {
+  const auto refusal = [](void* memory) {
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(cudaHostRegister(memory, 64, cudaHostRegisterMapped), cudaErrorNotSupported);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  int on_stack[64];
+  EXPECT_THAT(refusal(on_stack), ::testing::HasSubstr("stack"));
+  int* const shared = map(1, PROT_READ | PROT_WRITE, MAP_SHARED);
+  EXPECT_THAT(refusal(shared), ::testing::HasSubstr("others may share"));
+  int* const read_only = map(1, PROT_READ);
+  EXPECT_THAT(refusal(read_only), ::testing::HasSubstr("cannot be read and written"));
+  int* const gone = map(1);
+  ::munmap(gone, kPage);
+  EXPECT_THAT(refusal(gone), ::testing::HasSubstr("not all of it is mapped"));
+  ::munmap(shared, kPage);
+  ::munmap(read_only, kPage);
+}
+
+// A thread counts in the memory all the time: no step of it is lost.
+TEST_F(RegisteredTest, OtherThreadsWriteMeanwhile) {
+  int* const memory = map(256);
+  auto* const counter = reinterpret_cast<std::atomic<int>*>(memory + 100);
+  std::atomic<bool> stop{false}, counting{false};
+  int counted = 0;
+  std::thread thread([&] {
+    for (; !stop; ++counted) {
+      counter->store(counter->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      counting = true;
+    }
+  });
+  while (!counting) std::this_thread::yield();
+  for (int round = 0; round < 50; ++round) {
+    EXPECT_EQ(cudaHostRegister(memory, 256 * kPage, cudaHostRegisterMapped), cudaSuccess);
+    EXPECT_EQ(cudaHostUnregister(memory), cudaSuccess);
+  }
+  stop = true;
+  thread.join();
+  EXPECT_EQ(counter->load(), counted);
+  ::munmap(memory, 256 * kPage);
 }
 
 }  // namespace

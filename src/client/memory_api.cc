@@ -2,6 +2,7 @@
 
 #include "client/graph/capture.h"
 #include "client/graph/graph_memory.h"
+#include "client/host_registration.h"
 #include "client/memory_pool.h"
 
 namespace heddle::client {
@@ -126,7 +127,14 @@ HEDDLE_EXPORT cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attrib
         const bool managed = buffer->flags & HostMemory::kManaged;
         *attributes = {managed ? cudaMemoryTypeManaged : cudaMemoryTypeHost, static_cast<int>((*current)->index()),
                        bytes, bytes};
+        if (const auto registered = host_registrations().find_pinned(address))
+          attributes->hostPointer = reinterpret_cast<void*>(
+              registered->address + (address - registered->device_address(registered->address)));
       }
+    } else if (const auto registered = host_registrations().find(address)) {
+      *attributes = {cudaMemoryTypeHost, static_cast<int>((*current)->index()),
+                     registered->pinned ? reinterpret_cast<void*>(registered->device_address(address)) : nullptr,
+                     bytes};
     } else if (auto place = place_of(pointer); place && place->kind == CopyPlace::kVariable) {
       *attributes = {cudaMemoryTypeDevice, static_cast<int>(place->device->index()), bytes, nullptr};
     }
