@@ -41,6 +41,12 @@ macro(heddle_exports major)
     "HEDDLE_EXPORT cudaError_t NAME() {\n  return unsupported(\"NAME\");\n}\n")
 endmacro()
 
+# heddle_driver_exports(): of libcuda.so.1, out of libraries/cuda_exports.txt.
+macro(heddle_driver_exports)
+  heddle_write_exports(${CMAKE_CURRENT_SOURCE_DIR}/libraries/cuda_exports.txt libcuda.so.1 cuda ""
+    "client/libraries/driver_call.h" "HEDDLE_LIBRARY_EXPORT int NAME() {\n  return driver_call(\"NAME\");\n}\n")
+endmacro()
+
 # heddle_library_exports(NAME SONAME STATUS): of SONAME, out of libraries/NAME_exports.txt; unsupported functions answer
 # STATUS.
 macro(heddle_library_exports name soname status)

@@ -3,10 +3,11 @@
 //
 // Before anything of the program runs (-z initfirst), every loaded object is looked at. In one that contains the
 // runtime, each of its functions is overwritten with a jump to ours, found by the symbol table. An object whose symbols
-// were stripped, or that uses the driver API, cuDNN or NCCL, ends the process with status 127 and a message, before
-// main: its work would run beside the ledger. Objects that come later, by dlopen, are treated before their constructors
-// run: the loader calls an empty function (r_debug::r_brk, meant for debuggers) when it has mapped them, and that
-// function jumps here too, or, where it has no room for a jump, its calls lead here.
+// were stripped, or that uses cuDNN or NCCL, and NVIDIA's driver itself, ends the process with status 127 and a
+// message, before main: its work would run beside the ledger. (By its name alone the driver is heddle's libcuda, which
+// lies where the runtimes lie.) Objects that come later, by dlopen, are treated before their constructors run: the
+// loader calls an empty function (r_debug::r_brk, meant for debuggers) when it has mapped them, and that function jumps
+// here too, or, where it has no room for a jump, its calls lead here.
 //
 // Rules: as in client/runtime.h. Nothing is loaded or changed in a process that contains no CUDA runtime.
 
@@ -110,9 +111,15 @@ void say_refused(const std::string& path, const Finding& finding) {
     return;
   }
   std::fprintf(stderr,
-               "heddle: %s uses %s, which heddle does not share (the driver API, cuDNN and NCCL go past it): run it "
+               "heddle: %s uses %s, which heddle does not share (NVIDIA's driver, cuDNN and NCCL go past it): run it "
                "without heddle, on a device of its own\n",
                name_of(path).c_str(), finding.library.c_str());
+}
+
+void refuse(bool started) {
+  if (!started) std::_Exit(kRefused);
+  // What it does with CUDA from here on finds no device.
+  ::setenv("CUDA_VISIBLE_DEVICES", "", 1);
 }
 
 // Deals with one object. `started`: the program runs already.
@@ -120,6 +127,10 @@ void look_at(const link_map* object, bool started) {
   if (!state().seen.insert(object).second) return;
   const std::string path = path_of(object);
   if (is_ours(path)) return;
+  if (goes_past_heddle(path)) {  // the loader was led there, past heddle's
+    say_refused(kProgram, {Finding::Kind::kRefused, 0, path});
+    return refuse(started);
+  }
   const auto file = ElfFile::open(path);
   if (!file) return;  // the kernel's own, or a file that was replaced
   const Finding finding = scan(*file);
@@ -134,9 +145,7 @@ void look_at(const link_map* object, bool started) {
     case Finding::Kind::kStripped:
     case Finding::Kind::kRefused:
       say_refused(path, finding);
-      if (!started) std::_Exit(kRefused);
-      // What it does with CUDA from here on finds no device.
-      ::setenv("CUDA_VISIBLE_DEVICES", "", 1);
+      return refuse(started);
   }
 }
 
@@ -179,7 +188,7 @@ void watch() {
 }
 
 bool refuses(const char* name) {
-  if (!name || !goes_past_heddle(name)) return false;
+  if (!name || !goes_past_heddle(name) || is_ours(name)) return false;
   say_refused("this program", {Finding::Kind::kRefused, 0, name});
   return true;
 }

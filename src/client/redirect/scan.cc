@@ -15,7 +15,8 @@ std::string stripped_mark() {
 
 bool goes_past_heddle(std::string_view file_name) {
   const std::string_view base = file_name.substr(file_name.rfind('/') + 1);
-  for (const char* prefix : {"libcuda.so", "libcudnn", "libnccl.so"}) {
+  if (base.starts_with("libcuda.so")) return file_name != base;  // by its name heddle's own is found
+  for (const char* prefix : {"libcudnn", "libnccl.so"}) {
     if (base.starts_with(prefix)) return true;
   }
   return false;

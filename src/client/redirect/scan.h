@@ -21,7 +21,8 @@ struct Finding {
 
 Finding scan(const ElfFile& file);
 
-// Whether a library of this file name goes past heddle: the driver API, cuDNN, NCCL.
+// Whether a library of this file name goes past heddle: cuDNN, NCCL, and the driver where it is named with its place.
+// Without a place the loader finds heddle's libcuda first, which serves nothing and says so.
 bool goes_past_heddle(std::string_view file_name);
 
 // A function of the runtime that programs call or that nvcc's code calls.

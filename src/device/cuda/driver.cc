@@ -11,10 +11,17 @@ namespace {
 constexpr const char* kPlaces[] = {"libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1",
                                    "/usr/lib/wsl/lib/libcuda.so.1"};
 
+// heddle's own library of that name, which serves nothing: where heddled was started from a program under heddle run.
+bool is_ours(void* library) {
+  return ::dlsym(library, "heddle_library_client") != nullptr;
+}
+
 void* open_library() {
   if (const char* given = std::getenv("HEDDLE_CUDA_LIBRARY")) return ::dlopen(given, RTLD_NOW | RTLD_LOCAL);
   for (const char* place : kPlaces) {
-    if (void* library = ::dlopen(place, RTLD_NOW | RTLD_LOCAL)) return library;
+    void* const library = ::dlopen(place, RTLD_NOW | RTLD_LOCAL);
+    if (library && !is_ours(library)) return library;
+    if (library) ::dlclose(library);
   }
   return nullptr;
 }
