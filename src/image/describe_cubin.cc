@@ -181,7 +181,11 @@ Result<ModuleInfo> describe_cubin(std::string_view file) {
     ModuleInfo module;
     for (uint32_t index = 0; index < elf->symbols().size(); ++index) {
       const ElfView::Symbol& symbol = elf->symbols()[index];
-      if (symbol.section == SHN_UNDEF) continue;
+      if (symbol.section == SHN_UNDEF) {  // what the driver's device library defines
+        module.allocates |= symbol.name == "malloc";
+        module.prints |= symbol.name == "vprintf";
+        continue;
+      }
       if (symbol.type == STT_OBJECT) add_variable(*elf, symbol, module.variables);
       if (symbol.type != STT_FUNC || !(symbol.other & kEntrySymbol)) continue;
       const auto known = resources->find(index);

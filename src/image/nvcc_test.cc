@@ -101,6 +101,8 @@ TEST_P(EveryArchitecture, PtxAndMachineCodeSayTheSame) {
     const ModuleInfo module = value_of(ptx ? describe_ptx(image.bytes) : describe_cubin(image.bytes));
     expect_kernels(module);
     expect_variables(module);
+    EXPECT_TRUE(module.prints);
+    EXPECT_FALSE(module.allocates);
     ++seen;
   }
   EXPECT_EQ(seen, 2);

@@ -80,7 +80,7 @@ Status Program::load(const std::vector<image::Image>& images, uint32_t arch) {
   const CUresult machine_code = load_machine_code(images, arch, tried);
   if (machine_code == CUDA_SUCCESS) return {};
   const auto ptx = image::choose_ptx_units(images, arch);
-  const auto loaded = ptx ? load_ptx(*ptx) : Status(tl::unexpected(ptx.error()));
+  auto loaded = ptx ? load_ptx(*ptx) : Status(tl::unexpected(ptx.error()));
   if (loaded) return {};
   if (tried.empty()) return loaded;
   const Status refused = driver_.check(machine_code, "cuModuleLoadData");
