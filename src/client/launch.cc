@@ -14,6 +14,7 @@
 
 #include "client/graph/capture.h"
 #include "client/occupancy.h"
+#include "client/stream_attributes.h"
 
 namespace heddle::client {
 
@@ -97,6 +98,12 @@ Answer<Function*> prepared_function(const void* key) {
   return function;
 }
 
+bool is_hint(int attribute) {
+  constexpr int kAccessPolicyWindow = 1, kSynchronizationPolicy = 3, kMemSyncDomainMap = 9, kMemSyncDomain = 10;
+  return attribute == kAccessPolicyWindow || attribute == kSynchronizationPolicy || attribute == kMemSyncDomainMap ||
+         attribute == kMemSyncDomain;
+}
+
 Done apply_attribute(const cudaLaunchAttribute& attribute, LaunchShape& shape) {
   switch (attribute.id) {
     case cudaLaunchAttributeIgnore:
@@ -113,6 +120,7 @@ Done apply_attribute(const cudaLaunchAttribute& attribute, LaunchShape& shape) {
       return refuse(cudaErrorNotSupported, "launches in thread block clusters are not supported");
     }
   }
+  if (is_hint(attribute.id)) return {};
   return refuse(cudaErrorNotSupported, stringf("launch attribute %d is not supported", static_cast<int>(attribute.id)));
 }
 

@@ -29,6 +29,11 @@ inline cudaError_t prefetch(const void* pointer, size_t bytes, cudaMemLocation p
   return cudaMemPrefetchAsync(pointer, bytes, place, 0, stream);
 }
 #endif
+cudaError_t cudaStreamSetAttribute(cudaStream_t, int, const cudaLaunchAttributeValue*);
+cudaError_t cudaStreamGetAttribute(cudaStream_t, int, cudaLaunchAttributeValue*);
+cudaError_t cudaStreamCopyAttributes(cudaStream_t, cudaStream_t);
+cudaError_t cudaStreamGetPriority(cudaStream_t, int*);
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t*, const void*, void**);
 cudaError_t cudaHostRegister(void*, size_t, unsigned);
 cudaError_t cudaHostUnregister(void*);
 cudaError_t cudaHostGetDevicePointer(void**, void*, unsigned);
@@ -82,6 +87,41 @@ TEST_F(ManagedTest, HintsAboutOtherMemoryAreWrong) {
   }
   EXPECT_EQ(cudaFree(device), cudaSuccess);
   EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
+}
+
+TEST_F(ManagedTest, AttributesOfStreamsAreRemembered) {
+  constexpr int kWindow = 1, kPolicy = 3, kPriority = 8, kNone = 12;
+  cudaStream_t stream = nullptr, other = nullptr;
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  ASSERT_EQ(cudaStreamCreate(&other), cudaSuccess);
+  cudaLaunchAttributeValue set{}, got{};
+  std::memset(set.pad, 5, 32);
+  EXPECT_EQ(cudaStreamSetAttribute(stream, kWindow, &set), cudaSuccess);
+  EXPECT_EQ(cudaStreamCopyAttributes(other, stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamGetAttribute(other, kWindow, &got), cudaSuccess);
+  EXPECT_EQ(std::memcmp(&set, &got, sizeof set), 0);
+  EXPECT_EQ(cudaStreamGetAttribute(stream, kPolicy, &got), cudaSuccess);
+  EXPECT_EQ(got.pad[0], 1) << "automatic";
+  cudaLaunchAttributeValue high{};
+  high.cooperative = -2;  // an int at its start
+  EXPECT_EQ(cudaStreamSetAttribute(stream, kPriority, &high), cudaSuccess);
+  int priority = 0;
+  EXPECT_EQ(cudaStreamGetPriority(stream, &priority), cudaSuccess);
+  EXPECT_EQ(priority, -2);
+  EXPECT_EQ(cudaStreamSetAttribute(stream, kNone, &set), cudaErrorNotSupported);
+  cudaLaunchAttribute window{static_cast<cudaLaunchAttributeID>(kWindow), {}, set};
+  const cudaLaunchConfig_t config{{1, 1, 1}, {1, 1, 1}, 0, stream, &window, 1};
+  int *to = nullptr, *from = nullptr, number = 0;
+  void* arguments[] = {&to, &number, &from};
+  the_heddled->set_kernel(nullptr);
+  EXPECT_EQ(cudaLaunchKernelExC(&config, &testing::program().add, arguments), cudaSuccess);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(other), cudaSuccess);
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamGetAttribute(stream, kWindow, &got), cudaSuccess);
+  EXPECT_EQ(got.pad[0], 0) << "a new stream has none";
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
 }
 
 struct RegisteredTest : ManagedTest {

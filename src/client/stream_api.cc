@@ -2,11 +2,10 @@
 
 #include "client/graph/capture.h"
 #include "client/memory_pool.h"
+#include "client/stream_attributes.h"
 
 namespace heddle::client {
 namespace {
-
-constexpr int kLeastPriority = 0, kGreatestPriority = -5;
 
 template <class Body>
 cudaError_t on_stream(cudaStream_t stream, Body&& body) {
@@ -25,6 +24,7 @@ Done create(cudaStream_t* stream, unsigned flags, int priority) {
   const int clamped = std::max(kGreatestPriority, std::min(kLeastPriority, priority));
   auto slot = (*device)->open_stream(flags == cudaStreamNonBlocking, clamped);
   if (!slot) return tl::unexpected(std::move(slot).error());
+  forget_attributes({*device, *slot});
   const VirtualDevice::Lock lock((*device)->mutex);
   *stream = reinterpret_cast<cudaStream_t>((*device)->streams.handle((*device)->index(), *slot));
   return {};
