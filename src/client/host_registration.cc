@@ -64,19 +64,19 @@ Done HostRegistrations::move(uint32_t virtual_device, Range& range) {
   return {};
 }
 
+// The device's work is waited for without the lock: a call into the program may be part of it.
 Done HostRegistrations::remove(uint64_t address) {
+  const auto registered = find(address);
+  if (!registered || registered->address != address) return refuse(cudaErrorHostMemoryNotRegistered);
+  if (registered->pinned != 0) HEDDLE_ANSWER(runtime().synchronize_all());  // kernels may still write there
   const std::lock_guard lock(mutex_);
   const auto found = ranges_.find(address);
   if (found == ranges_.end()) return refuse(cudaErrorHostMemoryNotRegistered);
   const Range range = found->second;
-  if (range.pinned == 0) {
-    ranges_.erase(found);
-    return {};
-  }
-  HEDDLE_ANSWER(runtime().synchronize_all());  // kernels may still write there
+  ranges_.erase(found);
+  if (range.pinned == 0) return {};
   const uint64_t from = range.address / kPage * kPage;
   const uint64_t bytes = round_up(range.address + range.bytes, kPage) - from;
-  ranges_.erase(found);
   // Where the program has unmapped it meanwhile there is nothing to bring back.
   (void)move_pages_back(from, bytes);
   return runtime().host_memory().release(range.pinned);
