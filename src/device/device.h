@@ -154,8 +154,8 @@ class Context {
   virtual Status call(StreamIndex, const library::Call&, Tag) = 0;
   // Completes when everything before it on the stream is done.
   virtual Status mark(StreamIndex, Tag) = 0;
-  // Later work of the stream starts only after `awaited` (a tag handed over earlier, on any stream) has completed; after
-  // a hold only once that was released.
+  // Later work of the stream starts only after `awaited` (a tag handed over earlier, on any stream) has completed;
+  // after a hold only once that was released.
   virtual Status wait(StreamIndex, Tag awaited, Tag) = 0;
   // Completes when the stream arrives there; later work of the stream starts only after release() of the same tag.
   virtual Status hold(StreamIndex, Tag) = 0;

@@ -1,9 +1,8 @@
 // Which of the driver's functions a program's module calls, and when. The driver is a table of the test's own.
 
-#include "device/cuda/program.h"
-
 #include <gmock/gmock.h>
 
+#include "device/cuda/program.h"
 #include "image/fatbin_builder.h"
 
 namespace heddle::cuda {

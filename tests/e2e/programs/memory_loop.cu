@@ -1,5 +1,5 @@
-// Allocates, launches, reads back and frees, again and again: a buffer of some MiB, of which the end is used, and a small
-// one. Says what an iteration takes, and what its memory calls take of that.
+// Allocates, launches, reads back and frees, again and again: a buffer of some MiB, of which the end is used, and a
+// small one. Says what an iteration takes, and what its memory calls take of that.
 //
 //   memory_loop ITERATIONS MIB [rest|keep]
 //     rest    then holds nothing until the end of its standard input
@@ -35,8 +35,8 @@ bool iterate(unsigned words, unsigned value, bool keep, double* memory_calls) {
   const auto allocated = Clock::now();
   write<<<1, 32>>>(small, value);
   write<<<1, 32>>>(large + words - 32, value);
-  const bool right = cudaMemcpy(&last, large + words - 1, sizeof last, cudaMemcpyDeviceToHost) == cudaSuccess &&
-                     last == value + 31;
+  const bool right =
+      cudaMemcpy(&last, large + words - 1, sizeof last, cudaMemcpyDeviceToHost) == cudaSuccess && last == value + 31;
   const auto used = Clock::now();
   const bool freed = keep || release();
   *memory_calls += std::chrono::duration<double>(Clock::now() - used + (allocated - begin)).count();
