@@ -13,6 +13,7 @@ namespace {
 
 constexpr SessionId kAsker{1'000'000};
 constexpr ComputeNeed kWholeDevice{300, 512, 32, {}};
+constexpr ComputeNeed kTinyGrid{1, 32, 32, {}};
 
 // Four tasks a device, each its own job, of shapes that load the SMs unevenly.
 std::vector<std::pair<TaskRequest, DeviceId>> load(uint64_t devices) {
@@ -74,6 +75,28 @@ void task(benchmark::State& state, const char* policy) {
     scheduler.task_ended(id, at(1));
   }
 }
+
+// The request that closes a circle of all sessions of a device: the search, the refusal, and who is served by it. A
+// fresh scheduler for each, since a refusal changes it.
+void deadlock(benchmark::State& state) {
+  const auto sessions = static_cast<uint64_t>(state.range(0));
+  for (auto _ : state) {
+    state.PauseTiming();
+    Scheduler scheduler(policy_named("mgb-warps"), p100s(1));
+    const Bytes held{gib(16).value / sessions};
+    for (uint64_t id = 1; id <= sessions; ++id) {
+      scheduler.session_opened({id}, {id}, "p100", gib(1000), TimePoint{});
+      scheduler.task_arrived({{id}, {id}, {id}, 0, "", held, kTinyGrid}, TimePoint{});
+    }
+    benchmark::DoNotOptimize(scheduler.decisions(TimePoint{}));
+    for (uint64_t id = 1; id < sessions; ++id) scheduler.extension_requested({id}, gib(2), TimePoint{});
+    benchmark::DoNotOptimize(scheduler.decisions(TimePoint{}));
+    state.ResumeTiming();
+    scheduler.extension_requested({sessions}, gib(2), TimePoint{});
+    benchmark::DoNotOptimize(scheduler.decisions(TimePoint{}));
+  }
+}
+BENCHMARK(deadlock)->Arg(15)->Arg(60)->Arg(240)->Arg(500)->Unit(benchmark::kMillisecond);
 
 #define HEDDLE_POLICY_BENCH(name, text)                    \
   BENCHMARK_CAPTURE(place, name, text)->Arg(8)->Arg(1024); \

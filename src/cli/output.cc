@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "cli/commands.h"
+#include "core/printable.h"
 #include "core/units.h"
 
 namespace heddle::cli {
@@ -25,6 +26,11 @@ std::string line(const std::vector<std::string>& cells, const std::vector<size_t
 }
 
 }  // namespace
+
+void Table::add(std::vector<std::string> row) {
+  for (std::string& cell : row) cell = printable(cell);
+  rows_.push_back(std::move(row));
+}
 
 std::string Table::text() const {
   std::vector<size_t> widths;

@@ -11,7 +11,8 @@ namespace heddle::cli {
 class Table {
  public:
   explicit Table(std::vector<std::string> header) : header_(std::move(header)) {}
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  // Cells may be tenants' texts: what a terminal would obey is shown instead.
+  void add(std::vector<std::string> row);
   bool empty() const { return rows_.empty(); }
   std::string text() const;
 

@@ -5,6 +5,12 @@
 namespace heddle::cli {
 namespace {
 
+TEST(Table, ShowsWhatATerminalWouldObey) {
+  Table table({"PROGRAM"});
+  table.add({"a\x1b[2J\nb"});
+  EXPECT_EQ(table.text(), "PROGRAM\na\\x1b[2J\\nb\n");
+}
+
 TEST(Table, AlignsNumbersRightAndTextLeft) {
   Table table({"NAME", "N"});
   table.add({"a", "5"});
