@@ -94,6 +94,14 @@ TEST(Config, AMissingFileIsNamed) {
   EXPECT_THAT(load_config("/nowhere/heddle.toml").error().text, ::testing::HasSubstr("/nowhere/heddle.toml"));
 }
 
+TEST(Config, OneProgramMayPinAsMuchAsAll) {
+  const Limits machine = default_config().limits;
+  EXPECT_GT(machine.host_of_session.value, 0u);
+  EXPECT_EQ(machine.host_of_session, machine.host_total);
+  EXPECT_EQ(parse_config("[limits]\nhost_total = \"8G\"", "heddle.toml")->limits.host_of_session, Bytes{8 * kGiB});
+  EXPECT_EQ(parse_config("[limits]\nhost_of_session = \"4M\"", "heddle.toml")->limits.host_of_session, Bytes{4 * kMiB});
+}
+
 // The example documents every key with its default, so it must load and change nothing.
 TEST(Config, TheExampleShowsTheDefaults) {
   const auto example = load_config(HEDDLE_EXAMPLE_CONFIG);
