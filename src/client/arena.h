@@ -26,6 +26,7 @@ struct Segment {
   uint32_t buffers = 0;  // live ones
   bool shared = false;
   bool room = false;                   // counted memory that the worker takes for itself (protocol::SegmentKind::kRoom)
+  bool textured = false;               // a texture or surface object was made of memory in it
   std::map<uint64_t, uint64_t> holes;  // shared only: free address -> bytes
 };
 

@@ -9,10 +9,12 @@ namespace heddle::client {
 using protocol::IdleTable;
 
 // Checked kernels must find reused memory unwritten; memory of a reserved address has no other place; what the compiler
-// freed early the program still knows by its address, and what it promised for nothing was never used. Lanes give back
-// at once: their tasks end with what they declared.
+// freed early the program still knows by its address, and what it promised for nothing was never used. Of memory that
+// texture or surface objects were made of the worker may have an image that lives until it is unmapped, and that is
+// copied back behind kernels. Lanes give back at once: their tasks end with what they declared.
 bool VirtualDevice::may_stay(const Segment& segment, Freed how) const {
-  const bool kept = segment.number != 0 && task_.begun() && !segment.room && !arena_.is_reserved(segment.address);
+  if (segment.room || segment.textured || arena_.is_reserved(segment.address)) return false;
+  const bool kept = segment.number != 0 && task_.begun();
   const bool by_program = how == Freed::kWaited || how == Freed::kBehind;
   return kept && by_program && !home_ && !session_.checks_kernels() && idle_.allowed();
 }

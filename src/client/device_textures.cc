@@ -22,6 +22,7 @@ Answer<uint64_t> VirtualDevice::open_texture(const Texture& texture, TextureStat
                   stringf("a program can make %u texture and surface objects on a GPU, and this one has: reuse them",
                           (kEndOfTextureNumbers - kFirstTextureNumber) / kTextureNumberStep));
   }
+  if (const Buffer* const buffer = arena_.buffer_at(texture.address)) buffer->segment->textured = true;
   auto& shared = memory_.textures()[*slot];
   shared.handle.store(0, std::memory_order_release);
   shared.texture = texture;

@@ -166,6 +166,24 @@ TEST_F(IdleTest, NoMoreStaysThanTheProgramHeldAtOnce) {
   EXPECT_TRUE(the_heddled->eventually([&] { return seen("segment") - seen("free") <= 2; })) << kept;
 }
 
+// The worker may have an image of it, which lives until the memory is unmapped and is copied back behind kernels.
+TEST_F(IdleTest, MemoryThatATextureWasMadeOfGoesBackAtOnce) {
+  void* const holds = used(kLarge);
+  void* const textured = used(kLarge);
+  cudaResourceDesc resource{};
+  resource.resType = cudaResourceTypeLinear;
+  resource.res.linear.devPtr = textured;
+  resource.res.linear.desc = {32, 0, 0, 0, cudaChannelFormatKindFloat};
+  resource.res.linear.sizeInBytes = 4096;
+  cudaTextureDesc sampling{};
+  cudaTextureObject_t texture = 0;
+  ASSERT_EQ(cudaCreateTextureObject(&texture, &resource, &sampling, nullptr), cudaSuccess);
+  ASSERT_EQ(cudaDestroyTextureObject(texture), cudaSuccess);
+  ASSERT_EQ(cudaFree(textured), cudaSuccess);
+  EXPECT_TRUE(the_heddled->eventually([&] { return seen("free") == 1; }));
+  EXPECT_EQ(cudaFree(holds), cudaSuccess);
+}
+
 TEST_F(IdleTest, AResetGivesEverythingBack) {
   use_and_free(kLarge);
   ASSERT_EQ(cudaDeviceReset(), cudaSuccess);
