@@ -1,4 +1,5 @@
 #include "conformance_test.h"
+#include "library/curand.h"
 
 namespace heddle::conformance {
 namespace {
@@ -30,6 +31,21 @@ TEST_P(FaultTest, StoreToMemoryOfTheHostIsAnIllegalAddress) {
   auto address = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(&victim));
   EXPECT_EQ(wait_for(launch(0, "write_to", {1}, {1}, Parameters(address))).cuda_error, 700u);
   EXPECT_EQ(victim, 5);
+}
+
+// Its numbers are written by the processor, which could write anywhere in the worker.
+TEST_P(FaultTest, AGeneratorOfTheHostWritesToMemoryOfTheProgramAlone) {
+  uint32_t victim = 5;
+  library::curand::Draw draw;
+  draw.type = library::curand::kPhilox;
+  draw.output = reinterpret_cast<uintptr_t>(&victim);
+  draw.count = 1;
+  draw.host = true;
+  const auto words = draw.pack();
+  const device::Tag tag = next_tag();
+  ASSERT_TRUE(context().call(0, {library::Library::kCurand, 0, words}, tag));
+  EXPECT_NE(wait_for(tag).cuda_error, 0u);
+  EXPECT_EQ(victim, 5u);
 }
 
 TEST_P(FaultTest, MisalignedStore) {

@@ -193,7 +193,7 @@ SAMPLE_FLAGS = {
 }
 SAMPLE_SAYS_RIGHT = (r"(?i:test passed|passed|succe(ss|ed)|correct|PASS\b|Result = PASS|are equal|match)|\bOK\b|"
                      r"Test Results: 0 Failures")
-SAMPLE_SAYS_WRONG = (r"(?i)test failed|\bFAILED\b|(?-i:\bFAIL(URE)?\b)|mismatch(?!.* 0\b)|error at|"
+SAMPLE_SAYS_WRONG = (r"(?i)test failed|\bFAILED\b|(?-i:\b(FAIL|FAILURE)\b)|mismatch(?!.* 0\b)|error at|"
                      r"\*\*\*corrupted|returned ERROR")
 # Programs that compare with the host and tell what they found in words of their own.
 SAMPLE_RIGHT = {

@@ -307,13 +307,9 @@ CUresult Engine::followed(const Stream& stream, CUresult result, const device::C
 // call was well.
 Status Engine::issue_work(Stream& stream, Operation operation, LibraryWork& work) {
   const auto host = Libraries::written_on_host(work.call());
-  if (host && !window_.pinned(host->address, host->bytes)) {
-    operation.problem = std::make_unique<std::string>(stringf("%s: 0x%llx is no pinned memory of the program",
-                                                              library::name_of(work.call()),
-                                                              static_cast<unsigned long long>(host->address)));
-    return append(stream, std::move(operation), CUDA_SUCCESS, "", true);
-  }
-  const Status called = libraries_.call(work.call(), stream.index, stream.handle);
+  const Status called = host && !window_.pinned(host->address, host->bytes)
+                            ? heddle::fail(ErrorCode::kInvalidArgument, "cuRAND: no pinned memory of the program")
+                            : libraries_.call(work.call(), stream.index, stream.handle);
   if (!called) operation.problem = std::make_unique<std::string>(called.error().text);
   operation.computes = true;
   return append(stream, std::move(operation), CUDA_SUCCESS, "", !called);
