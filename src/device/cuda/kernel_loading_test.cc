@@ -46,7 +46,7 @@ Driver driver() {
   return driver;
 }
 
-struct ProgramTest : testing::Test {
+struct KernelLoading : testing::Test {
   void SetUp() override {
     loaded.clear();
     load_result = CUDA_SUCCESS;
@@ -59,14 +59,14 @@ struct ProgramTest : testing::Test {
   std::unique_ptr<Program> program;
 };
 
-TEST_F(ProgramTest, LoadsAKernelWhenItIsCalledFirst) {
+TEST_F(KernelLoading, LoadsAKernelWhenItIsCalledFirst) {
   EXPECT_THAT(loaded, ElementsAre());
   ASSERT_TRUE(program->kernel("second"));
   ASSERT_TRUE(program->kernel("second"));
   EXPECT_THAT(loaded, ElementsAre("second"));
 }
 
-TEST_F(ProgramTest, NamesTheKernelThatCannotBeLoaded) {
+TEST_F(KernelLoading, NamesTheKernelThatCannotBeLoaded) {
   load_result = CUDA_ERROR_OUT_OF_MEMORY;
   const auto refused = program->kernel("first");
   ASSERT_FALSE(refused);
@@ -76,7 +76,7 @@ TEST_F(ProgramTest, NamesTheKernelThatCannotBeLoaded) {
   EXPECT_TRUE(program->kernel("first")) << "it is asked again";
 }
 
-TEST_F(ProgramTest, HasNoKernelOfAnotherName) {
+TEST_F(KernelLoading, HasNoKernelOfAnotherName) {
   EXPECT_EQ(program->kernel("third").error().code, ErrorCode::kNotFound);
 }
 
