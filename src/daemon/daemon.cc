@@ -334,7 +334,9 @@ void Daemon::shut_down() {
   ::unlink(shared_.places.worker.c_str());
   for (auto& [id, session] : registry_.sessions)
     tasks_->fail_session(session, kCudaDevicesUnavailable, "heddled was shut down");
-  for (auto& [id, worker] : registry_.workers) workers_->retire(worker);
+  // Those that serve a session have been killed with it, and leave it when they are gone.
+  for (auto& [id, worker] : registry_.workers)
+    worker.state == Worker::State::kBound ? workers_->kill(worker) : workers_->retire(worker);
   end_by_ = shared_.now() + shared_.config.worker_exit_grace + kEndPatience;
   end_when_empty();
 }
