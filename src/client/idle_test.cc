@@ -21,6 +21,7 @@ class IdleTest : public ::testing::Test {
   void SetUp() override {
     ASSERT_EQ(cudaFree(nullptr), cudaSuccess);
     ASSERT_EQ(cudaDeviceReset(), cudaSuccess);
+    ASSERT_TRUE(the_heddled->eventually([] { return the_heddled->serves_nobody(); }));
     the_heddled->allow_idle(true);
     mark_ = the_heddled->log().size();
   }
@@ -147,6 +148,7 @@ TEST_F(IdleTest, ALaunchBehindTheWorkersEndIsAnnouncedWithItsNeed) {
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   EXPECT_EQ(seen("begin"), 2u);
   EXPECT_EQ(count("blocks 9"), 1u);
+  use_and_free(kLarge);  // a task that has had no memory does not end
 }
 
 TEST_F(IdleTest, MemoryIsFreeToTheProgramWhileItIsIdle) {

@@ -79,6 +79,10 @@ void FakeHeddled::allow_idle(bool allowed) {
   }
 }
 
+bool FakeHeddled::serves_nobody() const {
+  return std::all_of(devices_.begin(), devices_.end(), [](const auto& device) { return device->serial == 0; });
+}
+
 void FakeHeddled::reclaim() {
   Device& device = *devices_.front();
   const uint64_t asked = ++device.ring->header().reclaims;

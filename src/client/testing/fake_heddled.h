@@ -49,6 +49,8 @@ class FakeHeddled {
     for (int i = 0; i < 5000 && !holds(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return holds();
   }
+  // Whether all tasks that began have ended, and the log has it.
+  bool serves_nobody() const;
   // Whether tasks apart are granted.
   void grant_apart(bool grants) { grants_apart_ = grants; }
   // All connections end; the next Hello is answered as by a successor.
