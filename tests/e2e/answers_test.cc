@@ -35,6 +35,11 @@ class Answers : public testing::TestWithParam<On> {
       node_ = std::make_unique<Node>();
     }
     ASSERT_TRUE(node_->ready()) << node_->why();
+    // A GPU's first worker says which addresses it leaves to programs.
+    EXPECT_TRUE(Node::eventually([&] {
+      const Json devices = node_->ask({{"command", "devices"}});
+      return devices.contains("devices") && devices["devices"][0]["warm_workers"] != 0;
+    })) << node_->log();
   }
   void TearDown() override {
     node_.reset();
