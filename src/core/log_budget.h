@@ -10,7 +10,7 @@
 namespace heddle {
 
 // How many lines of one kind a log takes: so many at once, then so many a second. What causes lines may be a tenant,
-// who must not fill a disk with them. Lines are of one kind when they differ in numbers and in what follows them only.
+// who must not fill a disk with them. Lines are of one kind when their first 40 characters are the same but for digits.
 class LogBudget {
  public:
   struct Rates {
