@@ -10,15 +10,6 @@
 namespace heddle::e2e {
 namespace {
 
-constexpr const char* kGpuConfig = R"(
-[daemon]
-warm_workers = 1
-[[gpu]]
-mps = "off"
-memory = "256M"
-context_memory = "0"
-)";
-
 enum class On { kSoftware, kTestDriver };
 
 class Answers : public testing::TestWithParam<On> {
@@ -30,16 +21,12 @@ class Answers : public testing::TestWithParam<On> {
       ::setenv("HEDDLE_CUDA_LIBRARY", HEDDLE_TEST_DRIVER, 1);
       ::setenv("LD_LIBRARY_PATH", HEDDLE_TEST_LIBRARIES, 1);
 #endif
-      node_ = std::make_unique<Node>(kGpuConfig);
+      node_ = std::make_unique<Node>(Node::gpu_config());
     } else {
       node_ = std::make_unique<Node>();
     }
     ASSERT_TRUE(node_->ready()) << node_->why();
-    // A GPU's first worker says which addresses it leaves to programs.
-    EXPECT_TRUE(Node::eventually([&] {
-      const Json devices = node_->ask({{"command", "devices"}});
-      return devices.contains("devices") && devices["devices"][0]["warm_workers"] != 0;
-    })) << node_->log();
+    EXPECT_TRUE(node_->warm()) << node_->log();
   }
   void TearDown() override {
     node_.reset();

@@ -15,15 +15,6 @@
 namespace heddle::e2e {
 namespace {
 
-constexpr const char* kConfig = R"(
-[daemon]
-warm_workers = 1
-[[gpu]]
-mps = "off"
-memory = "256M"
-context_memory = "0"
-)";
-
 // Which of the driver's memory the process has a descriptor of.
 std::set<ino_t> device_memory_of(pid_t process) {
   std::set<ino_t> found;
@@ -40,16 +31,10 @@ std::set<ino_t> device_memory_of(pid_t process) {
 struct Gpu : testing::Test {
   Gpu() {
     ::setenv("HEDDLE_CUDA_LIBRARY", HEDDLE_TEST_DRIVER, 1);
-    node = std::make_unique<Node>(kConfig);
+    node = std::make_unique<Node>(Node::gpu_config());
   }
   ~Gpu() override { ::unsetenv("HEDDLE_CUDA_LIBRARY"); }
-  // A worker has said which addresses the GPU leaves to programs.
-  bool warm() const {
-    return Node::eventually([&] {
-      const Json devices = node->ask({{"command", "devices"}});
-      return devices.contains("devices") && devices["devices"][0]["warm_workers"] != 0;
-    });
-  }
+  bool warm() const { return node->warm(); }
   std::unique_ptr<Node> node;
 };
 
@@ -236,7 +221,7 @@ struct StuckMps : Gpu {
                               "exec sleep 60\n";
     std::filesystem::permissions(control, std::filesystem::perms::owner_all);
     ::setenv("PATH", (directory + ":" + path).c_str(), 1);
-    std::string config = kConfig;
+    std::string config = Node::gpu_config();
     config.replace(config.find("off"), 3, "on");
     node = std::make_unique<Node>(config);
   }
@@ -261,7 +246,7 @@ TEST_F(StuckMps, AFaultsWorkersEndAndTheGpuServesOn) {
 
 // A GPU of which the test says what it has left, whoever uses the rest.
 struct SharedGpu : PlayedGpu {
-  SharedGpu() { node = std::make_unique<Node>(kConfig); }
+  SharedGpu() { node = std::make_unique<Node>(Node::gpu_config()); }
   void leave(uint64_t bytes) const { play("free", std::to_string(bytes)); }
   uint64_t outside() const { return node->ask({{"command", "devices"}})["devices"][0].value("outside", 0ul); }
 };
@@ -300,7 +285,7 @@ TEST_F(SharedGpu, AHeddledThatIsKilledComesBackToAFullGpu) {
 struct TwoGpus : PlayedGpu {
   void start(const std::string& gpus) {
     play("gpus", gpus);
-    node = std::make_unique<Node>(kConfig, "sa");
+    node = std::make_unique<Node>(Node::gpu_config(), "sa");
     ASSERT_TRUE(node->ready() && warm()) << node->why() << node->log();
   }
   uint64_t keeper_copies() const {

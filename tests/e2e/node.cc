@@ -203,6 +203,24 @@ bool Node::empty() {
   return true;
 }
 
+std::string Node::gpu_config() {
+  return R"(
+[daemon]
+warm_workers = 1
+[[gpu]]
+mps = "off"
+memory = "256M"
+context_memory = "0"
+)";
+}
+
+bool Node::warm() {
+  return eventually([this] {
+    const Json devices = ask({{"command", "devices"}});
+    return devices.contains("devices") && devices["devices"][0]["warm_workers"] != 0;
+  });
+}
+
 pid_t Node::daemon_pid() {
   return ask({{"command", "status"}}).value("pid", -1);
 }

@@ -58,6 +58,12 @@ class Node {
   // Two small software devices that do not pace: for tests of what happens, not of how long it takes.
   static std::string default_config();
 
+  // One GPU of the driver for tests (HEDDLE_CUDA_LIBRARY), in time slices.
+  static std::string gpu_config();
+
+  // Waits until a device has a warm worker: a GPU's first one says which addresses it leaves to programs.
+  bool warm();
+
   // `heddle` with these arguments.
   Finished heddle(const Arguments& arguments, Duration limit = std::chrono::seconds(120));
   Process spawn(const Arguments& arguments);
