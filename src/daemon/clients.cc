@@ -42,11 +42,16 @@ void Clients::accept(protocol::Socket socket) {
   ++of_user_[peer->uid];
 }
 
-// Said once, without keeping anything of it: a peer that does not even take that has closed, or never reads.
-void Clients::turn_away(protocol::Socket& socket, const protocol::PeerCredentials& peer, const Error& error) const {
+protocol::Refused Clients::refusal(const protocol::PeerCredentials& peer, const Error& error) const {
   shared_.log->warn("process {} of user {} is refused: {}", peer.pid, peer.uid, error.text);
   protocol::Refused refused{cuda_code(error.code)};
   protocol::set_text(refused.text, error.text);
+  return refused;
+}
+
+// Said once, without keeping anything of it: a peer that does not even take that has closed, or never reads.
+void Clients::turn_away(protocol::Socket& socket, const protocol::PeerCredentials& peer, const Error& error) const {
+  const protocol::Refused refused = refusal(peer, error);
   if (protocol::set_nonblocking(socket)) (void)socket.send(refused);
 }
 
@@ -88,10 +93,7 @@ void Clients::refuse(uint64_t key, const Error& error) {
   const auto found = clients_.find(key);
   if (found == clients_.end()) return;
   Client& client = found->second;
-  shared_.log->warn("process {} of user {} is refused: {}", client.peer.pid, client.peer.uid, error.text);
-  protocol::Refused refused{cuda_code(error.code)};
-  protocol::set_text(refused.text, error.text);
-  client.connection->send(refused);
+  client.connection->send(refusal(client.peer, error));
   forget(key);
 }
 

@@ -38,6 +38,8 @@ class Clients {
   void closed(uint64_t key, const Error& error);
   void forget(uint64_t key);
   Status admit(const protocol::PeerCredentials& peer) const;
+  // Logs that the peer is refused; what it is to be told.
+  protocol::Refused refusal(const protocol::PeerCredentials& peer, const Error& error) const;
   void turn_away(protocol::Socket& socket, const protocol::PeerCredentials& peer, const Error& error) const;
   void erase(uint64_t key);
 
