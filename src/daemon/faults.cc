@@ -32,10 +32,24 @@ void Tasks::mps_lost(DeviceId device, const MpsFault& fault) {
     for (VirtualDevice& each : session.devices) {
       if (!each.worker || each.worker->device != device || session.failed || session.ending) continue;
       const bool own = id == fault.origin, in_flight = fault.cuda_error != 0 && computes(each);
+      if (own && fault.own_text.empty()) continue;
       fail_session(session, own || in_flight ? fault.cuda_error : kCudaMpsClientTerminated,
                    own ? fault.own_text : fault.text);
     }
   }
+}
+
+void Tasks::worker_lost(Worker& worker) {
+  const auto [session, device] = shared_.registry.served_by(worker);
+  if (session) died_at_work(worker, *session, *device);
+}
+
+// Known before the GPU's server notices: programs that come in the meantime wait for the recovery, and are none of it.
+void Tasks::died_at_work(const Worker& worker, const Session& session, const VirtualDevice& device) {
+  if (!computes(device)) return;
+  workers_.recover(worker.device, {"another program's worker ended in the middle of its work; under MPS that is a fault "
+                                   "of every program on the GPU",
+                                   kCudaIllegalAddress, session.id});
 }
 
 // Under MPS one client's fault ends every client of the device (HARDWARE.md, revocation and faults).

@@ -353,7 +353,7 @@ void Tasks::worker_gone(Worker& worker, const std::string& how, bool certainly) 
   const auto [session, device] = shared_.registry.served_by(worker);
   if (!worker.killed && worker.state == Worker::State::kBound) share_fault(worker, "a worker ended with " + how);
   if (!session) return;
-  const bool in_mid_kernel = !worker.killed && computes(*device);
+  if (!worker.killed) died_at_work(worker, *session, *device);
   device->worker = nullptr;
   if (certainly) let_go(*session, *device);
   if (!session->failed && !session->ending)
@@ -364,10 +364,6 @@ void Tasks::worker_gone(Worker& worker, const std::string& how, bool certainly) 
                 static_cast<unsigned long>(worker.device.value), how.c_str()));
   forget(*session, *device);
   finish_if_released(*session);
-  if (in_mid_kernel)
-    workers_.recover(worker.device, {"another program's worker ended in the middle of its work; under MPS that is a "
-                                     "fault of every program on the GPU",
-                                     kCudaIllegalAddress});
 }
 
 }  // namespace heddle::daemon

@@ -61,6 +61,7 @@ class Tasks : public WorkerEvents {
   void task_ended(Worker& worker, const protocol::TaskEnded& ended) override;
   void worker_fault(Worker& worker, const protocol::WorkerFault& fault) override;
   void usage(Worker& worker, const protocol::Usage& usage) override;
+  void worker_lost(Worker& worker) override;
   void worker_gone(Worker& worker, const std::string& how, bool certainly) override;
   void mps_lost(DeviceId device, const MpsFault& fault) override;
   Bytes free_memory(DeviceId device) const override { return scheduler_->pool().free(device); }
@@ -125,6 +126,7 @@ class Tasks : public WorkerEvents {
 
   // Faults (faults.cc).
   void share_fault(const Worker& origin, const std::string& why);
+  void died_at_work(const Worker& worker, const Session& session, const VirtualDevice& device);
   static std::string shared_text(DeviceId device, uint32_t cuda_error);
 
   std::pair<Session*, VirtualDevice*> owner_of(TaskId task);

@@ -10,7 +10,7 @@ struct MpsFault {
   std::string text;           // for their programs: names no other's kernels
   uint32_t cuda_error = 0;    // for those whose work was under way; 0: as for the rest
   SessionId origin = {};      // whose fault it was, where that is known
-  std::string own_text = {};  // for that one
+  std::string own_text = {};  // for that one; empty: it is told otherwise
 };
 
 // What comes of workers. A reference is valid during the call.
@@ -24,6 +24,8 @@ class WorkerEvents {
   virtual void task_ended(Worker& worker, const protocol::TaskEnded& ended) = 0;
   virtual void worker_fault(Worker& worker, const protocol::WorkerFault& fault) = 0;
   virtual void usage(Worker& worker, const protocol::Usage& usage) = 0;
+  // Its connection has ended, not by our doing; worker_gone follows, on a GPU some time later.
+  virtual void worker_lost(Worker& worker) = 0;
   // Its process has ended; it leaves the registry when this returns. `how`: "exit status 1", "signal 9 (Killed)".
   // `certainly`: nothing of it is left on its device either.
   virtual void worker_gone(Worker& worker, const std::string& how, bool certainly) = 0;
@@ -102,6 +104,7 @@ class Workers {
   void send_start(Worker& worker);
   void listen(Worker& worker, protocol::Socket socket);
   void received(WorkerId id, protocol::Packet packet);
+  void lost(WorkerId id, const Error& error);
   void ready(Worker& worker, const protocol::WorkerReady& ready);
   void ended(WorkerId id);
   static Duration backoff(uint32_t failures);  // from the last one of so many in a row to the next start

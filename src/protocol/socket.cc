@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -155,6 +157,14 @@ Result<Packet> Socket::expect_type(MessageType type, Duration timeout) {
     return fail(ErrorCode::kProtocol, "expected message %u, got %u", static_cast<unsigned>(type),
                 static_cast<unsigned>(packet.type));
   return packet;
+}
+
+void Socket::move_to_top() {
+  constexpr rlim_t kMost = 1024, kAbove = 64;  // the table of descriptors grows as far as the highest
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur <= kAbove) return;
+  const int least = static_cast<int>(std::min(limit.rlim_cur, kMost) - kAbove);
+  if (Fd moved(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, least)); moved) fd_ = std::move(moved);
 }
 
 Result<PeerCredentials> Socket::peer() const {

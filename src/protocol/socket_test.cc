@@ -50,6 +50,18 @@ TEST(Socket, ReadsThePeersLastWordsThoughItLeftOursUnread) {
   EXPECT_EQ(right.receive().error().code, ErrorCode::kPeerDied);
 }
 
+TEST(Socket, MovesAboveOtherDescriptorsAndStaysOpen) {
+  auto [left, right] = *socket_pair();
+  left.move_to_top();
+  EXPECT_GT(left.get(), 128);
+  const Fd later(::dup(right.get()));
+  EXPECT_LT(later.get(), left.get());
+  ASSERT_TRUE(left.send(Quit{}));
+  EXPECT_TRUE(right.expect<Quit>(std::chrono::seconds(1)));
+  left.close();
+  EXPECT_EQ(right.receive().error().code, ErrorCode::kPeerDied) << "no copy was left behind";
+}
+
 TEST(Socket, GarbageIsAProtocolError) {
   auto [left, right] = *socket_pair();
   std::mt19937 random(5);

@@ -27,7 +27,9 @@ int milliseconds(Duration duration) {
 }  // namespace
 
 Link::Link(protocol::Socket socket, Options options, Outbox& outbox, Worker& worker)
-    : socket_(std::move(socket)), options_(std::move(options)), outbox_(outbox), worker_(worker) {}
+    : socket_(std::move(socket)), options_(std::move(options)), outbox_(outbox), worker_(worker) {
+  socket_.move_to_top();
+}
 
 Status Link::run_until_warm() {
   HEDDLE_TRY(set_nonblocking(socket_));
@@ -140,6 +142,7 @@ Status Link::call() {
   HEDDLE_TRY(set_nonblocking(*socket));
   HEDDLE_TRY(socket->send(worker_.ready()));
   socket_ = std::move(*socket);
+  socket_.move_to_top();
   outbox_.rewind();
   outbox_.notify();
   logger("worker")->info("heddled is back");
