@@ -61,6 +61,7 @@ size_t Workers::target_for(DeviceId device, size_t greeted) {
   while (!state.arrivals.empty() && shared_.now() - state.arrivals.front() > kArrivalWindow) state.arrivals.pop_front();
   demand.greeted = greeted;
   demand.arrivals = state.arrivals.size();
+  demand.under_mps = under_mps(device);
   demand.free = events_->free_memory(device);
   demand.context = state.config.context;
   return warm_target(demand);

@@ -16,7 +16,9 @@ namespace heddle::daemon {
 inline constexpr Duration kArrivalWindow = std::chrono::seconds(3);
 // So long after its Hello a program is expected to begin a task.
 inline constexpr Duration kHelloWindow = std::chrono::seconds(10);
-inline constexpr size_t kMostForArrivals = 8;
+inline constexpr size_t kMostExpected = 8;
+// Under MPS a fault ends all of a GPU's contexts, one after the other: 48 ms each (H100), in which nobody is served.
+inline constexpr size_t kMostForArrivalsUnderMps = 3;
 // Of the free memory at most one part in so many goes to contexts of workers that nobody has asked for.
 inline constexpr uint64_t kFreeMemoryPart = 8;
 
@@ -24,12 +26,14 @@ struct WarmDemand {
   size_t configured = 0;  // warm_workers; room for their contexts is never promised to programs
   size_t greeted = 0;     // sessions that have said Hello, had no worker yet, and will most likely come here
   size_t arrivals = 0;    // workers taken from the pool within the window
+  bool under_mps = false;
   Bytes free;             // of the device's memory
   Bytes context;          // what one worker's context takes; 0: nothing
 };
 
 inline size_t warm_target(const WarmDemand& demand) {
-  const size_t expected = std::min(std::max(demand.greeted, demand.arrivals), kMostForArrivals);
+  const size_t guessed = demand.under_mps ? std::min(demand.arrivals, kMostForArrivalsUnderMps) : demand.arrivals;
+  const size_t expected = std::min(std::max(demand.greeted, guessed), kMostExpected);
   if (expected <= demand.configured) return demand.configured;
   const size_t more = expected - demand.configured;
   if (demand.context.value == 0) return expected;

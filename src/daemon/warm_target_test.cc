@@ -25,8 +25,17 @@ TEST(WarmTarget, FollowsArrivals) {
   EXPECT_EQ(warm_target({.configured = 1, .greeted = 2, .arrivals = 5, .free = kMuch, .context = kContext}), 5u);
 }
 
+TEST(WarmTarget, FollowsFewArrivalsUnderMps) {
+  const size_t most = kMostForArrivalsUnderMps;
+  EXPECT_EQ(warm_target({.configured = 1, .arrivals = 8, .under_mps = true, .free = kMuch, .context = kContext}), most);
+  EXPECT_EQ(
+      warm_target(
+          {.configured = 1, .greeted = 6, .arrivals = 8, .under_mps = true, .free = kMuch, .context = kContext}),
+      6u);
+}
+
 TEST(WarmTarget, IsBounded) {
-  EXPECT_EQ(warm_target({.configured = 1, .greeted = 40, .free = kMuch, .context = kContext}), kMostForArrivals);
+  EXPECT_EQ(warm_target({.configured = 1, .greeted = 40, .free = kMuch, .context = kContext}), kMostExpected);
   EXPECT_EQ(warm_target({.configured = 12, .greeted = 40, .free = kMuch, .context = kContext}), 12u) << "as asked for";
 }
 
