@@ -57,6 +57,8 @@ namespace heddle::cuda {
   X(cuLinkDestroy)                               \
   X(cuModuleUnload)                              \
   X(cuModuleGetFunction)                         \
+  X(cuModuleGetFunctionCount)                    \
+  X(cuModuleEnumerateFunctions)                  \
   X(cuFuncLoad)                                  \
   X(cuModuleGetGlobal)                           \
   X(cuFuncGetAttribute)                          \

@@ -13,6 +13,7 @@ using testing::HasSubstr;
 
 std::vector<std::string> loaded;      // kernels, in order
 CUresult load_result = CUDA_SUCCESS;  // of cuFuncLoad
+unsigned kernels = 65;                // that the module has, by its own account: many
 const char* const kNames[] = {"first", "second"};
 
 Driver driver() {
@@ -38,6 +39,14 @@ Driver driver() {
     }
     return CUDA_ERROR_NOT_FOUND;
   };
+  driver.cuModuleGetFunctionCount = [](unsigned* count, CUmodule) {
+    *count = kernels;
+    return CUDA_SUCCESS;
+  };
+  driver.cuModuleEnumerateFunctions = [](CUfunction* out, unsigned count, CUmodule) {
+    for (unsigned i = 0; i < count; ++i) out[i] = reinterpret_cast<CUfunction>(const_cast<char*>(kNames[i]));
+    return CUDA_SUCCESS;
+  };
   driver.cuFuncLoad = [](CUfunction function) {
     loaded.emplace_back(reinterpret_cast<const char*>(function));
     return load_result;
@@ -48,6 +57,10 @@ Driver driver() {
 
 struct KernelLoading : testing::Test {
   void SetUp() override {
+    kernels = 65;
+    load();
+  }
+  void load() {
     loaded.clear();
     load_result = CUDA_SUCCESS;
     const std::string fatbin = image::FatbinBuilder().add(image::kFatbinPtx, 75, ".version 7.0\n").build();
@@ -59,7 +72,13 @@ struct KernelLoading : testing::Test {
   std::unique_ptr<Program> program;
 };
 
-TEST_F(KernelLoading, LoadsAKernelWhenItIsCalledFirst) {
+TEST_F(KernelLoading, LoadsTheFewKernelsOfAModuleWithIt) {
+  kernels = 2;
+  load();
+  EXPECT_THAT(loaded, ElementsAre("first", "second"));
+}
+
+TEST_F(KernelLoading, LoadsOneOfManyKernelsWhenItIsCalledFirst) {
   EXPECT_THAT(loaded, ElementsAre());
   ASSERT_TRUE(program->kernel("second"));
   ASSERT_TRUE(program->kernel("second"));

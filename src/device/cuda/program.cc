@@ -9,6 +9,9 @@
 namespace heddle::cuda {
 namespace {
 
+// So many kernels of a module are loaded with it.
+constexpr unsigned kFewKernels = 64;
+
 // Device printf calls vprintf of the driver's device library: the name stands in PTX and in the symbols of a cubin.
 bool may_print(const std::vector<image::Image>& images) {
   return std::any_of(images.begin(), images.end(),
@@ -140,16 +143,28 @@ Status Program::load_linked(const std::vector<const image::Image*>& units) {
 CUresult Program::load_bytes(std::span<const std::byte> bytes) {
   std::vector<uint64_t> copy(bytes.size() / sizeof(uint64_t) + 2);
   std::memcpy(copy.data(), bytes.data(), bytes.size());
-  return driver_.cuModuleLoadData(&module_, copy.data());
+  const CUresult result = driver_.cuModuleLoadData(&module_, copy.data());
+  if (result == CUDA_SUCCESS) load_few();
+  return result;
+}
+
+// Loading a kernel may wait for kernels that run, and so for ever where these wait for the one to be loaded, as of two
+// streams (seen on an H100). What is wrong with one is said where it is called.
+void Program::load_few() {
+  unsigned count = 0;
+  if (driver_.cuModuleGetFunctionCount(&count, module_) != CUDA_SUCCESS || count > kFewKernels) return;
+  std::vector<CUfunction> kernels(count);
+  if (driver_.cuModuleEnumerateFunctions(kernels.data(), count, module_) != CUDA_SUCCESS) return;
+  for (const CUfunction kernel : kernels) driver_.cuFuncLoad(kernel);
 }
 
 Program::~Program() {
   if (module_) driver_.cuModuleUnload(module_);
 }
 
-// A kernel is loaded when it is called first, as natively (CUDA_MODULE_LOADING=LAZY): most programs call few of those
-// that their modules have, and all of them take time and device memory. Ahead of the launch, so that what is wrong with
-// it is said of it by name. It may wait for kernels that run.
+// Of a module with many kernels one is loaded when it is called first, as natively (CUDA_MODULE_LOADING=LAZY): most
+// programs call few of them, and all take time and device memory. Ahead of the launch, so that what is wrong with it is
+// said of it by name.
 Result<LoadedKernel*> Program::kernel(const std::string& name) {
   if (const auto found = kernels_.find(name); found != kernels_.end()) return found->second.get();
   const std::string what = "kernel '" + name + "'";

@@ -44,6 +44,7 @@ class Program : public device::Module {
   Status load_ptx(const std::vector<const image::Image*>& units);
   Status load_linked(const std::vector<const image::Image*>& units);
   CUresult load_bytes(std::span<const std::byte> bytes);
+  void load_few();
   Status read_parameters(LoadedKernel& kernel) const;
 
   const Driver& driver_;

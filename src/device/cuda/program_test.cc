@@ -36,6 +36,7 @@ Driver scripted() {
     asked.loaded.push_back(first_line(data));
     return asked.loaded.back().starts_with("//") || asked.loaded.back() == "linked" ? CUDA_SUCCESS : asked.machine_code;
   };
+  driver.cuModuleGetFunctionCount = [](unsigned*, CUmodule) { return CUDA_ERROR_NOT_FOUND; };
   driver.cuModuleUnload = [](CUmodule) { return CUDA_SUCCESS; };
   driver.cuLinkCreate = [](unsigned, CUjit_option*, void** values, CUlinkState*) {
     if (asked.link != CUDA_SUCCESS) std::strcpy(static_cast<char*>(values[0]), "Undefined reference to 'there'");

@@ -727,6 +727,17 @@ API cuModuleGetFunction(CUfunction* out, CUmodule module, const char* name) {
   *out = reinterpret_cast<CUfunction>(function.get());
   return CUDA_SUCCESS;
 }
+API cuModuleGetFunctionCount(unsigned* count, CUmodule module) {
+  *count = static_cast<unsigned>(reinterpret_cast<Module*>(module)->info.kernels.size());
+  return CUDA_SUCCESS;
+}
+API cuModuleEnumerateFunctions(CUfunction* out, unsigned count, CUmodule module) {
+  const auto& kernels = reinterpret_cast<Module*>(module)->info.kernels;
+  CUresult result = CUDA_SUCCESS;
+  for (unsigned i = 0; i < count && i < kernels.size() && result == CUDA_SUCCESS; ++i)
+    result = cuModuleGetFunction(&out[i], module, kernels[i].name.c_str());
+  return result;
+}
 // All of them are loaded with their module.
 API cuFuncLoad(CUfunction) {
   return CUDA_SUCCESS;
