@@ -205,8 +205,10 @@ def alone(chosen, record, options, deadline):
 def among(chosen, record, options, deadline):
     """Everybody, AT ONCE at a time, in the same order each pass."""
     passes = (("native among", options.native), ("heddle among", [options.heddle, "run", "--"]), ("native among", options.native))
-    done = min((len(program.seen.get("native among", [])) + len(program.seen.get("heddle among", [])) for program in chosen), default=0)
-    for way, prefix in passes[done:]:
+    for number, (way, prefix) in enumerate(passes):
+        before = sum(each == way for each, _ in passes[:number])
+        if all(len(program.seen.get(way, [])) > before for program in chosen):
+            continue
         if time.monotonic() > deadline:
             return False
         with ThreadPoolExecutor(options.at_once) as pool:
