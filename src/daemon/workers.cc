@@ -139,8 +139,8 @@ void Workers::listen(Worker& worker, protocol::Socket socket) {
   if (!started) kill(worker);
 }
 
-// A worker without a connection is of no use. Mostly it is dying by itself: then the signal changes nothing, and its end
-// is not counted as our doing. Of its GPU it lets go up to 0.3 s later (H100 under MPS).
+// A worker without a connection is of no use. Mostly it is dying by itself: then the signal changes nothing, and its
+// end is not counted as our doing. Of its GPU it lets go up to 0.3 s later (H100 under MPS).
 void Workers::lost(WorkerId id, const Error& error) {
   Worker* worker = find(id);
   if (!worker) return;
