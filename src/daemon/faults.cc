@@ -47,9 +47,10 @@ void Tasks::worker_lost(Worker& worker) {
 // Known before the GPU's server notices: programs that come in the meantime wait for the recovery, and are none of it.
 void Tasks::died_at_work(const Worker& worker, const Session& session, const VirtualDevice& device) {
   if (!computes(device)) return;
-  workers_.recover(worker.device, {"another program's worker ended in the middle of its work; under MPS that is a fault "
-                                   "of every program on the GPU",
-                                   kCudaIllegalAddress, session.id});
+  workers_.recover(worker.device,
+                   {"another program's worker ended in the middle of its work; under MPS that is a fault "
+                    "of every program on the GPU",
+                    kCudaIllegalAddress, session.id});
 }
 
 // Under MPS one client's fault ends every client of the device (HARDWARE.md, revocation and faults).

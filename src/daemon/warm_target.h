@@ -27,8 +27,8 @@ struct WarmDemand {
   size_t greeted = 0;     // sessions that have said Hello, had no worker yet, and will most likely come here
   size_t arrivals = 0;    // workers taken from the pool within the window
   bool under_mps = false;
-  Bytes free;             // of the device's memory
-  Bytes context;          // what one worker's context takes; 0: nothing
+  Bytes free;     // of the device's memory
+  Bytes context;  // what one worker's context takes; 0: nothing
 };
 
 inline size_t warm_target(const WarmDemand& demand) {

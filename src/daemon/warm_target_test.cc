@@ -28,10 +28,9 @@ TEST(WarmTarget, FollowsArrivals) {
 TEST(WarmTarget, FollowsFewArrivalsUnderMps) {
   const size_t most = kMostForArrivalsUnderMps;
   EXPECT_EQ(warm_target({.configured = 1, .arrivals = 8, .under_mps = true, .free = kMuch, .context = kContext}), most);
-  EXPECT_EQ(
-      warm_target(
-          {.configured = 1, .greeted = 6, .arrivals = 8, .under_mps = true, .free = kMuch, .context = kContext}),
-      6u);
+  EXPECT_EQ(warm_target(
+                {.configured = 1, .greeted = 6, .arrivals = 8, .under_mps = true, .free = kMuch, .context = kContext}),
+            6u);
 }
 
 TEST(WarmTarget, IsBounded) {
