@@ -20,7 +20,8 @@ class LogBudget {
 
   struct Verdict {
     bool write = false;
-    uint64_t left_out = 0;  // lines of this kind since the last one that was written
+    // Lines of this kind since the last one that was written, or since the kind was forgotten for want of room.
+    uint64_t left_out = 0;
   };
   Verdict ask(std::string_view line, TimePoint now);
 
@@ -34,6 +35,9 @@ class LogBudget {
     TimePoint since{};
     uint64_t left_out = 0;
   };
+  double left(const Kind& kind, TimePoint now) const;
+  void forget_rested(TimePoint now);
+
   Rates rates_;
   std::map<std::string, Kind, std::less<>> kinds_;
 };

@@ -47,5 +47,20 @@ TEST(LogBudget, WhoMakesUpKindsSharesOneBudget) {
   EXPECT_LE(written, 257 * 3);
 }
 
+// Else whoever made up so many once would have put all later kinds on one budget for good.
+TEST(LogBudget, KindsThatRestedMakeRoom) {
+  LogBudget budget(kRates);
+  const auto make_up = [&](TimePoint now) {
+    for (int i = 0; i < 300; ++i)
+      budget.ask(std::string{static_cast<char>('a' + i % 26), static_cast<char>('a' + i / 26)}, now);
+  };
+  make_up(TimePoint{});
+  make_up(TimePoint{});
+  const TimePoint later = TimePoint{} + seconds(2);
+  for (int i = 0; i < 10; ++i) budget.ask("worker 1: free", later);
+  EXPECT_TRUE(budget.ask("session 4 is over", later).write);
+  EXPECT_LE(budget.kinds(), 257u);
+}
+
 }  // namespace
 }  // namespace heddle
