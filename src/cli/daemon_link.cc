@@ -5,7 +5,6 @@
 #include <spawn.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -106,13 +105,7 @@ namespace {
 // Whoever holds it starts the daemon of that socket, and others wait: without it several programs that are started at
 // once each start one. The file stays; the lock goes with its holder.
 Result<Fd> lock_start(const std::string& socket_path) {
-  const size_t slash = socket_path.rfind('/');
-  if (slash != std::string::npos && slash > 0) {
-    const std::string directory = socket_path.substr(0, slash);
-    if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
-      return fail_errno(-1, "cannot make directory '%s'", directory.c_str());
-    HEDDLE_TRY(protocol::check_directory(directory, 0077));
-  }
+  HEDDLE_TRY(protocol::prepare_directory_of(socket_path, false));
   const std::string path = socket_path + ".lock";
   Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file) return fail_errno(-1, "cannot open '%s'", path.c_str());

@@ -1,8 +1,5 @@
 #include "daemon/runtime_directory.h"
 
-#include <sys/stat.h>
-
-#include <cerrno>
 #include <cstdlib>
 
 #include "protocol/socket_path.h"
@@ -26,12 +23,7 @@ Places choose_places(const std::string& socket, bool system_service) {
 }
 
 Status prepare_directory(const Places& places) {
-  const size_t slash = places.control.rfind('/');
-  const std::string directory = slash == std::string::npos ? "." : places.control.substr(0, slash);
-  if (directory.empty() || directory == ".") return {};
-  if (::mkdir(directory.c_str(), places.shared ? 0755 : 0700) != 0 && errno != EEXIST)
-    return fail_errno(-1, "cannot make directory '%s'", directory.c_str());
-  return protocol::check_directory(directory, places.shared ? 0022 : 0077);
+  return protocol::prepare_directory_of(places.control, places.shared);
 }
 
 }  // namespace heddle::daemon

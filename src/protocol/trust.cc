@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 namespace heddle::protocol {
 
 Status check_directory(const std::string& path, mode_t forbidden) {
@@ -18,6 +20,15 @@ Status check_directory(const std::string& path, mode_t forbidden) {
     return fail(ErrorCode::kPermission, "'%s' has mode %o and is open to others: chmod it to %o", path.c_str(),
                 status.st_mode & 0777, status.st_mode & 0777 & ~forbidden);
   return {};
+}
+
+Status prepare_directory_of(const std::string& path, bool shared) {
+  const size_t slash = path.rfind('/');
+  const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash);
+  if (directory.empty() || directory == ".") return {};
+  if (::mkdir(directory.c_str(), shared ? 0755 : 0700) != 0 && errno != EEXIST)
+    return fail_errno(-1, "cannot make directory '%s'", directory.c_str());
+  return check_directory(directory, shared ? 0022 : 0077);
 }
 
 Result<Socket> connect_to_heddled(const std::string& path) {
