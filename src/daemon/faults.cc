@@ -44,7 +44,8 @@ void Tasks::worker_lost(Worker& worker) {
   if (session) died_at_work(worker, *session, *device);
 }
 
-// Known before the GPU's server notices: programs that come in the meantime wait for the recovery, and are none of it.
+// Known before the GPU's server notices: programs that come in the meantime wait until it serves again, and do not
+// fail.
 void Tasks::died_at_work(const Worker& worker, const Session& session, const VirtualDevice& device) {
   if (!computes(device)) return;
   workers_.recover(worker.device,

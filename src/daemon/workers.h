@@ -10,7 +10,7 @@ struct MpsFault {
   std::string text;           // for their programs: names no other's kernels
   uint32_t cuda_error = 0;    // for those whose work was under way; 0: as for the rest
   SessionId origin = {};      // whose fault it was, where that is known
-  std::string own_text = {};  // for that one; empty: it is told otherwise
+  std::string own_text = {};  // for that one; empty: it is told when its worker is gone
 };
 
 // What comes of workers. A reference is valid during the call.

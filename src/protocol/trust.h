@@ -16,8 +16,8 @@ namespace heddle::protocol {
 // nobody else's business; 0022: nobody else writes there). kPermission with what to do where it is not.
 Status check_directory(const std::string& path, mode_t forbidden);
 
-// Makes the directory of the socket at `path` where there is none, and checks it: of this process's user, for others to
-// enter where it is `shared`, else for nobody. kPermission as above.
+// Makes the directory of the socket at `path` where there is none, and checks it. It must belong to this process's
+// user; others may enter it where it is `shared`, and write to it never. kPermission as above.
 Status prepare_directory_of(const std::string& path, bool shared);
 
 // Connects to the heddled at `path`. It must run as this process's user, or as root; kPermission for anybody else's,

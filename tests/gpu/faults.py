@@ -9,9 +9,10 @@ started, and the time until it has its result counts. A neighbour may go on or s
 error must be told in words on its stderr.
 
 A misaligned access is known late under MPS: natively too cudaDeviceSynchronize succeeds, and the device's error comes some
-100 ms later (5 of 5 on an H100). So there the faulty program may end well, and who comes before the error is a neighbour:
-the time counts on until the first program that has its result. Exit status: 1 where anything of that does not hold or a program was served
-later than GOAL seconds.
+100 ms later (5 of 5 on an H100). So there the faulty program may end without an error. A program that is started before the
+error and stopped by it counts as a neighbour, and the time runs on until the first program that has its result.
+
+Exit status: 1 where anything of that does not hold or a program was served later than GOAL seconds.
 """
 
 import argparse
