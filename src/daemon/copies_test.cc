@@ -190,10 +190,9 @@ TEST_F(CopiesTest, EndWithTheirProgram) {
     EXPECT_TRUE(client.wait_binding(Binding::kFailed));
   }
   signal_keepers(SIGCONT);
-  const Json devices = house_->wait_for("devices", [](const Json& answer) {
+  house_->wait_for("devices", [](const Json& answer) {
     return answer["devices"][0]["used"] == 0 && answer["devices"][1]["used"] == 0;
   });
-  EXPECT_EQ(devices["devices"][0]["used"], 0) << devices;
 }
 
 TEST_F(CopiesTest, AreWaitedFor) {

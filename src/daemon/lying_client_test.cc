@@ -162,10 +162,9 @@ TEST_P(LyingClient, IsRefusedAndHarmsNobody) {
   EXPECT_TRUE(liar.wait_binding(Binding::kFailed));
   honest.fill(honest.at(0), 1);
   EXPECT_TRUE(honest.wait_completed(1));
-  const Json devices = house_->wait_for("devices", [](const Json& answer) {
+  house_->wait_for("devices", [](const Json& answer) {
     return answer["devices"][0]["used"].get<uint64_t>() + answer["devices"][1]["used"].get<uint64_t>() == 8 * kMiB;
   });
-  EXPECT_EQ(devices["devices"][0]["used"].get<uint64_t>() + devices["devices"][1]["used"].get<uint64_t>(), 8 * kMiB);
 }
 
 INSTANTIATE_TEST_SUITE_P(Lies, LyingClient, ::testing::ValuesIn(kLies),
@@ -287,6 +286,7 @@ TEST_F(StrangerTest, TheWorkerSocketBelievesOnlyWorkers) {
 TEST_F(StrangerTest, GarbageOfAllSizesLeavesHeddledAsItWas) {
   start();
   const pid_t heddled = house_->heddled();
+  ASSERT_GT(heddled, 1);
   std::mt19937 random(3);
   for (int round = 0; round < 300; ++round) {
     auto socket = connect_to(house_->socket() + (round % 3 == 0 ? ".worker" : ""));

@@ -34,9 +34,8 @@ class WarmPoolTest : public HouseholdTest {
   uint64_t warm(size_t device = 0) {
     return (*house_->ask({{"command", "devices"}}))["devices"][device]["warm_workers"];
   }
-  bool becomes(uint64_t warm, size_t device = 0) {
-    const auto holds = [&](const Json& answer) { return answer["devices"][device]["warm_workers"] == warm; };
-    return holds(house_->wait_for("devices", holds));
+  void wait_until_warm(uint64_t warm, size_t device = 0) {
+    house_->wait_for("devices", [&](const Json& answer) { return answer["devices"][device]["warm_workers"] == warm; });
   }
 
   std::string directory_ = ::testing::TempDir() + "/heddle-driver-XXXXXX", driver_;
@@ -46,7 +45,7 @@ TEST_F(WarmPoolTest, AWorkerIsOnItsWayFromHelloOn) {
   start(kGpu, "warm_workers = 0\n");
   EXPECT_EQ(warm(), 0u);
   TestClient client = opened();
-  EXPECT_TRUE(becomes(1));
+  wait_until_warm(1);
   ASSERT_TRUE(client.declare(1, client.at(0), Bytes{2 * kMiB}));
   ASSERT_TRUE(client.begin(1));
   EXPECT_TRUE(client.wait_binding(Binding::kBound));
@@ -56,26 +55,26 @@ TEST_F(WarmPoolTest, ThereIsOneForEachThatHasSaidHelloAndNoneOnceTheyAreGone) {
   start(kGpu);
   {
     const TestClient first = opened(), second = opened(), third = opened();
-    EXPECT_TRUE(becomes(3));
+    wait_until_warm(3);
   }
   const TestClient last = opened();  // the same process: it has become another program, and the sessions before end
-  EXPECT_TRUE(becomes(1));
+  wait_until_warm(1);
 }
 
 TEST_F(WarmPoolTest, OnTwoGpusTheyAreSpread) {
   std::ofstream(driver_ + ".gpus") << "2";
   start(kGpu, "warm_workers = 0\n");
   const TestClient first = opened(), second = opened();
-  EXPECT_TRUE(becomes(1, 0));
-  EXPECT_TRUE(becomes(1, 1));
+  wait_until_warm(1, 0);
+  wait_until_warm(1, 1);
 }
 
 TEST_F(WarmPoolTest, ItFollowsArrivalsAndFallsBack) {
   start(kGpu);
   const TestClient first = running(Bytes{2 * kMiB}), second = running(Bytes{2 * kMiB}),
                    third = running(Bytes{2 * kMiB});
-  EXPECT_TRUE(becomes(3));
-  EXPECT_TRUE(becomes(1));
+  wait_until_warm(3);
+  wait_until_warm(1);
 }
 
 TEST_F(WarmPoolTest, OnSoftwareDevicesItIsAsConfigured) {
@@ -89,11 +88,9 @@ TEST_F(WarmPoolTest, OnSoftwareDevicesItIsAsConfigured) {
 // The GPU has no memory but what the warm worker's context takes.
 TEST_F(WarmPoolTest, WorkersThatServeNobodyMakeRoomForAProgram) {
   start(kGpu);
-  ASSERT_TRUE(becomes(1));
+  wait_until_warm(1);
   TestClient other = running(Bytes{2 * kMiB});
-  ASSERT_TRUE(house_->wait_for("devices", [](const Json& answer) {
-    return answer["devices"][0]["warm_workers"] != 0;
-  })["devices"][0]["warm_workers"] != 0);
+  house_->wait_for("devices", [](const Json& answer) { return answer["devices"][0]["warm_workers"] != 0; });
   std::ofstream(driver_ + ".room") << 1;
   std::ofstream(house_->socket() + ".worker.room") << driver_ << ".room" << std::endl;
   ASSERT_TRUE(other.declare(2, other.at(8), Bytes{8 * kMiB}));

@@ -1,12 +1,14 @@
 #include "daemon/testing/household.h"
 
 #include <dirent.h>
+#include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -114,8 +116,12 @@ std::vector<pid_t> Household::processes(const std::string& name) const {
   return found;
 }
 
-void Household::kill(pid_t pid) {
-  ::kill(pid, SIGKILL);
+void Household::signal(pid_t pid, int number) {
+  if (pid <= 1) {
+    ADD_FAILURE() << "process " << pid << " is none to signal";
+    return;
+  }
+  ::kill(pid, number);
 }
 
 Household::Json Household::wait_for(const std::string& command, const std::function<bool(const Json&)>& condition) {
@@ -123,7 +129,11 @@ Household::Json Household::wait_for(const std::string& command, const std::funct
   for (;;) {
     const auto answer = ask({{"command", command}});
     if (answer && condition(*answer)) return *answer;
-    if (MonotonicClock().now() > until) return answer ? *answer : Json(answer.error().text);
+    if (MonotonicClock().now() > until) {
+      const Json last = answer ? *answer : Json{{"error", answer.error().text}};
+      ADD_FAILURE() << "waited " << to_string(kPatience) << " for what '" << command << "' last answered: " << last;
+      return last;
+    }
     std::this_thread::sleep_for(kLook);
   }
 }
@@ -153,15 +163,13 @@ Result<Fd> open_pidfd(pid_t pid) {
   return fd;
 }
 
-bool Household::wait_idle(size_t sessions) {
-  const auto nothing_used = [](const Json& answer) {
-    for (const Json& device : answer["devices"]) {
-      if (device["used"] != 0 || device["tasks"] != 0 || device["workers"] != 0) return false;
-    }
-    return true;
-  };
-  const auto no_session = [&](const Json& answer) { return answer["sessions"] == sessions; };
-  return nothing_used(wait_for("devices", nothing_used)) && no_session(wait_for("status", no_session));
+void Household::wait_idle(size_t sessions) {
+  wait_for("devices", [](const Json& answer) {
+    return std::all_of(answer["devices"].begin(), answer["devices"].end(), [](const Json& device) {
+      return device["used"] == 0 && device["tasks"] == 0 && device["workers"] == 0;
+    });
+  });
+  wait_for("status", [&](const Json& answer) { return answer["sessions"] == sessions; });
 }
 
 int Household::stop() {

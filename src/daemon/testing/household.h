@@ -1,5 +1,6 @@
 #pragma once
 
+#include <csignal>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -30,12 +31,14 @@ class Household {
   pid_t heddled();
   // Processes of this household, heddle-vault's descendants by name.
   std::vector<pid_t> processes(const std::string& name) const;
-  void kill(pid_t pid);
+  // Fails the test where `pid` is no process of its own: -1 and 0 would be many.
+  void signal(pid_t pid, int number);
+  void kill(pid_t pid) { signal(pid, SIGKILL); }
 
-  // Until `condition(answer of command)`; the last answer where the time is over.
+  // Asks until `condition(answer)` holds, and returns that answer. Fails the test when the time is over.
   Json wait_for(const std::string& command, const std::function<bool(const Json&)>& condition);
-  // Until nothing is promised on any device, no worker is bound and only `sessions` are left.
-  bool wait_idle(size_t sessions = 0);
+  // Until nothing is promised on any device, no worker is bound and only `sessions` are left. Fails as wait_for does.
+  void wait_idle(size_t sessions = 0);
   // Until the process has ended, or heddled answers and is not `old`.
   void wait_for_end_or_answer(const Fd& process, pid_t old);
   // From now on workers end at their start, with this exit status, or no longer do.
