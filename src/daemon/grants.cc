@@ -109,11 +109,11 @@ void Tasks::extended(const Decision& decision) {
 void Tasks::refused(const Decision& decision) {
   const auto [session, device] = owner_of(decision.task);
   if (!session || !device->task) return;
-  trace("task_refused", *session, *device->task, decision.memory, decision.reason);
   shared_.log->info("task {} of session {} is refused {} after {}: {}", decision.task.value, session->id.value,
                     to_string(decision.memory), to_string(decision.waited), decision.reason);
   Segment* asked = nullptr;  // whose answer the program waits for
   if (decision.request == policy::RequestKind::kExtension) {
+    trace("task_refused", *session, *device->task, decision.memory, decision.reason);
     if (device->task->asked.empty()) return;
     asked = &session->segments.at(device->task->asked.front());
     device->task->asked.pop_front();
@@ -122,10 +122,7 @@ void Tasks::refused(const Decision& decision) {
     for (Segment* segment : SegmentStore::of_device(*session, device->index)) {
       if (segment->answer && device->task->serial == 0) asked = segment;
     }
-    owners_.erase(decision.task);
-    shared_.vault.withdraw(NoteKind::kTask, decision.task.value);
-    device->task.reset();
-    device->live = {};
+    end_task(*session, *device, "task_refused", decision.memory, decision.reason);
   }
   const uint32_t code = cuda_code(decision.error);
   if (!asked || !asked->answer || !session->connection) return fail_session(*session, code, decision.reason);
@@ -327,11 +324,7 @@ void Tasks::segment_freed(Worker& worker, uint64_t number) {
 void Tasks::task_ended(Worker& worker, const protocol::TaskEnded& ended) {
   const auto [session, device] = shared_.registry.served_by(worker);
   if (!session || !device->task || device->task->serial != ended.serial || session->failed || session->ending) return;
-  trace("task_ended", *session, *device->task, device->live, "");
-  scheduler_->task_ended(device->task->id, shared_.now());
-  shared_.vault.withdraw(NoteKind::kTask, device->task->id.value);
-  owners_.erase(device->task->id);
-  device->task.reset();
+  end_task(*session, *device, "task_ended", device->live, "");
   device->last_serial = ended.serial;
   device->worker = nullptr;
   deposit_ring(*session, *device);

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "daemon/ring_words.h"
+#include "daemon/task_request.h"
 #include "daemon/tasks.h"
 
 namespace heddle::daemon {
@@ -18,17 +19,6 @@ namespace {
 constexpr Duration kPatience = std::chrono::seconds(1);
 
 }  // namespace
-
-policy::TaskRequest Tasks::request_of(const Session& session, const VirtualDevice& device) {
-  policy::TaskRequest request;
-  request.id = device.task->id;
-  request.session = session.id;
-  request.job = session.job;
-  request.virtual_device = device.index;
-  request.memory = device.live;
-  request.compute = device.task->need;
-  return request;
-}
 
 void Tasks::arrive(Session& session, VirtualDevice& device) {
   if (!scheduler_->could_start(request_of(session, device)) && reclaim_for(session)) {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "daemon/compute_need.h"
 #include "daemon/spawn.h"
+#include "daemon/task_request.h"
 
 namespace heddle::daemon {
 namespace {

@@ -1,8 +1,8 @@
 #include "daemon/tasks.h"
 
-#include "daemon/compute_need.h"
 #include "daemon/cuda_codes.h"
 #include "daemon/ring_words.h"
+#include "daemon/task_request.h"
 
 namespace heddle::daemon {
 namespace {
@@ -103,14 +103,9 @@ Status Tasks::begin(Session& session, const protocol::BeginTask& begun) {
 std::optional<policy::TaskRequest> Tasks::request_apart(Session& session, const protocol::BeginTask& begun) {
   const VirtualDevice& device = session.devices[begun.need.virtual_device];
   if (device.task || !device.next.empty() || begun.serial <= device.last_serial) return std::nullopt;
-  policy::TaskRequest request;
-  request.id = TaskId{shared_.ids.next()};
-  request.session = session.id;
-  request.job = session.job;
-  request.virtual_device = device.index;
-  for (const Segment* segment : SegmentStore::of_device(session, device.index)) request.memory += segment->bytes;
-  request.compute = need_of(begun.need);
-  return request;
+  Bytes memory;
+  for (const Segment* segment : SegmentStore::of_device(session, device.index)) memory += segment->bytes;
+  return request_for(session, device, TaskId{shared_.ids.next()}, memory, need_of(begun.need));
 }
 
 Result<bool> Tasks::begin_apart(Session& session, const protocol::BeginApart& begun) {
@@ -210,15 +205,21 @@ void Tasks::release(Session& session, VirtualDevice& device) {
 }
 
 void Tasks::forget(Session& session, VirtualDevice& device) {
-  if (device.task) {
-    trace("task_ended", session, *device.task, device.live, session.failure);
-    scheduler_->task_ended(device.task->id, shared_.now());
-    shared_.vault.withdraw(NoteKind::kTask, device.task->id.value);
-    owners_.erase(device.task->id);
-    device.task.reset();
-  }
+  if (device.task) end_task(session, device, "task_ended", device.live, session.failure);
   drop_segments(session, device);
   settle();
+}
+
+// What it holds or waits for returns to the scheduler, which may have ended it itself.
+void Tasks::end_task(const Session& session, VirtualDevice& device, const char* how, Bytes memory,
+                     const std::string& reason) {
+  const TaskId id = device.task->id;
+  trace(how, session, *device.task, memory, reason);
+  scheduler_->task_ended(id, shared_.now());
+  shared_.vault.withdraw(NoteKind::kTask, id.value);
+  owners_.erase(id);
+  device.task.reset();
+  device.live = {};
 }
 
 void Tasks::drop_segments(Session& session, VirtualDevice& device) {

@@ -79,6 +79,9 @@ class Tasks : public WorkerEvents {
   void ask_for_held_back(Session& session, VirtualDevice& device, bool reclaimed = false);
   std::optional<policy::TaskRequest> request_apart(Session& session, const protocol::BeginTask& begun);
   void forget(Session& session, VirtualDevice& device);
+  // The one end of a task, whoever ended it: its program, its worker, its session or the scheduler.
+  void end_task(const Session& session, VirtualDevice& device, const char* how, Bytes memory,
+                const std::string& reason);
   void release(Session& session, VirtualDevice& device);
   void drop_segments(Session& session, VirtualDevice& device);
   void remove_segment(Session& session, Segment& segment);
@@ -90,7 +93,6 @@ class Tasks : public WorkerEvents {
   void readopt(Session& session, VirtualDevice& device);
 
   // Memory that programs have freed and keep (idle.cc).
-  static policy::TaskRequest request_of(const Session& session, const VirtualDevice& device);
   void arrive(Session& session, VirtualDevice& device);
   void pass_on(Session& session, VirtualDevice& device);
   bool must_reclaim(Session& session, const Task& task, Bytes more);
