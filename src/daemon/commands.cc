@@ -31,16 +31,9 @@ int64_t nanoseconds(Duration duration) {
   return duration.count();
 }
 
-const char* state_name(Task::State state) {
-  switch (state) {
-    case Task::State::kWaiting:
-      return "waiting";
-    case Task::State::kGranted:
-      return "starting";
-    case Task::State::kRunning:
-      return "running";
-  }
-  return "";
+const char* state_name(TaskState state) {
+  if (!has_device(state)) return "waiting";
+  return state == TaskState::kRunning || state == TaskState::kStopping ? "running" : "starting";
 }
 
 // What the compiled program's probes said against what came, over all devices of the session.
@@ -172,20 +165,20 @@ Json Commands::describe(const Session& session, const VirtualDevice& device) con
   const Task& task = *device.task;
   Json json{{"task", task.id.value},           {"virtual_device", device.index}, {"serial", task.serial},
             {"state", state_name(task.state)}, {"memory", device.live.value},    {"reason", task.reason}};
-  const TimePoint until = task.state == Task::State::kWaiting ? shared_.now() : task.granted;
+  const TimePoint until = has_device(task.state) ? task.granted : shared_.now();
   json["waited_ns"] = nanoseconds(until - task.arrived);
-  if (task.state != Task::State::kWaiting) json["device"] = task.device.value;
-  if (task.state == Task::State::kGranted && task.serial != 0)
+  if (has_device(task.state)) json["device"] = task.device.value;
+  if (task.state == TaskState::kStarting)
     json["reason"] = stringf("a worker of device %lu is starting", static_cast<unsigned long>(task.device.value));
   if (device.worker) json["worker_pid"] = device.worker->pid;
   for (const auto& wait : tasks_.scheduler().waiting()) {
     if (wait.session != session.id || wait.task != task.id) continue;
-    if (task.state == Task::State::kWaiting) {
-      json["reason"] = wait.why;
-    } else {
+    if (has_device(task.state)) {
       json["state"] = "waiting for memory";
       json["waited_ns"] = nanoseconds(shared_.now() - wait.since);
       json["reason"] = stringf("%s more: %s", to_string(wait.memory).c_str(), wait.why.c_str());
+    } else {
+      json["reason"] = wait.why;
     }
     json["position"] = wait.position;
   }

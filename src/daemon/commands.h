@@ -5,6 +5,7 @@
 #include <set>
 
 #include "daemon/sessions.h"
+#include "daemon/workers.h"
 
 namespace heddle::daemon {
 

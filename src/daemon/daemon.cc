@@ -86,7 +86,8 @@ Daemon::Daemon(Options options, std::unique_ptr<EventLoop> loop, const Clock& cl
       workers_storage_(
           shared_,
           {options_.worker_program, options_.worker_output, directory_of(options_.places.control) + "/cuda-cache"},
-          mps_) {}
+          mps_),
+      executor_(shared_, workers_storage_, segments_) {}
 
 Daemon::~Daemon() = default;
 
@@ -109,7 +110,7 @@ Status Daemon::start(protocol::Socket vault) {
   HEDDLE_TRY(make_boards());
   HEDDLE_TRY(start_gpus());
 
-  tasks_ = std::make_unique<Tasks>(shared_, *workers_, segments_, std::move(*scheduler),
+  tasks_ = std::make_unique<Tasks>(shared_, executor_, segments_, std::move(*scheduler),
                                    [this](SessionId id) { sessions_->released(id); });
   tasks_->set_binds_at_malloc(binds);
   outside_ = std::make_unique<OutsideMemory>(shared_, *tasks_, segments_);
@@ -119,9 +120,10 @@ Status Daemon::start(protocol::Socket vault) {
     const Bytes unused = segments_.unused_on(device);
     keepers_.keep_at_most(device, unused - Bytes{unused.value / kFreeMemoryPart});
   });
-  workers_->connect(*tasks_);
+  executor_.connect(*tasks_);
+  workers_->connect(executor_);
   sessions_ = std::make_unique<Sessions>(shared_, *tasks_, segments_);
-  requests_ = std::make_unique<Requests>(shared_, *tasks_, segments_, copies_);
+  requests_ = std::make_unique<Requests>(shared_, *tasks_, executor_, segments_, copies_);
   segments_.make_room = [this](DeviceId device, std::function<void()> then) {
     return workers_->make_room(device, std::move(then));
   };
@@ -230,25 +232,7 @@ Status Daemon::start_gpus() {
 
 // Sessions first, then the workers that serve them, then the ledger; who has ended meanwhile is found by his pidfd.
 void Daemon::adopt(TakenOver restored) {
-  for (Worker& worker : restored.workers) {
-    const WorkerId id = worker.id;
-    workers_->adopt(std::move(worker));
-    Worker& placed = registry_.workers.at(id);
-    Session* session = registry_.find_session(placed.session);
-    if (placed.state != Worker::State::kBound) continue;
-    if (!session || placed.virtual_device >= session->devices.size()) {
-      workers_->kill(placed);
-      continue;
-    }
-    VirtualDevice& device = session->devices[placed.virtual_device];
-    if (!device.task || device.worker || device.task->state != Task::State::kGranted ||
-        device.task->serial != placed.serial) {
-      workers_->kill(placed);
-      continue;
-    }
-    device.worker = &placed;
-    device.task->state = Task::State::kRunning;
-  }
+  for (Worker& worker : restored.workers) executor_.adopt(std::move(worker));
   tasks_->readopt();
   for (auto& [id, session] : registry_.sessions) sessions_->watch(session);
   for (const SessionId id : restored.broken) {

@@ -3,6 +3,7 @@
 #include "daemon/clients.h"
 #include "daemon/outside_memory.h"
 #include "daemon/restore.h"
+#include "daemon/worker_executor.h"
 
 namespace heddle::daemon {
 
@@ -66,6 +67,7 @@ class Daemon {
   Copies copies_;
   Workers workers_storage_;
   Workers* workers_ = &workers_storage_;
+  WorkerExecutor executor_;
   std::unique_ptr<Tasks> tasks_;
   std::unique_ptr<OutsideMemory> outside_;
   std::unique_ptr<Sessions> sessions_;

@@ -1,52 +1,56 @@
-// The part of Tasks that deals with faults: whose they are, and who is told what.
+// The part of WorkerExecutor that deals with faults: whose they are, and who is told what.
 
 #include "daemon/cuda_codes.h"
-#include "daemon/tasks.h"
+#include "daemon/task_trace.h"
+#include "daemon/worker_executor.h"
 
 namespace heddle::daemon {
+namespace {
 
-void Tasks::worker_fault(Worker& worker, const protocol::WorkerFault& fault) {
+// The programs of one user are not told what another's kernels are called.
+std::string shared_text(DeviceId device, uint32_t cuda_error) {
+  return stringf("another program's kernel %s (%u) on device %lu; under MPS a fault is every program's on the GPU",
+                 deed_of(cuda_error), cuda_error, static_cast<unsigned long>(device.value));
+}
+
+}  // namespace
+
+void WorkerExecutor::worker_fault(Worker& worker, const protocol::WorkerFault& fault) {
   const auto [session, device] = shared_.registry.served_by(worker);
   const std::string text = protocol::get_text(fault.text);
   if (session) {
     shared_.log->warn("session {} (process {}, {}) faulted on device {} with CUDA error {}: {}", session->id.value,
                       session->pid, session->program, worker.device.value, fault.cuda_error, text);
-    if (device->task) trace("fault", *session, *device->task, device->live, text);
+    if (device->task) trace_task(shared_, "fault", *session, *device->task, device->live, text);
     share_fault(worker, text);
   }
   if (!workers_.under_mps(worker.device)) return;
   const SessionId origin = session ? session->id : SessionId{};
   if (fault.device_lost != 0)
     workers_.recover(worker.device, {shared_text(worker.device, fault.cuda_error), fault.cuda_error, origin, text});
-  if (session && !session->ending) fail_session(*session, fault.cuda_error, text);
+  if (session && !session->ending) events_->fail_session(*session, fault.cuda_error, text);
 }
 
-// The programs of one user are not told what another's kernels are called.
-std::string Tasks::shared_text(DeviceId device, uint32_t cuda_error) {
-  return stringf("another program's kernel %s (%u) on device %lu; under MPS a fault is every program's on the GPU",
-                 deed_of(cuda_error), cuda_error, static_cast<unsigned long>(device.value));
-}
-
-void Tasks::mps_lost(DeviceId device, const MpsFault& fault) {
+void WorkerExecutor::mps_lost(DeviceId device, const MpsFault& fault) {
   for (auto& [id, session] : shared_.registry.sessions) {
     for (VirtualDevice& each : session.devices) {
       if (!each.worker || each.worker->device != device || session.failed || session.ending) continue;
       const bool own = id == fault.origin, in_flight = fault.cuda_error != 0 && computes(each);
       if (own && fault.own_text.empty()) continue;
-      fail_session(session, own || in_flight ? fault.cuda_error : kCudaMpsClientTerminated,
-                   own ? fault.own_text : fault.text);
+      events_->fail_session(session, own || in_flight ? fault.cuda_error : kCudaMpsClientTerminated,
+                            own ? fault.own_text : fault.text);
     }
   }
 }
 
-void Tasks::worker_lost(Worker& worker) {
+void WorkerExecutor::worker_lost(Worker& worker) {
   const auto [session, device] = shared_.registry.served_by(worker);
   if (session) died_at_work(worker, *session, *device);
 }
 
 // Known before the GPU's server notices: programs that come in the meantime wait until it serves again, and do not
 // fail.
-void Tasks::died_at_work(const Worker& worker, const Session& session, const VirtualDevice& device) {
+void WorkerExecutor::died_at_work(const Worker& worker, const Session& session, const VirtualDevice& device) {
   if (!computes(device)) return;
   workers_.recover(worker.device,
                    {"another program's worker ended in the middle of its work; under MPS that is a fault "
@@ -55,7 +59,7 @@ void Tasks::died_at_work(const Worker& worker, const Session& session, const Vir
 }
 
 // Under MPS one client's fault ends every client of the device (HARDWARE.md, revocation and faults).
-void Tasks::share_fault(const Worker& origin, const std::string& why) {
+void WorkerExecutor::share_fault(const Worker& origin, const std::string& why) {
   if (!shared_.registry.devices[origin.device.value].config.shared_faults) return;
   protocol::DeviceFault message{kCudaIllegalAddress};
   protocol::set_text(message.text, "another program's fault on the same device: " + why);

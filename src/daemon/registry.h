@@ -17,6 +17,7 @@
 #include "daemon/config.h"
 #include "daemon/connection.h"
 #include "daemon/event_loop.h"
+#include "daemon/task_state.h"
 #include "policy/task.h"
 #include "protocol/ring_memory.h"
 
@@ -55,11 +56,9 @@ struct Module {
 
 // One task of a virtual device, from BeginTask (or, where memory is bound at cudaMalloc, from the first buffer) on.
 struct Task {
-  enum class State { kWaiting, kGranted, kRunning };  // granted: it has a device and no worker yet
   TaskId id;
   uint64_t serial = 0;  // 0: memory was asked for, the task has not begun
-  State state = State::kWaiting;
-  bool passed_on = false;  // to the scheduler
+  TaskState state = TaskState::kNew;
   policy::ComputeNeed need;
   protocol::ComputeNeed declared;
   DeviceId device;
@@ -169,6 +168,7 @@ struct Worker {
   SessionId session;  // while bound or kept
   uint32_t virtual_device = 0;
   uint64_t serial = 0;
+  bool has_served = false;  // the session's virtual device, in a task before: it has everything but that task's memory
   TimePoint kept_since{};
   bool killed = false;     // by heddled
   bool returning = false;  // came back to a restarted heddled, and was not told yet what it may be missing

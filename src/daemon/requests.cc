@@ -144,7 +144,7 @@ Status Requests::declare_module(Session& session, protocol::Packet packet) {
                         write_note(ModuleNote{session.id.value, declared.bytes, declared.module, 0}),
                         module.memory.get());
   session.modules.push_back(std::move(module));
-  tasks_.send_module(session, session.modules.back());
+  executor_.send_module(session, session.modules.back());
   return {};
 }
 
@@ -211,7 +211,7 @@ Status Requests::host_segment(Session& session, const DeclareSegment& declared) 
     return {};
   }
   session.connection->send(SegmentAnswer{declared.number}, segment.memory);
-  tasks_.map_host(session, segment, false);
+  executor_.map_host(session, segment, false);
   return {};
 }
 
@@ -221,7 +221,7 @@ Status Requests::release_host(Session& session, const DeclareSegment& declared) 
   if (found == session.segments.end() || found->second.kind != protocol::SegmentKind::kHost)
     return fail(ErrorCode::kProtocol, "segment %lu is no pinned memory to give back",
                 static_cast<unsigned long>(declared.number));
-  tasks_.map_host(session, found->second, true);
+  executor_.map_host(session, found->second, true);
   segments_.remove(session, declared.number);
   return {};
 }

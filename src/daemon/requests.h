@@ -9,8 +9,8 @@ namespace heddle::daemon {
 // and its session failed. Everything else is answered, or shows in the ring.
 class Requests {
  public:
-  Requests(Shared& shared, Tasks& tasks, SegmentStore& segments, Copies& copies)
-      : shared_(shared), tasks_(tasks), segments_(segments), copies_(copies) {}
+  Requests(Shared& shared, Tasks& tasks, Executor& executor, SegmentStore& segments, Copies& copies)
+      : shared_(shared), tasks_(tasks), executor_(executor), segments_(segments), copies_(copies) {}
 
   Status handle(Session& session, protocol::Packet packet);
   // A segment of the session went: a declaration that waited for its addresses may go on.
@@ -30,6 +30,7 @@ class Requests {
 
   Shared& shared_;
   Tasks& tasks_;
+  Executor& executor_;
   SegmentStore& segments_;
   Copies& copies_;
 };

@@ -173,7 +173,7 @@ class Restorer {
     task->declared = note.need;
     task->need = need_of(note.need);
     task->arrived = TimePoint(Duration(static_cast<int64_t>(note.arrived_ns)));
-    task->state = note.granted ? Task::State::kGranted : Task::State::kWaiting;
+    task->state = note.granted ? TaskState::kPlaced : TaskState::kArriving;
     task->device = DeviceId{note.device};
     task->reason = "granted before heddled was restarted";
     (*found)->task = std::move(task);

@@ -129,6 +129,21 @@ void SegmentStore::remove(Session& session, uint64_t number) {
   if (number == session.highest_segment && !session.ending) deposit_session(session);
 }
 
+Status SegmentStore::back_all(Session& session, uint32_t virtual_device) {
+  for (Segment* segment : of_device(session, virtual_device)) {
+    if (segment->state == Segment::State::kHeld) HEDDLE_TRY(back(session, *segment));
+  }
+  return {};
+}
+
+void SegmentStore::remove_all(Session& session, uint32_t virtual_device) {
+  for (const Segment* segment : of_device(session, virtual_device)) remove(session, segment->number);
+}
+
+void SegmentStore::let_go_all(Session& session, uint32_t virtual_device) {
+  for (Segment* segment : of_device(session, virtual_device)) let_go(*segment);
+}
+
 void SegmentStore::deposit(const Session& session, const Segment& segment) {
   SegmentNote note{};
   note.session = session.id.value;

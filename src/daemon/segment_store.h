@@ -42,10 +42,14 @@ class SegmentStore {
   // Takes its memory away; the segment stays, as it was when it was declared.
   void unback(Session& session, Segment& segment);
   void remove(Session& session, uint64_t number);
+  // The same for all device segments of one virtual device: memory for those that are held; all of them removed.
+  Status back_all(Session& session, uint32_t virtual_device);
+  void remove_all(Session& session, uint32_t virtual_device);
   // A worker is about to be given the segment's memory.
   static void give(Segment& segment);
   // The worker that was given it has unmapped it or is gone.
   static void let_go(Segment& segment) { segment.given = false; }
+  static void let_go_all(Session& session, uint32_t virtual_device);
   // The session's own note, which keeps its highest segment number.
   void deposit_session(const Session& session);
   void deposit(const Session& session, const Segment& segment);

@@ -1,8 +1,8 @@
 #include "daemon/tasks.h"
 
 #include "daemon/cuda_codes.h"
-#include "daemon/ring_words.h"
 #include "daemon/task_request.h"
+#include "daemon/task_trace.h"
 
 namespace heddle::daemon {
 namespace {
@@ -12,14 +12,16 @@ constexpr Bytes kNoBudget{1ull << 62};
 
 }  // namespace
 
-Tasks::Tasks(Shared& shared, Workers& workers, SegmentStore& segments, Scheduler scheduler, SessionReleased released)
+Tasks::Tasks(Shared& shared, Executor& executor, SegmentStore& segments, Scheduler scheduler, SessionReleased released)
     : shared_(shared),
-      workers_(workers),
+      executor_(executor),
       segments_(segments),
+      performer_(shared, segments, executor),
+      idle_(shared, [this](const std::deque<TaskId>& delayed) { resume(delayed); }),
       scheduler_(std::move(scheduler)),
       released_(std::move(released)) {
   segments_.connect(
-      {[this](Session& session, Segment& segment) { memory_came(session, segment); },
+      {[this](Session& session, Segment& segment) { performer_.memory_came(session, segment); },
        [this](Session& session, const Error& why) { fail_session(session, kCudaMemoryAllocation, why.text); }});
 }
 
@@ -27,7 +29,7 @@ void Tasks::session_opened(const Session& session) {
   const Job* job = shared_.registry.find_job(session.job);
   const Bytes budget = job && job->budget.value != 0 ? job->budget : kNoBudget;
   scheduler_->session_opened(session.id, session.job, session.model, budget, shared_.now());
-  if (session.opened != TimePoint{}) workers_.expect();
+  if (session.opened != TimePoint{}) executor_.session_opened();
 }
 
 void Tasks::declare(Session& session, const protocol::DeclareSegment& declared) {
@@ -41,7 +43,7 @@ void Tasks::declare(Session& session, const protocol::DeclareSegment& declared) 
     start(session, device, std::move(task), segment.bytes);
   } else if (device.task && device.next.empty()) {
     device.task->held_back.push_back(segment.number);
-    if (device.task->passed_on) ask_for_held_back(session, device);
+    if (device.task->state != TaskState::kArriving) ask_for_held_back(session, device);
   }
 }
 
@@ -53,8 +55,10 @@ void Tasks::ask_for_held_back(Session& session, VirtualDevice& device, bool recl
     const auto found = session.segments.find(task.held_back.front());
     if (found != session.segments.end()) {
       Segment& segment = found->second;
-      if (device.live + segment.bytes > session.budget && task.state == Task::State::kRunning) return;
-      if (!std::exchange(reclaimed, false) && must_reclaim(session, task, segment.bytes)) return;
+      if (device.live + segment.bytes > session.budget && task.state == TaskState::kRunning) return;
+      if (!std::exchange(reclaimed, false) && !scheduler_->could_extend(task.id, segment.bytes) &&
+          idle_.reclaim_for(session))
+        return idle_.delay(task.id);
       segment.state = Segment::State::kAsked;
       segments_.deposit(session, segment);
       device.live += segment.bytes;
@@ -92,9 +96,7 @@ Status Tasks::begin(Session& session, const protocol::BeginTask& begun) {
   device.task->declared = begun.need;
   device.task->need = need_of(begun.need);
   scheduler_->compute_grew(device.task->id, device.task->need, shared_.now());
-  deposit_task(session, device);
-  say_waiting(device);
-  if (device.task->state == Task::State::kGranted) want_worker(session, device);
+  take(session, device, TaskEvent::kBegun);
   settle();
   return {};
 }
@@ -114,7 +116,7 @@ Result<bool> Tasks::begin_apart(Session& session, const protocol::BeginApart& be
   // Said again, to the successor of the heddled that granted it.
   if (session.resumed && second.task && second.task->serial == begun.second.serial) return true;
   const bool both = begun.first.serial != 0 && !first.task;
-  const bool first_runs = first.task && first.task->serial != 0 && first.task->state != Task::State::kWaiting;
+  const bool first_runs = first.task && first.task->serial != 0 && has_device(first.task->state);
   std::vector<policy::TaskRequest> requests;
   bool possible = both || first_runs;
   for (const protocol::BeginTask* task : {&begun.first, &begun.second}) {
@@ -124,7 +126,7 @@ Result<bool> Tasks::begin_apart(Session& session, const protocol::BeginApart& be
     if (possible) requests.push_back(std::move(*request));
   }
   if (!possible || !scheduler_->could_start_apart(requests)) {
-    if (possible) (void)reclaim_for(session);  // for the next time: this one is answered at once
+    if (possible) (void)idle_.reclaim_for(session);  // for the next time: this one is answered at once
     if (!second.task) drop_segments(session, second);
     if (both) drop_segments(session, first);
     return false;
@@ -157,11 +159,36 @@ void Tasks::start(Session& session, VirtualDevice& device, std::unique_ptr<Task>
   owners_[task->id] = {session.id, device.index};
   device.task = std::move(task);
   device.live = memory;
-  deposit_task(session, device);
-  for (const Segment* segment : SegmentStore::of_device(session, device.index)) segments_.deposit(session, *segment);
-  if (device.task->serial != 0) say_waiting(device);
-  trace("task_arrived", session, *device.task, memory, "");
+  take(session, device, device.task->serial == 0 ? TaskEvent::kMemoryAsked : TaskEvent::kBegun);
+  trace_task(shared_, "task_arrived", session, *device.task, memory, "");
   arrive(session, device);
+}
+
+// A request that would wait or be refused is made when what is idle is back (idle_memory.h).
+void Tasks::arrive(Session& session, VirtualDevice& device) {
+  if (!scheduler_->could_start(request_of(session, device)) && idle_.reclaim_for(session))
+    return idle_.delay(device.task->id);
+  pass_on(session, device);
+}
+
+void Tasks::pass_on(Session& session, VirtualDevice& device) {
+  take(session, device, TaskEvent::kRequested);
+  scheduler_->task_arrived(request_of(session, device), shared_.now());
+  settle();
+  ask_for_held_back(session, device);
+}
+
+void Tasks::resume(const std::deque<TaskId>& delayed) {
+  for (const TaskId task : delayed) {
+    const auto [session, device] = owner_of(task);
+    if (!session || !device->task || device->task->id != task) continue;
+    if (device->task->state == TaskState::kArriving) {
+      pass_on(*session, *device);
+    } else {
+      ask_for_held_back(*session, *device, true);
+    }
+  }
+  settle();
 }
 
 void Tasks::compute_grew(Session& session, const protocol::ComputeNeed& need) {
@@ -175,67 +202,6 @@ void Tasks::compute_grew(Session& session, const protocol::ComputeNeed& need) {
   device.task->need = need_of(need);
   scheduler_->compute_grew(device.task->id, device.task->need, shared_.now());
   settle();
-}
-
-void Tasks::fail_session(Session& session, uint32_t cuda_error, const std::string& text) {
-  if (session.failed) return;
-  session.failed = true;
-  session.failure = text;
-  shared_.log->warn("session {} of job {} (process {}, {}) fails with CUDA error {}: {}", session.id.value,
-                    session.job.value, session.pid, session.program, cuda_error, text);
-  for (VirtualDevice& device : session.devices) {
-    say_failed(device, cuda_error, text);
-    release(session, device);
-  }
-}
-
-void Tasks::end(Session& session) {
-  if (session.ending) return;
-  session.ending = true;
-  for (VirtualDevice& device : session.devices) release(session, device);
-  finish_if_released(session);
-}
-
-// What the virtual device holds goes back: at once where no worker has it, else when the worker is gone.
-void Tasks::release(Session& session, VirtualDevice& device) {
-  device.next.clear();
-  if (Worker* kept = workers_.kept_for(session.id, device.index)) workers_.retire(*kept);
-  if (device.worker) return workers_.kill(*device.worker);
-  forget(session, device);
-}
-
-void Tasks::forget(Session& session, VirtualDevice& device) {
-  if (device.task) end_task(session, device, "task_ended", device.live, session.failure);
-  drop_segments(session, device);
-  settle();
-}
-
-// What it holds or waits for returns to the scheduler, which may have ended it itself.
-void Tasks::end_task(const Session& session, VirtualDevice& device, const char* how, Bytes memory,
-                     const std::string& reason) {
-  const TaskId id = device.task->id;
-  trace(how, session, *device.task, memory, reason);
-  scheduler_->task_ended(id, shared_.now());
-  shared_.vault.withdraw(NoteKind::kTask, id.value);
-  owners_.erase(id);
-  device.task.reset();
-  device.live = {};
-}
-
-void Tasks::drop_segments(Session& session, VirtualDevice& device) {
-  for (Segment* segment : SegmentStore::of_device(session, device.index)) segments_.remove(session, segment->number);
-  device.live = {};
-}
-
-void Tasks::finish_if_released(Session& session) {
-  if (!session.ending) return;
-  for (const VirtualDevice& device : session.devices) {
-    if (device.worker) return;
-  }
-  const SessionId id = session.id;
-  scheduler_->session_closed(id, shared_.now());
-  settle();
-  released_(id);
 }
 
 // The segments that outlive a task belong to the next. No record has touched them: behind the task's end the worker
@@ -257,44 +223,6 @@ void Tasks::carry_over(Session& session, VirtualDevice& device) {
   start(session, device, std::move(task), waiting_for_answer);
 }
 
-void Tasks::deposit_task(const Session& session, const VirtualDevice& device) {
-  const Task& task = *device.task;
-  TaskNote note{};
-  note.session = session.id.value;
-  note.serial = task.serial;
-  note.arrived_ns = static_cast<uint64_t>(task.arrived.time_since_epoch().count());
-  note.need = task.declared;
-  note.need.virtual_device = device.index;
-  note.granted = task.state == Task::State::kWaiting ? 0 : 1;
-  note.device = static_cast<uint32_t>(task.device.value);
-  shared_.vault.deposit(NoteKind::kTask, task.id.value, write_note(note), -1);
-}
-
-void Tasks::deposit_ring(const Session& session, const VirtualDevice& device) {
-  RingNote note{};
-  note.session = session.id.value;
-  note.last_serial = device.last_serial;
-  note.generation = device.generation;
-  note.virtual_device = device.index;
-  note.bound_device = device.bound ? static_cast<int32_t>(device.bound->value) : -1;
-  shared_.vault.deposit(NoteKind::kRing, device.ring_key, write_note(note), device.ring_memory.get());
-}
-
-void Tasks::trace(const char* kind, const Session& session, const Task& task, Bytes memory, const std::string& reason) {
-  TraceEvent event;
-  event.time = shared_.now();
-  event.kind = kind;
-  event.job = session.job;
-  event.session = session.id;
-  event.task = task.id;
-  event.device = task.state == Task::State::kWaiting ? -1 : static_cast<int64_t>(task.device.value);
-  event.memory = memory;
-  event.reason = reason;
-  event.uid = session.uid;
-  event.usage = task.usage;
-  shared_.trace.add(std::move(event));
-}
-
 void Tasks::readopt() {
   for (auto& [id, session] : shared_.registry.sessions) {
     session_opened(session);
@@ -309,7 +237,7 @@ void Tasks::readopt(Session& session, VirtualDevice& device) {
   if (!device.task) return;
   Task& task = *device.task;
   owners_[task.id] = {session.id, device.index};
-  const bool runs = task.state != Task::State::kWaiting;
+  const bool runs = has_device(task.state);
   std::deque<uint64_t> later;
   Bytes memory;
   for (Segment* segment : SegmentStore::of_device(session, device.index)) {
@@ -322,13 +250,12 @@ void Tasks::readopt(Session& session, VirtualDevice& device) {
   }
   device.live = memory;
   if (!runs) return arrive(session, device);
-  task.passed_on = true;
   if (const Status adopted = scheduler_->adopt(request_of(session, device), task.device, shared_.now()); !adopted)
     return fail_session(session, kCudaDevicesUnavailable,
                         "heddled was restarted with another pool: " + adopted.error().text);
   task.held_back = std::move(later);
   ask_for_held_back(session, device);
-  if (!device.worker && task.serial != 0) want_worker(session, device);
+  if (task.state == TaskState::kPlaced && task.serial != 0) take(session, device, TaskEvent::kRestored);
 }
 
 }  // namespace heddle::daemon

@@ -56,6 +56,7 @@ Worker* Workers::kept_for(SessionId session, uint32_t virtual_device) {
 
 void Workers::keep(Worker& worker) {
   worker.state = Worker::State::kKept;
+  worker.has_served = true;
   worker.kept_since = shared_.now();
   if (count(worker.device, Worker::State::kKept) <= shared_.config.kept_workers) return;
   Worker* oldest = &worker;

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <set>
+
+#include "daemon/shared.h"
+#include "policy/scheduler.h"
+
+namespace heddle::daemon {
+
+// Memory that programs have freed and keep until somebody waits (protocol::IdleTable).
+//
+// While nobody waits heddled hears nothing of it. A request that would wait or be refused is kept from the scheduler
+// until those who have something idle have given it back, so that the scheduler never sees memory that nobody uses; and
+// while anybody waits, nobody keeps any.
+class IdleMemory {
+ public:
+  // `resume` is called with the tasks that were delayed, in order, when what was idle is back, as far as it comes.
+  using Resume = std::function<void(const std::deque<TaskId>&)>;
+  IdleMemory(Shared& shared, Resume resume) : shared_(shared), resume_(std::move(resume)) {}
+
+  // Asks for what is idle, for a request of this session's. Whether somebody has something, and is to be waited for.
+  bool reclaim_for(const Session& waiting);
+  // The task's request, or its next extension, is not made before that is back.
+  void delay(TaskId task) { delayed_.push_back(task); }
+  // The worker has given back what it had idle, or never will.
+  void returned(WorkerId worker);
+  // Told behind every decision. Who went idle before it was told that somebody waits is asked.
+  void say_who_may_idle(const policy::Scheduler& scheduler);
+
+ private:
+  bool reclaim(const Session& session, VirtualDevice& device);
+  void stop_waiting();
+  void resume_delayed();
+
+  Shared& shared_;
+  Resume resume_;
+  std::deque<TaskId> delayed_;
+  std::set<WorkerId> awaited_;      // asked to give back what is idle
+  std::set<WorkerId> unanswering_;  // the same, for too long
+  EventLoop::Timer patience_;
+};
+
+}  // namespace heddle::daemon

@@ -1,0 +1,211 @@
+// The part of Tasks that moves tasks from state to state: what the scheduler decides, what executors report, and the
+// end of sessions.
+
+#include "daemon/cuda_codes.h"
+#include "daemon/ring_words.h"
+#include "daemon/task_trace.h"
+#include "daemon/tasks.h"
+
+namespace heddle::daemon {
+
+// The one place where a task's state changes, and the one end of a task: what it holds or waits for returns to the
+// scheduler then, which may have ended it itself.
+void Tasks::take(Session& session, VirtualDevice& device, TaskEvent event) {
+  Task& task = *device.task;
+  const auto step = next_step(task.state, event);
+  if (!step) {
+    shared_.log->error("task {} of session {}: {}", task.id.value, session.id.value, step.error().text);
+    return fail_session(session, kCudaUnknown, "heddled lost track of the program's task: " + step.error().text);
+  }
+  const bool ends = step->to == TaskState::kEnded;
+  if (ends && event != TaskEvent::kRefused)
+    trace_task(shared_, "task_ended", session, task, device.live, session.failure);
+  task.state = step->to;
+  const Status done = performer_.perform(step->actions, session, device);
+  if (!done) fail_session(session, kCudaMemoryAllocation, done.error().text);
+  if (!ends) return;
+  scheduler_->task_ended(task.id, shared_.now());
+  owners_.erase(task.id);
+  device.task.reset();
+  device.live = {};
+}
+
+std::pair<Session*, VirtualDevice*> Tasks::owner_of(TaskId task) {
+  const auto found = owners_.find(task);
+  if (found == owners_.end()) return {};
+  Session* session = shared_.registry.find_session(found->second.first);
+  if (!session) return {};
+  return {session, &session->devices[found->second.second]};
+}
+
+// Decisions are taken once for all that happened in a round of the loop.
+void Tasks::settle() {
+  if (settling_) return;
+  settling_ = true;
+  shared_.loop.defer([this] {
+    settling_ = false;
+    decide();
+  });
+}
+
+void Tasks::decide() {
+  const TimePoint now = shared_.now();
+  for (const Decision& decision : scheduler_->decisions(now)) {
+    switch (decision.kind) {
+      case Decision::Kind::kGrant:
+        granted(decision);
+        break;
+      case Decision::Kind::kExtend:
+        extended(decision);
+        break;
+      case Decision::Kind::kRefuse:
+        refused(decision);
+        break;
+      case Decision::Kind::kBind:
+        break;  // places are taken with tasks; nothing asks for one alone
+    }
+  }
+  idle_.say_who_may_idle(*scheduler_);
+  deadline_.reset();
+  if (const auto next = scheduler_->next_deadline()) deadline_ = shared_.loop.at(*next, [this] { decide(); });
+}
+
+void Tasks::granted(const Decision& decision) {
+  const auto [session, device] = owner_of(decision.task);
+  if (!session || !device->task) return;
+  Task& task = *device->task;
+  task.device = decision.device;
+  task.reason = decision.reason;
+  task.granted = shared_.now();
+  if (scheduler_->binds()) device->bound = decision.device;
+  shared_.log->info("task {} of session {} gets device {} after {}: {}", decision.task.value, session->id.value,
+                    decision.device.value, to_string(decision.waited), decision.reason);
+  take(*session, *device, task.serial == 0 ? TaskEvent::kGrantedEarly : TaskEvent::kGranted);
+  if (device->task) trace_task(shared_, "task_granted", *session, *device->task, decision.memory, decision.reason);
+}
+
+void Tasks::extended(const Decision& decision) {
+  const auto [session, device] = owner_of(decision.task);
+  if (!session || !device->task || device->task->asked.empty()) return;
+  const uint64_t number = device->task->asked.front();
+  device->task->asked.pop_front();
+  const auto found = session->segments.find(number);
+  if (found == session->segments.end()) return;
+  trace_task(shared_, "extended", *session, *device->task, decision.memory, decision.reason);
+  performer_.hold(*session, found->second);
+  if (const Status added = performer_.add_memory(*session, *device, found->second); !added)
+    fail_session(*session, kCudaMemoryAllocation, added.error().text);
+}
+
+void Tasks::refused(const Decision& decision) {
+  const auto [session, device] = owner_of(decision.task);
+  if (!session || !device->task) return;
+  trace_task(shared_, "task_refused", *session, *device->task, decision.memory, decision.reason);
+  shared_.log->info("task {} of session {} is refused {} after {}: {}", decision.task.value, session->id.value,
+                    to_string(decision.memory), to_string(decision.waited), decision.reason);
+  Segment* asked = nullptr;  // whose answer the program waits for
+  if (decision.request == policy::RequestKind::kExtension) {
+    if (device->task->asked.empty()) return;
+    asked = &session->segments.at(device->task->asked.front());
+    device->task->asked.pop_front();
+    device->live -= asked->bytes;
+  } else {
+    for (Segment* segment : SegmentStore::of_device(*session, device->index)) {
+      if (segment->answer && device->task->serial == 0) asked = segment;
+    }
+    take(*session, *device, TaskEvent::kRefused);
+  }
+  const uint32_t code = cuda_code(decision.error);
+  if (!asked || !asked->answer || !session->connection) return fail_session(*session, code, decision.reason);
+  TaskPerformer::refuse(*session, *asked, code, decision.reason);
+  segments_.remove(*session, asked->number);
+  on_segment_removed(*session);
+}
+
+void Tasks::executor_found(Session& session, VirtualDevice& device) {
+  take(session, device, TaskEvent::kServed);
+}
+
+void Tasks::executor_rejoined(Session& session, VirtualDevice& device) {
+  take(session, device, TaskEvent::kRejoined);
+}
+
+void Tasks::segment_freed(Session& session, VirtualDevice& device, uint64_t number) {
+  if (!device.task || session.failed || session.ending) return;
+  const auto found = session.segments.find(number);
+  // One that is not there was freed before, and is said again after a restart.
+  if (found == session.segments.end() || found->second.kind == protocol::SegmentKind::kHost ||
+      found->second.virtual_device != device.index || found->second.state != Segment::State::kHeld)
+    return;
+  const Bytes bytes = found->second.bytes;
+  SegmentStore::let_go(found->second);
+  device.live -= bytes;
+  scheduler_->memory_freed(device.task->id, bytes, shared_.now());
+  segments_.remove(session, number);
+  ask_for_held_back(session, device);
+  on_segment_removed(session);
+  settle();
+}
+
+void Tasks::finished(Session& session, VirtualDevice& device, bool unmapped) {
+  device.last_serial = device.task->serial;
+  take(session, device, TaskEvent::kFinished);
+  if (unmapped) SegmentStore::let_go_all(session, device.index);
+  carry_over(session, device);
+  on_segment_removed(session);
+  settle();
+}
+
+void Tasks::executor_gone(Session& session, VirtualDevice& device, const std::string& why, bool certainly) {
+  if (certainly) SegmentStore::let_go_all(session, device.index);
+  if (!session.failed && !session.ending) fail_session(session, kCudaLaunchFailure, why);
+  if (device.task) take(session, device, TaskEvent::kExecutorGone);
+  drop_segments(session, device);
+  finish_if_released(session);
+}
+
+void Tasks::fail_session(Session& session, uint32_t cuda_error, const std::string& text) {
+  if (session.failed) return;
+  session.failed = true;
+  session.failure = text;
+  shared_.log->warn("session {} of job {} (process {}, {}) fails with CUDA error {}: {}", session.id.value,
+                    session.job.value, session.pid, session.program, cuda_error, text);
+  for (VirtualDevice& device : session.devices) {
+    say_failed(device, cuda_error, text);
+    release(session, device);
+  }
+}
+
+void Tasks::end(Session& session) {
+  if (session.ending) return;
+  session.ending = true;
+  for (VirtualDevice& device : session.devices) release(session, device);
+  finish_if_released(session);
+}
+
+// What the virtual device holds goes back: at once where nobody serves it, else when its executor is gone.
+void Tasks::release(Session& session, VirtualDevice& device) {
+  device.next.clear();
+  executor_.forget(session, device);
+  if (device.task) take(session, device, TaskEvent::kCancelled);
+  if (!device.task) drop_segments(session, device);
+}
+
+void Tasks::drop_segments(Session& session, VirtualDevice& device) {
+  segments_.remove_all(session, device.index);
+  device.live = {};
+  settle();
+}
+
+void Tasks::finish_if_released(Session& session) {
+  if (!session.ending) return;
+  for (const VirtualDevice& device : session.devices) {
+    if (device.task) return;
+  }
+  const SessionId id = session.id;
+  scheduler_->session_closed(id, shared_.now());
+  settle();
+  released_(id);
+}
+
+}  // namespace heddle::daemon

@@ -1,0 +1,99 @@
+#include "daemon/task_state.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <iterator>
+
+namespace heddle::daemon {
+namespace {
+
+using enum TaskState;
+using enum TaskEvent;
+using enum TaskAction;
+
+// Which of the words in the ring, the deposits and the messages come first is told in docs/architecture.md: the program
+// hears of its device (kTellBound) before the books do, and the books of everything before an executor acts on it.
+constexpr TaskAction kAnnounce[] = {kDepositTask, kDepositSegments, kTellWaiting};
+constexpr TaskAction kReserve[] = {kDepositTask, kDepositSegments};
+constexpr TaskAction kAddLaunch[] = {kDepositTask, kTellWaiting};
+constexpr TaskAction kAddLaunchAndStart[] = {kDepositTask, kTellWaiting, kFindExecutor};
+constexpr TaskAction kHold[] = {kDepositTask, kDepositRing, kHoldSegments};
+constexpr TaskAction kHoldAndStart[] = {kDepositTask, kDepositRing, kHoldSegments, kFindExecutor};
+constexpr TaskAction kServe[] = {kTellBound, kAllocate, kDepositRing, kEngageExecutor, kHandOver};
+constexpr TaskAction kFinish[] = {kWithdrawTask, kDepositRing, kTellUnbound};
+constexpr TaskAction kForget[] = {kWithdrawTask};
+constexpr TaskAction kStart[] = {kFindExecutor};
+constexpr TaskAction kStop[] = {kStopExecutor};
+
+struct Row {
+  TaskState from;
+  TaskEvent event;
+  TaskState to;
+  std::span<const TaskAction> actions;
+};
+
+constexpr Row kTable[] = {
+    {kNew, kBegun, kArriving, kAnnounce},
+    {kNew, kMemoryAsked, kArriving, kReserve},
+    {kArriving, kBegun, kArriving, kAddLaunch},
+    {kArriving, kRequested, kWaiting, {}},
+    {kArriving, kCancelled, kEnded, kForget},
+    {kWaiting, kBegun, kWaiting, kAddLaunch},
+    {kWaiting, kGrantedEarly, kPlaced, kHold},
+    {kWaiting, kGranted, kStarting, kHoldAndStart},
+    {kWaiting, kRefused, kEnded, kForget},
+    {kWaiting, kCancelled, kEnded, kForget},
+    {kPlaced, kBegun, kStarting, kAddLaunchAndStart},
+    {kPlaced, kRestored, kStarting, kStart},
+    {kPlaced, kRejoined, kRunning, {}},
+    {kPlaced, kCancelled, kEnded, kForget},
+    {kStarting, kServed, kRunning, kServe},
+    {kStarting, kCancelled, kEnded, kForget},
+    {kRunning, kFinished, kEnded, kFinish},
+    {kRunning, kCancelled, kStopping, kStop},
+    {kStopping, kCancelled, kStopping, kStop},
+    {kStopping, kExecutorGone, kEnded, kForget},
+};
+
+const char* name(TaskState state) {
+  switch (state) {
+    case kNew: return "new";
+    case kArriving: return "arriving";
+    case kWaiting: return "waiting";
+    case kPlaced: return "placed";
+    case kStarting: return "starting";
+    case kRunning: return "running";
+    case kStopping: return "stopping";
+    case kEnded: return "ended";
+  }
+  return "in no state";
+}
+
+const char* name(TaskEvent event) {
+  switch (event) {
+    case kMemoryAsked: return "be asked for memory";
+    case kBegun: return "be begun";
+    case kRequested: return "be requested";
+    case kGrantedEarly: return "be granted before it begins";
+    case kGranted: return "be granted";
+    case kRefused: return "be refused";
+    case kServed: return "be served";
+    case kFinished: return "finish";
+    case kCancelled: return "be cancelled";
+    case kExecutorGone: return "lose its executor";
+    case kRestored: return "be restored";
+    case kRejoined: return "be rejoined";
+  }
+  return "take an unknown event";
+}
+
+}  // namespace
+
+Result<TaskStep> next_step(TaskState state, TaskEvent event) {
+  const auto row = std::find_if(std::begin(kTable), std::end(kTable),
+                                [&](const Row& each) { return each.from == state && each.event == event; });
+  if (row == std::end(kTable)) return fail(ErrorCode::kInternal, "a task that is %s cannot %s", name(state), name(event));
+  return TaskStep{row->to, row->actions};
+}
+
+}  // namespace heddle::daemon

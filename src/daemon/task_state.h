@@ -1,0 +1,74 @@
+#pragma once
+
+#include <span>
+
+#include "core/result.h"
+
+namespace heddle::daemon {
+
+// The life of a task as a state machine: what follows which event, and what is to be done then. Plain values; the table
+// stands in task_state.cc, and a task's state changes by it alone.
+//
+//   new -> arriving -> waiting -> placed -> starting -> running -> ended
+//                         \________________/               \-> stopping -> ended
+//
+// A state in which a task that has run does not run for a while is one more name here, and the rows that lead there and
+// away.
+enum class TaskState {
+  kNew,
+  kArriving,  // not with the scheduler yet: idle memory is being given back, so that it need not wait
+  kWaiting,   // for the scheduler's decision
+  kPlaced,    // has a device; its program has not begun it, or heddled was restarted and nobody serves it yet
+  kStarting,  // has a device and waits for an executor
+  kRunning,   // an executor serves it
+  kStopping,  // its session has failed or is over; what it holds returns when its executor is gone
+  kEnded,     // out of the books
+};
+
+enum class TaskEvent {
+  kMemoryAsked,   // its program waits for memory, before it begins the task
+  kBegun,         // its program has begun it
+  kRequested,     // nothing more is to be had back: the scheduler is asked
+  kGrantedEarly,  // a device, before the program has begun it
+  kGranted,       // a device
+  kRefused,       // by the scheduler
+  kServed,        // an executor was found
+  kFinished,      // all of its program's work is done, says the executor
+  kCancelled,     // its session has failed or is over
+  kExecutorGone,
+  kRestored,  // after a restart of heddled: it has a device, and nobody serves it
+  kRejoined,  // after a restart of heddled: the executor that served it still does
+};
+
+// What TaskPerformer carries out.
+enum class TaskAction {
+  kDepositTask,
+  kDepositSegments,
+  kDepositRing,
+  kWithdrawTask,
+  kTellWaiting,  // the words in the ring
+  kTellBound,
+  kTellUnbound,   // unless its virtual device's next task was begun already
+  kHoldSegments,  // what was asked for with the task is granted; programs that wait for some of it are answered
+  kAllocate,      // memory for what it holds
+  kFindExecutor,
+  kEngageExecutor,  // the one that was found is the virtual device's now, in the vault too
+  kHandOver,        // all that it needs goes to the executor; without memory for it, nothing
+  kStopExecutor,
+};
+
+struct TaskStep {
+  TaskState to;
+  std::span<const TaskAction> actions;  // in this order; static
+};
+
+// An error, which names both, where the event cannot come in this state.
+Result<TaskStep> next_step(TaskState state, TaskEvent event);
+
+// Whether the scheduler has given it a device.
+constexpr bool has_device(TaskState state) {
+  return state == TaskState::kPlaced || state == TaskState::kStarting || state == TaskState::kRunning ||
+         state == TaskState::kStopping;
+}
+
+}  // namespace heddle::daemon

@@ -1,0 +1,217 @@
+#include "daemon/worker_executor.h"
+
+#include "daemon/cuda_codes.h"
+#include "daemon/ring_words.h"
+
+namespace heddle::daemon {
+namespace {
+
+// From a worker's return after a restart until it is told what it may be missing. Right behind its return it says again
+// what it has freed; only a segment that is still there may be sent to it.
+constexpr Duration kReturnSettles = std::chrono::milliseconds(100);
+
+void send_binding(const Session& session, const VirtualDevice& device) {
+  protocol::BindSession binding;
+  binding.session = session.id.value;
+  binding.ring_bytes = device.ring->size().value;
+  binding.task_serial = device.task->serial;
+  binding.window = *session.window;
+  binding.virtual_device = device.index;
+  device.worker->connection->send(binding, device.ring_memory);
+}
+
+void send_segment(Worker& worker, const Segment& segment, bool release) {
+  const protocol::MapSegment message{segment.number, segment.address, segment.bytes.value, segment.kind, release};
+  if (release) {
+    worker.connection->send(message);
+  } else {
+    worker.connection->send(message, segment.memory);
+  }
+}
+
+}  // namespace
+
+void WorkerExecutor::find(Session& session, VirtualDevice& device) {
+  const DeviceId on = device.task->device;
+  if (Worker* kept = workers_.kept_for(session.id, device.index)) {
+    if (kept->device == on) return bind(session, device, *kept);
+    workers_.retire(*kept);
+  }
+  shared_.registry.devices[on.value].wanting.push_back({session.id, device.index});
+  bind_waiting(on);
+  workers_.refill(on);
+}
+
+void WorkerExecutor::bind_waiting(DeviceId on) {
+  auto& wanting = shared_.registry.devices[on.value].wanting;
+  while (!wanting.empty()) {
+    Session* session = shared_.registry.find_session(wanting.front().first);
+    VirtualDevice* device = session ? &session->devices[wanting.front().second] : nullptr;
+    const bool wants =
+        device && device->task && device->task->state == TaskState::kStarting && device->task->device == on;
+    if (wants) {
+      Worker* worker = workers_.take_warm(on);
+      if (!worker) return;
+      bind(*session, *device, *worker);
+    }
+    wanting.pop_front();
+  }
+}
+
+void WorkerExecutor::bind(Session& session, VirtualDevice& device, Worker& worker) {
+  device.worker = &worker;
+  if (!worker.has_served) ++device.generation;
+  events_->executor_found(session, device);
+}
+
+void WorkerExecutor::engage(Session& session, VirtualDevice& device) {
+  workers_.bound(*device.worker, session.id, device.index, device.task->serial);
+  shared_.log->debug("worker {} serves session {}, task {}", device.worker->id.value, session.id.value,
+                     device.task->id.value);
+}
+
+void WorkerExecutor::hand_over(Session& session, VirtualDevice& device) {
+  if (device.worker->has_served) {
+    device.worker->connection->send(protocol::NextTask{device.task->serial});
+    return send_device_segments(session, device);
+  }
+  send_binding(session, device);
+  send_everything(session, device);
+}
+
+void WorkerExecutor::stop(VirtualDevice& device) {
+  if (device.worker) workers_.kill(*device.worker);
+}
+
+void WorkerExecutor::forget(const Session& session, const VirtualDevice& device) {
+  if (Worker* kept = workers_.kept_for(session.id, device.index)) workers_.retire(*kept);
+}
+
+void WorkerExecutor::send_everything(Session& session, VirtualDevice& device) {
+  for (const Module& module : session.modules) device.worker->connection->send(module.message, module.memory);
+  for (const Segment* segment : SegmentStore::on_host(session)) send_segment(*device.worker, *segment, false);
+  send_device_segments(session, device);
+}
+
+void WorkerExecutor::send_device_segments(Session& session, VirtualDevice& device) {
+  for (Segment* segment : SegmentStore::of_device(session, device.index)) {
+    if (segment->memory) give_segment(device, *segment);
+  }
+  proceed(device);
+}
+
+// Not before all that was granted has its memory, and the worker has been told of it.
+void WorkerExecutor::proceed(const VirtualDevice& device) {
+  if (device.requests == 0) device.worker->connection->send(protocol::Proceed{});
+}
+
+// A worker that is not back yet after a restart gets everything at once when it is: Proceed behind a part of it would
+// let it run on without the rest.
+bool WorkerExecutor::takes_memory(const VirtualDevice& device) const {
+  return device.worker && device.worker->connection && !device.worker->returning;
+}
+
+void WorkerExecutor::give_segment(VirtualDevice& device, Segment& segment) {
+  SegmentStore::give(segment);
+  send_segment(*device.worker, segment, false);
+}
+
+// Which serves the virtual device or is kept for it, and can be told.
+Worker* WorkerExecutor::worker_of(const Session& session, const VirtualDevice& device) {
+  Worker* worker = device.worker ? device.worker : workers_.kept_for(session.id, device.index);
+  return worker && worker->connection ? worker : nullptr;
+}
+
+void WorkerExecutor::map_host(Session& session, const Segment& segment, bool release) {
+  for (const VirtualDevice& device : session.devices) {
+    if (Worker* worker = worker_of(session, device)) send_segment(*worker, segment, release);
+  }
+}
+
+void WorkerExecutor::send_module(Session& session, const Module& module) {
+  for (const VirtualDevice& device : session.devices) {
+    if (Worker* worker = worker_of(session, device)) worker->connection->send(module.message, module.memory);
+  }
+}
+
+void WorkerExecutor::adopt(Worker worker) {
+  const WorkerId id = worker.id;
+  workers_.adopt(std::move(worker));
+  Worker& placed = shared_.registry.workers.at(id);
+  if (placed.state != Worker::State::kBound) return;
+  Session* session = shared_.registry.find_session(placed.session);
+  if (!session || placed.virtual_device >= session->devices.size()) return workers_.kill(placed);
+  VirtualDevice& device = session->devices[placed.virtual_device];
+  if (!device.task || device.worker || device.task->state != TaskState::kPlaced ||
+      device.task->serial != placed.serial)
+    return workers_.kill(placed);
+  device.worker = &placed;
+  events_->executor_rejoined(*session, device);
+}
+
+void WorkerExecutor::worker_warm(Worker& worker) {
+  bind_waiting(worker.device);
+}
+
+void WorkerExecutor::worker_returned(Worker& worker, const protocol::WorkerReady& ready) {
+  const auto [session, device] = shared_.registry.served_by(worker);
+  if (!session || !device->task) return workers_.kill(worker);
+  const uint64_t serial = device->task->serial;
+  const bool ours = ready.session == session->id.value && ready.virtual_device == device->index;
+  if (ready.session == 0) {
+    send_binding(*session, *device);  // heddled died before it could say whom to serve
+  } else if (!ours || ready.task_serial > serial) {
+    return events_->fail_session(*session, kCudaUnknown, "a worker came back that serves another task");
+  } else if (ready.task_serial < serial) {
+    worker.connection->send(protocol::NextTask{serial});  // or which task to go on with
+  }
+  worker.returning = true;
+  worker.patience = shared_.loop.after(kReturnSettles, [this, id = worker.id] { complete_return(id); });
+}
+
+void WorkerExecutor::complete_return(WorkerId id) {
+  Worker& worker = shared_.registry.workers.at(id);
+  worker.returning = false;
+  const auto [session, device] = shared_.registry.served_by(worker);
+  if (!session || !device->task || !worker.connection || session->failed || session->ending) return;
+  if (const Status backed = segments_.back_all(*session, device->index); !backed)
+    return events_->fail_session(*session, kCudaMemoryAllocation, backed.error().text);
+  send_everything(*session, *device);
+  say_bound(*device, device->task->device, device->task->serial);
+}
+
+void WorkerExecutor::segment_freed(Worker& worker, uint64_t number) {
+  if (number == 0) return events_->idle_returned(worker.id);
+  const auto [session, device] = shared_.registry.served_by(worker);
+  if (session) events_->segment_freed(*session, *device, number);
+}
+
+void WorkerExecutor::task_ended(Worker& worker, const protocol::TaskEnded& ended) {
+  const auto [session, device] = shared_.registry.served_by(worker);
+  if (!session || !device->task || device->task->serial != ended.serial || session->failed || session->ending) return;
+  device->worker = nullptr;
+  events_->finished(*session, *device, ended.unmapped != 0);
+  ended.reset ? workers_.retire(worker) : workers_.keep(worker);
+}
+
+void WorkerExecutor::usage(Worker& worker, const protocol::Usage& usage) {
+  const auto [session, device] = shared_.registry.served_by(worker);
+  if (session && device->task) device->task->usage = usage;
+}
+
+void WorkerExecutor::worker_gone(Worker& worker, const std::string& how, bool certainly) {
+  events_->idle_returned(worker.id);
+  const auto [session, device] = shared_.registry.served_by(worker);
+  if (!worker.killed && worker.state == Worker::State::kBound) share_fault(worker, "a worker ended with " + how);
+  if (!session) return;
+  if (!worker.killed) died_at_work(worker, *session, *device);
+  device->worker = nullptr;
+  events_->executor_gone(
+      *session, *device,
+      stringf("worker %lu, process %d, on device %lu ended unexpectedly (%s); the program's device memory is lost",
+              static_cast<unsigned long>(worker.id.value), worker.pid,
+              static_cast<unsigned long>(worker.device.value), how.c_str()),
+      certainly);
+}
+
+}  // namespace heddle::daemon

@@ -1,0 +1,62 @@
+#pragma once
+
+#include "daemon/executor.h"
+#include "daemon/segment_store.h"
+#include "daemon/workers.h"
+
+namespace heddle::daemon {
+
+// Tasks are served by worker processes of this machine (workers.h): the one that stayed for the virtual device's next
+// task, else a warm one of the device. Says to workers what they need, tells ExecutorEvents what they report, and deals
+// with faults (faults.cc): whose they are, and who is told what.
+class WorkerExecutor : public Executor, public WorkerEvents {
+ public:
+  WorkerExecutor(Shared& shared, Workers& workers, SegmentStore& segments)
+      : shared_(shared), workers_(workers), segments_(segments) {}
+  void connect(ExecutorEvents& events) { events_ = &events; }
+
+  void session_opened() override { workers_.expect(); }
+  void find(Session& session, VirtualDevice& device) override;
+  void engage(Session& session, VirtualDevice& device) override;
+  void hand_over(Session& session, VirtualDevice& device) override;
+  void stop(VirtualDevice& device) override;
+  void forget(const Session& session, const VirtualDevice& device) override;
+  bool takes_memory(const VirtualDevice& device) const override;
+  void give_segment(VirtualDevice& device, Segment& segment) override;
+  void proceed(const VirtualDevice& device) override;
+  void map_host(Session& session, const Segment& segment, bool release) override;
+  void send_module(Session& session, const Module& module) override;
+
+  // After a restart: a worker of a former life. It is killed where it serves no task.
+  void adopt(Worker worker);
+
+  void worker_warm(Worker& worker) override;
+  void worker_returned(Worker& worker, const protocol::WorkerReady& ready) override;
+  void segment_freed(Worker& worker, uint64_t number) override;
+  void task_ended(Worker& worker, const protocol::TaskEnded& ended) override;
+  void worker_fault(Worker& worker, const protocol::WorkerFault& fault) override;
+  void usage(Worker& worker, const protocol::Usage& usage) override;
+  void worker_lost(Worker& worker) override;
+  void worker_gone(Worker& worker, const std::string& how, bool certainly) override;
+  void mps_lost(DeviceId device, const MpsFault& fault) override;
+  Bytes free_memory(DeviceId device) const override { return events_->free_memory(device); }
+
+ private:
+  void bind_waiting(DeviceId device);
+  void bind(Session& session, VirtualDevice& device, Worker& worker);
+  void complete_return(WorkerId id);
+  void send_everything(Session& session, VirtualDevice& device);
+  void send_device_segments(Session& session, VirtualDevice& device);
+  Worker* worker_of(const Session& session, const VirtualDevice& device);
+
+  // Faults (faults.cc).
+  void share_fault(const Worker& origin, const std::string& why);
+  void died_at_work(const Worker& worker, const Session& session, const VirtualDevice& device);
+
+  Shared& shared_;
+  Workers& workers_;
+  SegmentStore& segments_;
+  ExecutorEvents* events_ = nullptr;
+};
+
+}  // namespace heddle::daemon
