@@ -34,9 +34,12 @@ void Clients::accept(protocol::Socket socket) {
   const uint64_t key = ++last_;
   Client client{std::make_unique<Connection>(shared_.loop, std::move(socket)), *peer, {}, {}};
   client.connection->stop_behind({kMostBytesWaiting, kMostDescriptorsWaiting});
-  const Status started =
-      client.connection->start({[this, key](protocol::Packet packet) { received(key, std::move(packet)); },
-                                [this, key](const Error& error) { closed(key, error); }});
+  const Status started = client.connection->start({[this, key](protocol::Packet packet) {
+                                                     shared_.events.post(ClientSaid{key, std::move(packet)});
+                                                   },
+                                                   [this, key](const Error& error) {
+                                                     shared_.events.post(ClientClosed{key, error});
+                                                   }});
   if (!started) return;
   clients_.emplace(key, std::move(client));
   ++of_user_[peer->uid];
@@ -55,7 +58,7 @@ void Clients::turn_away(protocol::Socket& socket, const protocol::PeerCredential
   if (protocol::set_nonblocking(socket)) (void)socket.send(refused);
 }
 
-void Clients::received(uint64_t key, protocol::Packet packet) {
+void Clients::said(uint64_t key, protocol::Packet packet) {
   const auto found = clients_.find(key);
   if (found == clients_.end()) return;
   Client& client = found->second;

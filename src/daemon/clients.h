@@ -18,6 +18,9 @@ class Clients {
       : shared_(shared), sessions_(sessions), requests_(requests), commands_(commands), tasks_(tasks) {}
 
   void accept(protocol::Socket socket);
+  // What came on a connection, and its end.
+  void said(uint64_t client, protocol::Packet packet);
+  void closed(uint64_t client, const Error& why);
   // heddled ends: nobody new is let in.
   void stop() { stopping_ = true; }
 
@@ -29,13 +32,11 @@ class Clients {
     std::set<JobId> jobs;  // that it opened
   };
 
-  void received(uint64_t key, protocol::Packet packet);
   void hello(Client& client, uint64_t key, const protocol::Hello& hello);
   void command(Client& client, const protocol::Command& command);
   void session_message(Client& client, uint64_t key, protocol::Packet packet);
   // Tells the client why, and closes its connection behind this round.
   void refuse(uint64_t key, const Error& error);
-  void closed(uint64_t key, const Error& error);
   void forget(uint64_t key);
   Status admit(const protocol::PeerCredentials& peer) const;
   // Logs that the peer is refused; what it is to be told.

@@ -78,7 +78,8 @@ Daemon::Daemon(Options options, std::unique_ptr<EventLoop> loop, const Clock& cl
       trace_(options_.config.trace_events),
       vault_(*loop_, options_.start_vault, log_),
       ids_(vault_),
-      shared_{options_.config, options_.places, clock, *loop_, vault_, ids_, registry_, trace_, log_},
+      events_([this] { loop_->defer([this] { turn_->run(); }); }),
+      shared_{options_.config, options_.places, clock, *loop_, events_, vault_, ids_, registry_, trace_, log_},
       mps_({Mps::find_control(), directory_of(options_.places.control), options_.worker_output}),
       keepers_(*loop_, options_.keeper_program, options_.worker_output),
       segments_(shared_, keepers_),
@@ -110,8 +111,7 @@ Status Daemon::start(protocol::Socket vault) {
   HEDDLE_TRY(make_boards());
   HEDDLE_TRY(start_gpus());
 
-  tasks_ = std::make_unique<Tasks>(shared_, executor_, segments_, std::move(*scheduler),
-                                   [this](SessionId id) { sessions_->released(id); });
+  tasks_ = std::make_unique<Tasks>(shared_, executor_, segments_, std::move(*scheduler));
   tasks_->set_binds_at_malloc(binds);
   outside_ = std::make_unique<OutsideMemory>(shared_, *tasks_, segments_);
   keepers_.on_left([this](DeviceId device, Bytes left) {
@@ -121,7 +121,7 @@ Status Daemon::start(protocol::Socket vault) {
     keepers_.keep_at_most(device, unused - Bytes{unused.value / kFreeMemoryPart});
   });
   executor_.connect(*tasks_);
-  workers_->connect(executor_);
+  workers_->connect([this](DeviceId device) { return tasks_->scheduler().pool().free(device); });
   sessions_ = std::make_unique<Sessions>(shared_, *tasks_, segments_);
   requests_ = std::make_unique<Requests>(shared_, *tasks_, executor_, segments_, copies_);
   segments_.make_room = [this](DeviceId device, std::function<void()> then) {
@@ -130,12 +130,12 @@ Status Daemon::start(protocol::Socket vault) {
   segments_.on_memory_goes = [this](Session& session, const Segment& segment) {
     copies_.memory_goes(session, segment);
   };
-  tasks_->on_segment_removed = [this](Session& session) { requests_->segment_removed(session); };
   commands_ = std::make_unique<Commands>(
       shared_, *sessions_, *tasks_, *workers_,
       Commands::Control{[this] { shut_down(); }, [this](const std::string& policy) { return set_policy(policy); },
                         [this] { return static_cast<uint32_t>(starts_ - 1); }});
   clients_ = std::make_unique<Clients>(shared_, *sessions_, *requests_, *commands_, *tasks_);
+  turn_ = std::make_unique<Turn>(shared_, *tasks_, executor_, *workers_, segments_, *sessions_, *requests_, *clients_);
 
   control_ = std::move(restored.control);
   worker_ = std::move(restored.worker);
@@ -236,7 +236,7 @@ void Daemon::adopt(TakenOver restored) {
   tasks_->readopt();
   for (auto& [id, session] : registry_.sessions) sessions_->watch(session);
   for (const SessionId id : restored.broken) {
-    if (Session* session = registry_.find_session(id)) tasks_->end(*session);
+    if (Session* session = registry_.find_session(id)) sessions_->end(*session);
   }
   // Whoever opened a job has lost its connection; what has no session by then is nobody's.
   job_grace_ = loop_->after(shared_.config.reconnect_grace, [this] {

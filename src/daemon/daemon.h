@@ -1,9 +1,8 @@
 #pragma once
 
-#include "daemon/clients.h"
 #include "daemon/outside_memory.h"
 #include "daemon/restore.h"
-#include "daemon/worker_executor.h"
+#include "daemon/turn.h"
 
 namespace heddle::daemon {
 
@@ -60,6 +59,7 @@ class Daemon {
   Trace trace_;
   VaultLink vault_;
   IdSource ids_;
+  EventQueue events_;
   Shared shared_;
   Mps mps_;
   Keepers keepers_;
@@ -74,6 +74,7 @@ class Daemon {
   std::unique_ptr<Requests> requests_;
   std::unique_ptr<Commands> commands_;
   std::unique_ptr<Clients> clients_;
+  std::unique_ptr<Turn> turn_;
   Fd control_, worker_;
   EventLoop::Watch control_watch_, worker_watch_;
   EventLoop::Timer accept_pause_, job_grace_, end_timer_;

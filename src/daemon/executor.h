@@ -17,7 +17,7 @@ class Executor {
 
   // A session is there, and may soon have a task.
   virtual void session_opened() = 0;
-  // The task has a device and wants to be served there: executor_found follows, now or later, unless it is cancelled.
+  // The task has a device and wants to be served there: it is paired with somebody later, unless it is cancelled.
   virtual void find(Session& session, VirtualDevice& device) = 0;
   // The one that was found serves the virtual device's task from now on, for a successor of heddled's to know too.
   virtual void engage(Session& session, VirtualDevice& device) = 0;
@@ -43,7 +43,6 @@ class ExecutorEvents {
  public:
   virtual ~ExecutorEvents() = default;
 
-  virtual void executor_found(Session& session, VirtualDevice& device) = 0;
   // After a restart of heddled: the one that served the task still does.
   virtual void executor_rejoined(Session& session, VirtualDevice& device) = 0;
   // The program's free has come to its turn: nothing touches the segment's memory any more.
@@ -51,14 +50,12 @@ class ExecutorEvents {
   // The task's work is done, and nobody serves the virtual device now. `unmapped`: its memory is mapped nowhere.
   virtual void finished(Session& session, VirtualDevice& device, bool unmapped) = 0;
   // What serves the virtual device is no more. `why`: for the program, where it did not expect that. `certainly`:
-  // nothing of it is left on the device either.
-  virtual void executor_gone(Session& session, VirtualDevice& device, const std::string& why, bool certainly) = 0;
+  // nothing of it is left on the device either. Whether the session was ending and holds nothing any more.
+  virtual bool executor_gone(Session& session, VirtualDevice& device, const std::string& why, bool certainly) = 0;
   // A worker that was asked for idle memory has answered, or never will.
   virtual void idle_returned(WorkerId worker) = 0;
   // The session's device work is over, for its program to see; it stays until its process ends.
   virtual void fail_session(Session& session, uint32_t cuda_error, const std::string& text) = 0;
-  // What of the device's memory is promised to nobody.
-  virtual Bytes free_memory(DeviceId device) const = 0;
 };
 
 }  // namespace heddle::daemon

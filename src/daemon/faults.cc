@@ -15,7 +15,7 @@ std::string shared_text(DeviceId device, uint32_t cuda_error) {
 
 }  // namespace
 
-void WorkerExecutor::worker_fault(Worker& worker, const protocol::WorkerFault& fault) {
+void WorkerExecutor::worker_fault(const Worker& worker, const protocol::WorkerFault& fault) {
   const auto [session, device] = shared_.registry.served_by(worker);
   const std::string text = protocol::get_text(fault.text);
   if (session) {
@@ -43,9 +43,11 @@ void WorkerExecutor::mps_lost(DeviceId device, const MpsFault& fault) {
   }
 }
 
-void WorkerExecutor::worker_lost(Worker& worker) {
-  const auto [session, device] = shared_.registry.served_by(worker);
-  if (session) died_at_work(worker, *session, *device);
+void WorkerExecutor::worker_lost(WorkerId id) {
+  const Worker* worker = workers_.find(id);
+  if (!worker) return;
+  const auto [session, device] = shared_.registry.served_by(*worker);
+  if (session) died_at_work(*worker, *session, *device);
 }
 
 // Known before the GPU's server notices: programs that come in the meantime wait until it serves again, and do not

@@ -44,7 +44,7 @@ void IdleMemory::stop_waiting() {
 void IdleMemory::resume_delayed() {
   patience_.reset();
   awaited_.clear();
-  resume_(std::exchange(delayed_, {}));
+  shared_.events.post(IdleReturned{std::exchange(delayed_, {})});
 }
 
 void IdleMemory::say_who_may_idle(const policy::Scheduler& scheduler) {

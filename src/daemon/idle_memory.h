@@ -1,7 +1,6 @@
 #pragma once
 
 #include <deque>
-#include <functional>
 #include <set>
 
 #include "daemon/shared.h"
@@ -16,13 +15,11 @@ namespace heddle::daemon {
 // while anybody waits, nobody keeps any.
 class IdleMemory {
  public:
-  // `resume` is called with the tasks that were delayed, in order, when what was idle is back, as far as it comes.
-  using Resume = std::function<void(const std::deque<TaskId>&)>;
-  IdleMemory(Shared& shared, Resume resume) : shared_(shared), resume_(std::move(resume)) {}
+  explicit IdleMemory(Shared& shared) : shared_(shared) {}
 
   // Asks for what is idle, for a request of this session's. Whether somebody has something, and is to be waited for.
   bool reclaim_for(const Session& waiting);
-  // The task's request, or its next extension, is not made before that is back.
+  // The task's request, or its next extension, is made when that is back, as far as it comes (IdleReturned).
   void delay(TaskId task) { delayed_.push_back(task); }
   // The worker has given back what it had idle, or never will.
   void returned(WorkerId worker);
@@ -35,7 +32,6 @@ class IdleMemory {
   void resume_delayed();
 
   Shared& shared_;
-  Resume resume_;
   std::deque<TaskId> delayed_;
   std::set<WorkerId> awaited_;      // asked to give back what is idle
   std::set<WorkerId> unanswering_;  // the same, for too long

@@ -226,11 +226,6 @@ Status Requests::release_host(Session& session, const DeclareSegment& declared) 
   return {};
 }
 
-void Requests::segment_removed(Session& session) {
-  if (!session.deferred) return;
-  shared_.loop.defer([this, id = session.id] { retry_deferred(id); });
-}
-
 void Requests::retry_deferred(SessionId id) {
   Session* session = shared_.registry.find_session(id);
   if (!session || !session->deferred || !session->connection || session->failed) return;

@@ -14,7 +14,7 @@ class Requests {
 
   Status handle(Session& session, protocol::Packet packet);
   // A segment of the session went: a declaration that waited for its addresses may go on.
-  void segment_removed(Session& session);
+  void retry_deferred(SessionId id);
 
  private:
   Status open_device(Session& session, const protocol::OpenDevice& open);
@@ -23,7 +23,6 @@ class Requests {
   Status known_segment(Session& session, const protocol::DeclareSegment& declared);
   Status host_segment(Session& session, const protocol::DeclareSegment& declared);
   Status release_host(Session& session, const protocol::DeclareSegment& declared);
-  void retry_deferred(SessionId id);
   Status begin_task(Session& session, const protocol::BeginTask& begun);
   Status begin_apart(Session& session, const protocol::BeginApart& begun);
   Status memory_info(Session& session, const protocol::MemoryInfo& asked);

@@ -54,39 +54,43 @@ void SegmentStore::ask_keeper(Session& session, Segment& segment, const std::str
   send({device.task->device, uuid, session.id, segment.number, segment.request, segment.bytes});
 }
 
-void SegmentStore::send(const Request& request) {
+void SegmentStore::send(const MemoryRequest& request) {
   keepers_.allocate(request.device, request.uuid, request.bytes, [this, request](Result<Fd> memory) {
-    if (Segment* asking = waiting(request.session, request.segment, request.request)) {
-      if (!memory && memory.error().code == ErrorCode::kOutOfMemory && again_with_room(request, *asking)) return;
-      answered(*shared_.registry.find_session(request.session), *asking, std::move(memory));
-    } else if (memory) {
-      keepers_.take_back(request.device, std::move(*memory), request.bytes);
-    }
+    shared_.events.post(MemoryAnswered{request, std::move(memory)});
   });
 }
 
+std::optional<SegmentStore::Arrived> SegmentStore::arrived(MemoryAnswered answered) {
+  auto& [request, memory] = answered;
+  Segment* segment = waiting(request);
+  if (!segment) {
+    if (memory) keepers_.take_back(request.device, std::move(*memory), request.bytes);
+    return std::nullopt;
+  }
+  if (!memory && memory.error().code == ErrorCode::kOutOfMemory && again_with_room(request, *segment))
+    return std::nullopt;
+  Session& session = *shared_.registry.find_session(request.session);
+  forget_request(session, *segment);
+  if (!memory) return Arrived{&session, segment, std::move(memory).error()};
+  segment->memory = std::move(*memory);
+  deposit(session, *segment);
+  return Arrived{&session, segment, std::nullopt};
+}
+
 // Once: contexts of workers that serve nobody never cost a program its memory.
-bool SegmentStore::again_with_room(const Request& request, Segment& segment) {
+bool SegmentStore::again_with_room(const MemoryRequest& request, Segment& segment) {
   if (std::exchange(segment.asked_again, true)) return false;
   return make_room(request.device, [this, request] {
-    if (waiting(request.session, request.segment, request.request)) send(request);
+    if (waiting(request)) send(request);
   });
 }
 
 // None where the segment has gone meanwhile, or belongs to another task by now.
-Segment* SegmentStore::waiting(SessionId id, uint64_t number, uint64_t request) {
-  Session* session = shared_.registry.find_session(id);
+Segment* SegmentStore::waiting(const MemoryRequest& request) {
+  Session* session = shared_.registry.find_session(request.session);
   if (!session) return nullptr;
-  const auto found = session->segments.find(number);
-  return found == session->segments.end() || found->second.request != request ? nullptr : &found->second;
-}
-
-void SegmentStore::answered(Session& session, Segment& segment, Result<Fd> memory) {
-  forget_request(session, segment);
-  if (!memory) return told_.none(session, memory.error());
-  segment.memory = std::move(*memory);
-  deposit(session, segment);
-  told_.memory(session, segment);
+  const auto found = session->segments.find(request.segment);
+  return found == session->segments.end() || found->second.request != request.request ? nullptr : &found->second;
 }
 
 void SegmentStore::give(Segment& segment) {

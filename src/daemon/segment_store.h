@@ -24,14 +24,15 @@ class SegmentStore {
 
   // A declared segment, checked already (segment_rules.h).
   Segment& add(Session& session, const protocol::DeclareSegment& declared);
-  // Gives it memory, where it has none: a GPU's comes later, from its keeper, and `told` hears of it.
+  // Gives it memory, where it has none: a GPU's comes later, from its keeper (MemoryAnswered).
   Status back(Session& session, Segment& segment);
-  // Of memory that came, or of why it does not.
-  struct Told {
-    std::function<void(Session&, Segment&)> memory = [](Session&, Segment&) {};
-    std::function<void(Session&, const Error&)> none = [](Session&, const Error&) {};
+  // What has come for a segment that still waits for it; nothing where none does, or where its keeper is asked again.
+  struct Arrived {
+    Session* session;
+    Segment* segment;           // has its memory
+    std::optional<Error> none;  // or why there is none
   };
-  void connect(Told told) { told_ = std::move(told); }
+  std::optional<Arrived> arrived(MemoryAnswered answered);
   // Called where a GPU has no memory for a segment: whether workers end that serve nobody, so that it can be asked
   // again when `then` is called.
   std::function<bool(DeviceId, std::function<void()> then)> make_room = [](DeviceId, const std::function<void()>&) {
@@ -67,25 +68,15 @@ class SegmentStore {
   static std::vector<Segment*> on_host(Session& session);
 
  private:
-  // For a keeper: of which segment, if that still waits for it.
-  struct Request {
-    DeviceId device;
-    std::string uuid;
-    SessionId session;
-    uint64_t segment, request;
-    Bytes bytes;
-  };
   void ask_keeper(Session& session, Segment& segment, const std::string& uuid);
-  void send(const Request& request);
-  bool again_with_room(const Request& request, Segment& segment);
-  Segment* waiting(SessionId session, uint64_t number, uint64_t request);
-  void answered(Session& session, Segment& segment, Result<Fd> memory);
+  void send(const MemoryRequest& request);
+  bool again_with_room(const MemoryRequest& request, Segment& segment);
+  Segment* waiting(const MemoryRequest& request);
   void dispose(const Segment& segment, Fd memory);
   static void forget_request(Session& session, Segment& segment);
 
   Shared& shared_;
   Keepers& keepers_;
-  Told told_;
   uint64_t last_request_ = 0;
 };
 

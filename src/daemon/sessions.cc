@@ -95,7 +95,7 @@ void Sessions::end_forerunners(pid_t pid) {
   }
   for (Session* session : left) {
     shared_.log->info("session {}: process {} has become another program, or greets again", session->id.value, pid);
-    tasks_.end(*session);
+    end(*session);
   }
 }
 
@@ -145,13 +145,22 @@ protocol::Welcome Sessions::welcome(const Session& session) const {
 void Sessions::watch(Session& session) {
   const SessionId id = session.id;
   auto watch = shared_.loop.watch(session.process.get(), EPOLLIN, [this, id](uint32_t) {
-    Session* ended = shared_.registry.find_session(id);
-    if (!ended) return;
-    ended->process_watch.reset();
-    shared_.log->info("session {}: process {} has ended", id.value, ended->pid);
-    tasks_.end(*ended);
+    if (Session* ended = shared_.registry.find_session(id)) ended->process_watch.reset();
+    shared_.events.post(ProcessEnded{id});
   });
   if (watch) session.process_watch = std::move(*watch);
+}
+
+void Sessions::process_ended(SessionId id) {
+  Session* session = shared_.registry.find_session(id);
+  if (!session) return;
+  shared_.log->info("session {}: process {} has ended", id.value, session->pid);
+  end(*session);
+}
+
+void Sessions::end(Session& session) {
+  const SessionId id = session.id;
+  if (tasks_.end(session)) released(id);
 }
 
 void Sessions::released(SessionId id) {

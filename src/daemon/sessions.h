@@ -22,6 +22,9 @@ class Sessions {
     session.deferred.reset();  // said again by a client that resumes
     session.awaited_copy = 0;  // asked for again
   }
+  // Its device work is over, and so is the session, at once or when its executors are gone.
+  void end(Session& session);
+  void process_ended(SessionId id);
   // Everything it had has returned: it leaves the registry.
   void released(SessionId id);
 

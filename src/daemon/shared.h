@@ -7,6 +7,7 @@
 #include "core/log.h"
 #include "daemon/config.h"
 #include "daemon/event_loop.h"
+#include "daemon/events.h"
 #include "daemon/ids.h"
 #include "daemon/registry.h"
 #include "daemon/runtime_directory.h"
@@ -21,6 +22,7 @@ struct Shared {
   Places places;
   const Clock& clock;
   EventLoop& loop;
+  EventQueue& events;
   VaultLink& vault;
   IdSource& ids;
   Registry& registry;

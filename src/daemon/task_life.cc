@@ -38,36 +38,17 @@ std::pair<Session*, VirtualDevice*> Tasks::owner_of(TaskId task) {
   return {session, &session->devices[found->second.second]};
 }
 
-// Decisions are taken once for all that happened in a round of the loop.
-void Tasks::settle() {
-  if (settling_) return;
-  settling_ = true;
-  shared_.loop.defer([this] {
-    settling_ = false;
-    decide();
-  });
-}
-
-void Tasks::decide() {
-  const TimePoint now = shared_.now();
-  for (const Decision& decision : scheduler_->decisions(now)) {
-    switch (decision.kind) {
-      case Decision::Kind::kGrant:
-        granted(decision);
-        break;
-      case Decision::Kind::kExtend:
-        extended(decision);
-        break;
-      case Decision::Kind::kRefuse:
-        refused(decision);
-        break;
-      case Decision::Kind::kBind:
-        break;  // places are taken with tasks; nothing asks for one alone
-    }
+void Tasks::carry_out(const Decision& decision) {
+  switch (decision.kind) {
+    case Decision::Kind::kGrant:
+      return granted(decision);
+    case Decision::Kind::kExtend:
+      return extended(decision);
+    case Decision::Kind::kRefuse:
+      return refused(decision);
+    case Decision::Kind::kBind:
+      return;  // places are taken with tasks; nothing asks for one alone
   }
-  idle_.say_who_may_idle(*scheduler_);
-  deadline_.reset();
-  if (const auto next = scheduler_->next_deadline()) deadline_ = shared_.loop.at(*next, [this] { decide(); });
 }
 
 void Tasks::granted(const Decision& decision) {
@@ -119,15 +100,7 @@ void Tasks::refused(const Decision& decision) {
   if (!asked || !asked->answer || !session->connection) return fail_session(*session, code, decision.reason);
   TaskPerformer::refuse(*session, *asked, code, decision.reason);
   segments_.remove(*session, asked->number);
-  on_segment_removed(*session);
-}
-
-void Tasks::executor_found(Session& session, VirtualDevice& device) {
-  take(session, device, TaskEvent::kServed);
-}
-
-void Tasks::executor_rejoined(Session& session, VirtualDevice& device) {
-  take(session, device, TaskEvent::kRejoined);
+  segment_removed(*session);
 }
 
 void Tasks::segment_freed(Session& session, VirtualDevice& device, uint64_t number) {
@@ -143,8 +116,8 @@ void Tasks::segment_freed(Session& session, VirtualDevice& device, uint64_t numb
   scheduler_->memory_freed(device.task->id, bytes, shared_.now());
   segments_.remove(session, number);
   ask_for_held_back(session, device);
-  on_segment_removed(session);
-  settle();
+  segment_removed(session);
+  shared_.events.books_changed();
 }
 
 void Tasks::finished(Session& session, VirtualDevice& device, bool unmapped) {
@@ -152,16 +125,16 @@ void Tasks::finished(Session& session, VirtualDevice& device, bool unmapped) {
   take(session, device, TaskEvent::kFinished);
   if (unmapped) SegmentStore::let_go_all(session, device.index);
   carry_over(session, device);
-  on_segment_removed(session);
-  settle();
+  segment_removed(session);
+  shared_.events.books_changed();
 }
 
-void Tasks::executor_gone(Session& session, VirtualDevice& device, const std::string& why, bool certainly) {
+bool Tasks::executor_gone(Session& session, VirtualDevice& device, const std::string& why, bool certainly) {
   if (certainly) SegmentStore::let_go_all(session, device.index);
   if (!session.failed && !session.ending) fail_session(session, kCudaLaunchFailure, why);
   if (device.task) take(session, device, TaskEvent::kExecutorGone);
   drop_segments(session, device);
-  finish_if_released(session);
+  return released(session);
 }
 
 void Tasks::fail_session(Session& session, uint32_t cuda_error, const std::string& text) {
@@ -176,11 +149,11 @@ void Tasks::fail_session(Session& session, uint32_t cuda_error, const std::strin
   }
 }
 
-void Tasks::end(Session& session) {
-  if (session.ending) return;
+bool Tasks::end(Session& session) {
+  if (session.ending) return false;
   session.ending = true;
   for (VirtualDevice& device : session.devices) release(session, device);
-  finish_if_released(session);
+  return released(session);
 }
 
 // What the virtual device holds goes back: at once where nobody serves it, else when its executor is gone.
@@ -194,18 +167,21 @@ void Tasks::release(Session& session, VirtualDevice& device) {
 void Tasks::drop_segments(Session& session, VirtualDevice& device) {
   segments_.remove_all(session, device.index);
   device.live = {};
-  settle();
+  shared_.events.books_changed();
 }
 
-void Tasks::finish_if_released(Session& session) {
-  if (!session.ending) return;
-  for (const VirtualDevice& device : session.devices) {
-    if (device.task) return;
-  }
-  const SessionId id = session.id;
-  scheduler_->session_closed(id, shared_.now());
-  settle();
-  released_(id);
+// Whether the session is over, and nothing of it is left with the scheduler.
+bool Tasks::released(const Session& session) {
+  const auto has_task = [](const VirtualDevice& device) { return device.task != nullptr; };
+  if (!session.ending || std::any_of(session.devices.begin(), session.devices.end(), has_task)) return false;
+  scheduler_->session_closed(session.id, shared_.now());
+  shared_.events.books_changed();
+  return true;
+}
+
+// A declaration of its program's may wait for that.
+void Tasks::segment_removed(const Session& session) {
+  if (session.deferred) shared_.events.post(SegmentRemoved{session.id});
 }
 
 }  // namespace heddle::daemon

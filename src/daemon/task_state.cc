@@ -57,32 +57,52 @@ constexpr Row kTable[] = {
 
 const char* name(TaskState state) {
   switch (state) {
-    case kNew: return "new";
-    case kArriving: return "arriving";
-    case kWaiting: return "waiting";
-    case kPlaced: return "placed";
-    case kStarting: return "starting";
-    case kRunning: return "running";
-    case kStopping: return "stopping";
-    case kEnded: return "ended";
+    case kNew:
+      return "new";
+    case kArriving:
+      return "arriving";
+    case kWaiting:
+      return "waiting";
+    case kPlaced:
+      return "placed";
+    case kStarting:
+      return "starting";
+    case kRunning:
+      return "running";
+    case kStopping:
+      return "stopping";
+    case kEnded:
+      return "ended";
   }
   return "in no state";
 }
 
 const char* name(TaskEvent event) {
   switch (event) {
-    case kMemoryAsked: return "be asked for memory";
-    case kBegun: return "be begun";
-    case kRequested: return "be requested";
-    case kGrantedEarly: return "be granted before it begins";
-    case kGranted: return "be granted";
-    case kRefused: return "be refused";
-    case kServed: return "be served";
-    case kFinished: return "finish";
-    case kCancelled: return "be cancelled";
-    case kExecutorGone: return "lose its executor";
-    case kRestored: return "be restored";
-    case kRejoined: return "be rejoined";
+    case kMemoryAsked:
+      return "be asked for memory";
+    case kBegun:
+      return "be begun";
+    case kRequested:
+      return "be requested";
+    case kGrantedEarly:
+      return "be granted before it begins";
+    case kGranted:
+      return "be granted";
+    case kRefused:
+      return "be refused";
+    case kServed:
+      return "be served";
+    case kFinished:
+      return "finish";
+    case kCancelled:
+      return "be cancelled";
+    case kExecutorGone:
+      return "lose its executor";
+    case kRestored:
+      return "be restored";
+    case kRejoined:
+      return "be rejoined";
   }
   return "take an unknown event";
 }
@@ -92,7 +112,8 @@ const char* name(TaskEvent event) {
 Result<TaskStep> next_step(TaskState state, TaskEvent event) {
   const auto row = std::find_if(std::begin(kTable), std::end(kTable),
                                 [&](const Row& each) { return each.from == state && each.event == event; });
-  if (row == std::end(kTable)) return fail(ErrorCode::kInternal, "a task that is %s cannot %s", name(state), name(event));
+  if (row == std::end(kTable))
+    return fail(ErrorCode::kInternal, "a task that is %s cannot %s", name(state), name(event));
   return TaskStep{row->to, row->actions};
 }
 

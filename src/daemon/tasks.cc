@@ -12,18 +12,13 @@ constexpr Bytes kNoBudget{1ull << 62};
 
 }  // namespace
 
-Tasks::Tasks(Shared& shared, Executor& executor, SegmentStore& segments, Scheduler scheduler, SessionReleased released)
+Tasks::Tasks(Shared& shared, Executor& executor, SegmentStore& segments, Scheduler scheduler)
     : shared_(shared),
       executor_(executor),
       segments_(segments),
       performer_(shared, segments, executor),
-      idle_(shared, [this](const std::deque<TaskId>& delayed) { resume(delayed); }),
-      scheduler_(std::move(scheduler)),
-      released_(std::move(released)) {
-  segments_.connect(
-      {[this](Session& session, Segment& segment) { performer_.memory_came(session, segment); },
-       [this](Session& session, const Error& why) { fail_session(session, kCudaMemoryAllocation, why.text); }});
-}
+      idle_(shared),
+      scheduler_(std::move(scheduler)) {}
 
 void Tasks::session_opened(const Session& session) {
   const Job* job = shared_.registry.find_job(session.job);
@@ -64,7 +59,7 @@ void Tasks::ask_for_held_back(Session& session, VirtualDevice& device, bool recl
       device.live += segment.bytes;
       task.asked.push_back(segment.number);
       scheduler_->extension_requested(task.id, segment.bytes, shared_.now());
-      settle();
+      shared_.events.books_changed();
     }
     task.held_back.pop_front();
   }
@@ -97,7 +92,7 @@ Status Tasks::begin(Session& session, const protocol::BeginTask& begun) {
   device.task->need = need_of(begun.need);
   scheduler_->compute_grew(device.task->id, device.task->need, shared_.now());
   take(session, device, TaskEvent::kBegun);
-  settle();
+  shared_.events.books_changed();
   return {};
 }
 
@@ -174,7 +169,7 @@ void Tasks::arrive(Session& session, VirtualDevice& device) {
 void Tasks::pass_on(Session& session, VirtualDevice& device) {
   take(session, device, TaskEvent::kRequested);
   scheduler_->task_arrived(request_of(session, device), shared_.now());
-  settle();
+  shared_.events.books_changed();
   ask_for_held_back(session, device);
 }
 
@@ -188,7 +183,7 @@ void Tasks::resume(const std::deque<TaskId>& delayed) {
       ask_for_held_back(*session, *device, true);
     }
   }
-  settle();
+  shared_.events.books_changed();
 }
 
 void Tasks::compute_grew(Session& session, const protocol::ComputeNeed& need) {
@@ -201,7 +196,7 @@ void Tasks::compute_grew(Session& session, const protocol::ComputeNeed& need) {
   device.task->declared = need;
   device.task->need = need_of(need);
   scheduler_->compute_grew(device.task->id, device.task->need, shared_.now());
-  settle();
+  shared_.events.books_changed();
 }
 
 // The segments that outlive a task belong to the next. No record has touched them: behind the task's end the worker
@@ -228,7 +223,7 @@ void Tasks::readopt() {
     session_opened(session);
     for (VirtualDevice& device : session.devices) readopt(session, device);
   }
-  settle();
+  shared_.events.books_changed();
 }
 
 void Tasks::readopt(Session& session, VirtualDevice& device) {

@@ -16,10 +16,7 @@ class Tasks : public ExecutorEvents {
  public:
   using Scheduler = std::unique_ptr<policy::Scheduler>;
 
-  // Told when a session that was ending holds nothing any more.
-  using SessionReleased = std::function<void(SessionId)>;
-
-  Tasks(Shared& shared, Executor& executor, SegmentStore& segments, Scheduler scheduler, SessionReleased released);
+  Tasks(Shared& shared, Executor& executor, SegmentStore& segments, Scheduler scheduler);
 
   const policy::Scheduler& scheduler() const { return *scheduler_; }
   // Only while there is no session.
@@ -36,29 +33,36 @@ class Tasks : public ExecutorEvents {
   // Both tasks, at once and on two devices: true. Else neither, and what was declared for them is forgotten.
   Result<bool> begin_apart(Session& session, const protocol::BeginApart& begun);
   void compute_grew(Session& session, const protocol::ComputeNeed& need);
-  // Takes back everything the session has; `released` follows, at once or when its executors are gone.
-  void end(Session& session);
+  // Takes back everything the session has. True where it holds nothing any more; else its executors go first
+  // (executor_gone).
+  bool end(Session& session);
 
   // See policy::Scheduler.
   void outside_memory(DeviceId device, Bytes used) {
     scheduler_->outside_memory(device, used, shared_.now());
-    settle();
+    shared_.events.books_changed();
   }
 
   // After a restart, once everything is in the registry: puts back what runs and asks again for what waited.
   void readopt();
 
-  void executor_found(Session& session, VirtualDevice& device) override;
-  void executor_rejoined(Session& session, VirtualDevice& device) override;
+  // In a turn (turn.h).
+  std::vector<policy::Decision> decide() { return scheduler_->decisions(shared_.now()); }
+  void carry_out(const policy::Decision& decision);
+  void say_who_may_idle() { idle_.say_who_may_idle(*scheduler_); }
+  void executor_found(Session& session, VirtualDevice& device) { take(session, device, TaskEvent::kServed); }
+  void memory_came(Session& session, Segment& segment) { performer_.memory_came(session, segment); }
+  // What they waited for is back, as far as it comes.
+  void resume(const std::deque<TaskId>& delayed);
+
+  void executor_rejoined(Session& session, VirtualDevice& device) override {
+    take(session, device, TaskEvent::kRejoined);
+  }
   void segment_freed(Session& session, VirtualDevice& device, uint64_t number) override;
   void finished(Session& session, VirtualDevice& device, bool unmapped) override;
-  void executor_gone(Session& session, VirtualDevice& device, const std::string& why, bool certainly) override;
+  bool executor_gone(Session& session, VirtualDevice& device, const std::string& why, bool certainly) override;
   void idle_returned(WorkerId worker) override { idle_.returned(worker); }
   void fail_session(Session& session, uint32_t cuda_error, const std::string& text) override;
-  Bytes free_memory(DeviceId device) const override { return scheduler_->pool().free(device); }
-
-  // Called when a segment went, for clients whose declarations wait for that.
-  std::function<void(Session&)> on_segment_removed = [](Session&) {};
 
  private:
   using Decision = policy::Decision;
@@ -71,7 +75,6 @@ class Tasks : public ExecutorEvents {
   void ask_for_held_back(Session& session, VirtualDevice& device, bool reclaimed = false);
   void arrive(Session& session, VirtualDevice& device);
   void pass_on(Session& session, VirtualDevice& device);
-  void resume(const std::deque<TaskId>& delayed);
   std::optional<policy::TaskRequest> request_apart(Session& session, const protocol::BeginTask& begun);
   void readopt(Session& session, VirtualDevice& device);
 
@@ -79,9 +82,8 @@ class Tasks : public ExecutorEvents {
   void take(Session& session, VirtualDevice& device, TaskEvent event);
   void release(Session& session, VirtualDevice& device);
   void drop_segments(Session& session, VirtualDevice& device);
-  void finish_if_released(Session& session);
-  void settle();
-  void decide();
+  bool released(const Session& session);
+  void segment_removed(const Session& session);
   void granted(const Decision& decision);
   void extended(const Decision& decision);
   void refused(const Decision& decision);
@@ -93,11 +95,8 @@ class Tasks : public ExecutorEvents {
   TaskPerformer performer_;
   IdleMemory idle_;
   Scheduler scheduler_;
-  SessionReleased released_;
   bool binds_at_malloc_ = false;
   std::map<TaskId, std::pair<SessionId, uint32_t>> owners_;
-  bool settling_ = false;
-  EventLoop::Timer deadline_;
 };
 
 }  // namespace heddle::daemon

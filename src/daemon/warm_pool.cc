@@ -62,7 +62,7 @@ size_t Workers::target_for(DeviceId device, size_t greeted) {
   demand.greeted = greeted;
   demand.arrivals = state.arrivals.size();
   demand.under_mps = under_mps(device);
-  demand.free = events_->free_memory(device);
+  demand.free = free_memory_(device);
   demand.context = state.config.context;
   return warm_target(demand);
 }

@@ -33,35 +33,38 @@ void send_segment(Worker& worker, const Segment& segment, bool release) {
 
 void WorkerExecutor::find(Session& session, VirtualDevice& device) {
   const DeviceId on = device.task->device;
-  if (Worker* kept = workers_.kept_for(session.id, device.index)) {
-    if (kept->device == on) return bind(session, device, *kept);
-    workers_.retire(*kept);
-  }
+  Worker* kept = workers_.kept_for(session.id, device.index);
+  if (kept && kept->device != on) workers_.retire(*kept);
   shared_.registry.devices[on.value].wanting.push_back({session.id, device.index});
-  bind_waiting(on);
-  workers_.refill(on);
+  shared_.events.post(ExecutorWanted{on});
 }
 
-void WorkerExecutor::bind_waiting(DeviceId on) {
+// The one that stayed for the virtual device, else a warm one.
+Worker* WorkerExecutor::worker_for(const Session& session, const VirtualDevice& device) {
+  Worker* kept = workers_.kept_for(session.id, device.index);
+  return kept && kept->device == device.task->device ? kept : workers_.take_warm(device.task->device);
+}
+
+// Oldest first, but for those who need no warm worker.
+std::optional<WorkerExecutor::Pair> WorkerExecutor::pair(DeviceId on) {
   auto& wanting = shared_.registry.devices[on.value].wanting;
-  while (!wanting.empty()) {
-    Session* session = shared_.registry.find_session(wanting.front().first);
-    VirtualDevice* device = session ? &session->devices[wanting.front().second] : nullptr;
+  for (auto each = wanting.begin(); each != wanting.end();) {
+    Session* session = shared_.registry.find_session(each->first);
+    VirtualDevice* device = session ? &session->devices[each->second] : nullptr;
     const bool wants =
         device && device->task && device->task->state == TaskState::kStarting && device->task->device == on;
-    if (wants) {
-      Worker* worker = workers_.take_warm(on);
-      if (!worker) return;
-      bind(*session, *device, *worker);
+    Worker* worker = wants ? worker_for(*session, *device) : nullptr;
+    if (wants && !worker) {
+      ++each;
+      continue;
     }
-    wanting.pop_front();
+    each = wanting.erase(each);
+    if (!worker) continue;
+    device->worker = worker;
+    if (!worker->has_served) ++device->generation;
+    return Pair{session, device};
   }
-}
-
-void WorkerExecutor::bind(Session& session, VirtualDevice& device, Worker& worker) {
-  device.worker = &worker;
-  if (!worker.has_served) ++device.generation;
-  events_->executor_found(session, device);
+  return std::nullopt;
 }
 
 void WorkerExecutor::engage(Session& session, VirtualDevice& device) {
@@ -142,18 +145,16 @@ void WorkerExecutor::adopt(Worker worker) {
   Session* session = shared_.registry.find_session(placed.session);
   if (!session || placed.virtual_device >= session->devices.size()) return workers_.kill(placed);
   VirtualDevice& device = session->devices[placed.virtual_device];
-  if (!device.task || device.worker || device.task->state != TaskState::kPlaced ||
-      device.task->serial != placed.serial)
+  if (!device.task || device.worker || device.task->state != TaskState::kPlaced || device.task->serial != placed.serial)
     return workers_.kill(placed);
   device.worker = &placed;
   events_->executor_rejoined(*session, device);
 }
 
-void WorkerExecutor::worker_warm(Worker& worker) {
-  bind_waiting(worker.device);
-}
-
-void WorkerExecutor::worker_returned(Worker& worker, const protocol::WorkerReady& ready) {
+void WorkerExecutor::worker_returned(WorkerId id, const protocol::WorkerReady& ready) {
+  Worker* returned = workers_.find(id);
+  if (!returned) return;
+  Worker& worker = *returned;
   const auto [session, device] = shared_.registry.served_by(worker);
   if (!session || !device->task) return workers_.kill(worker);
   const uint64_t serial = device->task->serial;
@@ -166,7 +167,7 @@ void WorkerExecutor::worker_returned(Worker& worker, const protocol::WorkerReady
     worker.connection->send(protocol::NextTask{serial});  // or which task to go on with
   }
   worker.returning = true;
-  worker.patience = shared_.loop.after(kReturnSettles, [this, id = worker.id] { complete_return(id); });
+  worker.patience = shared_.loop.after(kReturnSettles, [this, id] { complete_return(id); });
 }
 
 void WorkerExecutor::complete_return(WorkerId id) {
@@ -180,7 +181,24 @@ void WorkerExecutor::complete_return(WorkerId id) {
   say_bound(*device, device->task->device, device->task->serial);
 }
 
-void WorkerExecutor::segment_freed(Worker& worker, uint64_t number) {
+void WorkerExecutor::worker_said(WorkerId id, const protocol::Packet& packet) {
+  Worker* worker = workers_.find(id);
+  if (!worker) return;
+  switch (packet.type) {
+    case protocol::MessageType::kSegmentFreed:
+      return segment_freed(*worker, packet.as<protocol::SegmentFreed>().number);
+    case protocol::MessageType::kTaskEnded:
+      return task_ended(*worker, packet.as<protocol::TaskEnded>());
+    case protocol::MessageType::kWorkerFault:
+      return worker_fault(*worker, packet.as<protocol::WorkerFault>());
+    case protocol::MessageType::kUsage:
+      return usage(*worker, packet.as<protocol::Usage>());
+    default:
+      return;  // Workers lets nothing else through
+  }
+}
+
+void WorkerExecutor::segment_freed(const Worker& worker, uint64_t number) {
   if (number == 0) return events_->idle_returned(worker.id);
   const auto [session, device] = shared_.registry.served_by(worker);
   if (session) events_->segment_freed(*session, *device, number);
@@ -194,24 +212,26 @@ void WorkerExecutor::task_ended(Worker& worker, const protocol::TaskEnded& ended
   ended.reset ? workers_.retire(worker) : workers_.keep(worker);
 }
 
-void WorkerExecutor::usage(Worker& worker, const protocol::Usage& usage) {
+void WorkerExecutor::usage(const Worker& worker, const protocol::Usage& usage) {
   const auto [session, device] = shared_.registry.served_by(worker);
   if (session && device->task) device->task->usage = usage;
 }
 
-void WorkerExecutor::worker_gone(Worker& worker, const std::string& how, bool certainly) {
-  events_->idle_returned(worker.id);
-  const auto [session, device] = shared_.registry.served_by(worker);
-  if (!worker.killed && worker.state == Worker::State::kBound) share_fault(worker, "a worker ended with " + how);
-  if (!session) return;
-  if (!worker.killed) died_at_work(worker, *session, *device);
+std::optional<SessionId> WorkerExecutor::worker_gone(WorkerId id, const std::string& how, bool certainly) {
+  const Worker* worker = workers_.find(id);
+  if (!worker) return std::nullopt;
+  events_->idle_returned(id);
+  const auto [session, device] = shared_.registry.served_by(*worker);
+  if (!worker->killed && worker->state == Worker::State::kBound) share_fault(*worker, "a worker ended with " + how);
+  if (!session) return std::nullopt;
+  if (!worker->killed) died_at_work(*worker, *session, *device);
   device->worker = nullptr;
-  events_->executor_gone(
-      *session, *device,
-      stringf("worker %lu, process %d, on device %lu ended unexpectedly (%s); the program's device memory is lost",
-              static_cast<unsigned long>(worker.id.value), worker.pid,
-              static_cast<unsigned long>(worker.device.value), how.c_str()),
-      certainly);
+  const std::string why = stringf(
+      "worker %lu, process %d, on device %lu ended unexpectedly (%s); the program's device memory is lost",
+      static_cast<unsigned long>(id.value), worker->pid, static_cast<unsigned long>(worker->device.value), how.c_str());
+  const SessionId served = session->id;
+  if (!events_->executor_gone(*session, *device, why, certainly)) return std::nullopt;
+  return served;
 }
 
 }  // namespace heddle::daemon

@@ -9,7 +9,7 @@ namespace heddle::daemon {
 // Tasks are served by worker processes of this machine (workers.h): the one that stayed for the virtual device's next
 // task, else a warm one of the device. Says to workers what they need, tells ExecutorEvents what they report, and deals
 // with faults (faults.cc): whose they are, and who is told what.
-class WorkerExecutor : public Executor, public WorkerEvents {
+class WorkerExecutor : public Executor {
  public:
   WorkerExecutor(Shared& shared, Workers& workers, SegmentStore& segments)
       : shared_(shared), workers_(workers), segments_(segments) {}
@@ -30,20 +30,26 @@ class WorkerExecutor : public Executor, public WorkerEvents {
   // After a restart: a worker of a former life. It is killed where it serves no task.
   void adopt(Worker worker);
 
-  void worker_warm(Worker& worker) override;
-  void worker_returned(Worker& worker, const protocol::WorkerReady& ready) override;
-  void segment_freed(Worker& worker, uint64_t number) override;
-  void task_ended(Worker& worker, const protocol::TaskEnded& ended) override;
-  void worker_fault(Worker& worker, const protocol::WorkerFault& fault) override;
-  void usage(Worker& worker, const protocol::Usage& usage) override;
-  void worker_lost(Worker& worker) override;
-  void worker_gone(Worker& worker, const std::string& how, bool certainly) override;
-  void mps_lost(DeviceId device, const MpsFault& fault) override;
-  Bytes free_memory(DeviceId device) const override { return events_->free_memory(device); }
+  // In a turn (turn.h): the next task that waits for a worker of the device and can have one, with that worker.
+  struct Pair {
+    Session* session;
+    VirtualDevice* device;
+  };
+  std::optional<Pair> pair(DeviceId device);
+  // What workers have brought (events.h).
+  void worker_returned(WorkerId id, const protocol::WorkerReady& ready);
+  void worker_said(WorkerId id, const protocol::Packet& packet);
+  void worker_lost(WorkerId id);
+  // The session that was ending, where it holds nothing any more.
+  std::optional<SessionId> worker_gone(WorkerId id, const std::string& how, bool certainly);
+  void mps_lost(DeviceId device, const MpsFault& fault);
 
  private:
-  void bind_waiting(DeviceId device);
-  void bind(Session& session, VirtualDevice& device, Worker& worker);
+  Worker* worker_for(const Session& session, const VirtualDevice& device);
+  void segment_freed(const Worker& worker, uint64_t number);
+  void task_ended(Worker& worker, const protocol::TaskEnded& ended);
+  void worker_fault(const Worker& worker, const protocol::WorkerFault& fault);
+  void usage(const Worker& worker, const protocol::Usage& usage);
   void complete_return(WorkerId id);
   void send_everything(Session& session, VirtualDevice& device);
   void send_device_segments(Session& session, VirtualDevice& device);

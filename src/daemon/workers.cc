@@ -148,7 +148,7 @@ void Workers::lost(WorkerId id, const Error& error) {
   if (worker->state != Worker::State::kLeaving && !has_ended(worker->process))
     shared_.log->warn("worker {}: {}", id.value, error.text);
   kill_process(worker->process, SIGKILL);
-  if (!worker->killed) events_->worker_lost(*worker);
+  if (!worker->killed) shared_.events.post(WorkerLost{id});
 }
 
 void Workers::received(WorkerId id, protocol::Packet packet) {
@@ -158,13 +158,10 @@ void Workers::received(WorkerId id, protocol::Packet packet) {
     case MessageType::kWorkerReady:
       return ready(*worker, packet.as<protocol::WorkerReady>());
     case MessageType::kSegmentFreed:
-      return events_->segment_freed(*worker, packet.as<protocol::SegmentFreed>().number);
     case MessageType::kTaskEnded:
-      return events_->task_ended(*worker, packet.as<protocol::TaskEnded>());
     case MessageType::kWorkerFault:
-      return events_->worker_fault(*worker, packet.as<protocol::WorkerFault>());
     case MessageType::kUsage:
-      return events_->usage(*worker, packet.as<protocol::Usage>());
+      return shared_.events.post(WorkerSaid{id, std::move(packet)});
     default:
       shared_.log->error("worker {} sent message {}: killing it", id.value, static_cast<unsigned>(packet.type));
       kill(*worker);
@@ -178,13 +175,12 @@ void Workers::ready(Worker& worker, const protocol::WorkerReady& ready) {
     return kill(worker);
   }
   worker.patience.reset();
-  if (worker.state == Worker::State::kBound) return events_->worker_returned(worker, ready);
+  if (worker.state == Worker::State::kBound) return shared_.events.post(WorkerReturned{worker.id, ready});
   device_of(worker.device).failed_starts = 0;
   device_of(worker.device).next_start = {};
   if (device_of(worker.device).config.model.kind == DeviceKind::kCuda) device_of(worker.device).window = ready.window;
   worker.state = Worker::State::kWarm;
-  events_->worker_warm(worker);
-  refill(DeviceId{worker.device});
+  shared_.events.post(WorkerWarm{worker.device});
 }
 
 void Workers::bound(Worker& worker, SessionId session, uint32_t virtual_device, uint64_t serial) {
@@ -250,7 +246,14 @@ void Workers::ended(WorkerId id) {
   if (worker->state == Worker::State::kStarting && !stopping_)
     start_failed(device, how, under_mps(device) && (worker->killed || how == kRefused));
   worker->process_watch.reset();
-  events_->worker_gone(*worker, how, certainly);
+  worker->patience.reset();
+  shared_.events.post(WorkerGone{id, how, certainly});
+}
+
+void Workers::forget(WorkerId id) {
+  const Worker* worker = find(id);
+  if (!worker) return;
+  const DeviceId device = worker->device;
   shared_.vault.withdraw(NoteKind::kWorker, id.value);
   shared_.registry.workers.erase(id);
   client_gone(device);

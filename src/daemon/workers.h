@@ -5,36 +5,6 @@
 
 namespace heddle::daemon {
 
-// Why all clients of a GPU under MPS are lost.
-struct MpsFault {
-  std::string text;           // for their programs: names no other's kernels
-  uint32_t cuda_error = 0;    // for those whose work was under way; 0: as for the rest
-  SessionId origin = {};      // whose fault it was, where that is known
-  std::string own_text = {};  // for that one; empty: it is told when its worker is gone
-};
-
-// What comes of workers. A reference is valid during the call.
-class WorkerEvents {
- public:
-  virtual ~WorkerEvents() = default;
-  virtual void worker_warm(Worker& worker) = 0;
-  // After a restart of heddled: a bound worker is back.
-  virtual void worker_returned(Worker& worker, const protocol::WorkerReady& ready) = 0;
-  virtual void segment_freed(Worker& worker, uint64_t number) = 0;
-  virtual void task_ended(Worker& worker, const protocol::TaskEnded& ended) = 0;
-  virtual void worker_fault(Worker& worker, const protocol::WorkerFault& fault) = 0;
-  virtual void usage(Worker& worker, const protocol::Usage& usage) = 0;
-  // Its connection has ended, not by our doing; worker_gone follows, on a GPU some time later.
-  virtual void worker_lost(Worker& worker) = 0;
-  // Its process has ended; it leaves the registry when this returns. `how`: "exit status 1", "signal 9 (Killed)".
-  // `certainly`: nothing of it is left on its device either.
-  virtual void worker_gone(Worker& worker, const std::string& how, bool certainly) = 0;
-  // The GPU's workers are being ended, all of them; worker_gone follows for each.
-  virtual void mps_lost(DeviceId device, const MpsFault& fault) = 0;
-  // What of the device's memory is promised to nobody.
-  virtual Bytes free_memory(DeviceId device) const = 0;
-};
-
 // Whether what a worker has said last still counts once its program has ended and it was killed: the account of what it
 // did, and a fault, which is not only its own.
 bool counts_though_killed(const protocol::Packet& packet);
@@ -50,8 +20,10 @@ class Workers {
 
   // `mps` outlives the workers.
   Workers(Shared& shared, Launch launch, Mps& mps);
+  // What of a device's memory is promised to nobody.
+  using FreeMemory = std::function<Bytes(DeviceId)>;
   // MPS has been started where it is wanted.
-  void connect(WorkerEvents& events);
+  void connect(FreeMemory free_memory);
 
   // A warm worker of the device, for the caller to bind; none where there is none yet. Another is started in its place.
   Worker* take_warm(DeviceId device);
@@ -70,9 +42,10 @@ class Workers {
   void keep(Worker& worker);
   // The worker that stays for the virtual device.
   Worker* kept_for(SessionId session, uint32_t virtual_device);
+  Worker* find(WorkerId id);
   // It is told to end, and made to if it does not.
   void retire(Worker& worker);
-  // SIGKILL; worker_gone follows when the process is really gone. A client of MPS is first taken off the GPU.
+  // SIGKILL; WorkerGone follows when the process is really gone. A client of MPS is first taken off the GPU.
   void kill(Worker& worker);
 
   // A worker that nobody is served by is of no use any more.
@@ -82,6 +55,9 @@ class Workers {
   void recover(DeviceId device, const MpsFault& fault);
   bool recovering(DeviceId device) const { return recovery_.under_way(device); }
   bool under_mps(DeviceId device) const { return mps_.serves(device); }
+
+  // What it was is in no book any more (WorkerGone): it leaves the registry.
+  void forget(WorkerId id);
 
   // After a restart: a worker of a former life. It is killed if it does not come back within the grace.
   void adopt(Worker worker);
@@ -110,7 +86,6 @@ class Workers {
   static Duration backoff(uint32_t failures);  // from the last one of so many in a row to the next start
   void start_failed(DeviceId device, const std::string& why, bool refused);
   void deposit(const Worker& worker);
-  Worker* find(WorkerId id);
   DeviceState& device_of(DeviceId id) { return shared_.registry.devices[id.value]; }
   void greet_later(uint64_t key, const protocol::Packet& packet);
 
@@ -131,7 +106,7 @@ class Workers {
   Mps& mps_;
   MpsRecovery recovery_;
   std::map<WorkerId, Helper> taking_off_;
-  WorkerEvents* events_ = nullptr;
+  FreeMemory free_memory_ = [](DeviceId) { return Bytes{}; };
   bool stopping_ = false;
   uint64_t last_stranger_ = 0;
   std::map<uint64_t, std::unique_ptr<Connection>> strangers_;  // on the worker socket, not yet known

@@ -27,8 +27,8 @@ Workers::Workers(Shared& shared, Launch launch, Mps& mps)
           {[this](DeviceId device) { recover(device, {"the MPS control daemon of the program's GPU has ended"}); },
            [this](DeviceId device) { refill(device); }}) {}
 
-void Workers::connect(WorkerEvents& events) {
-  events_ = &events;
+void Workers::connect(FreeMemory free_memory) {
+  free_memory_ = std::move(free_memory);
   recovery_.watch_controls();
 }
 
@@ -46,7 +46,7 @@ void Workers::recover(DeviceId device, const MpsFault& fault) {
   if (stopping_ || !recovery_.begin(device)) return;
   shared_.log->error("the MPS of device {} is started anew, and its {} workers are ended: {}", device.value,
                      workers_on(device), fault.text);
-  events_->mps_lost(device, fault);
+  shared_.events.post(MpsLost{device, fault});
   for (auto& [id, worker] : shared_.registry.workers) {
     if (worker.device == device) end_client(worker);
   }

@@ -1,0 +1,43 @@
+#include "daemon/turn.h"
+
+#include "daemon/cuda_codes.h"
+
+namespace heddle::daemon {
+
+void Turn::run() {
+  bool decided = false;
+  while (shared_.events.begin_turn()) {
+    while (auto event = shared_.events.next()) {
+      std::visit([this](auto& each) { take(std::move(each)); }, *event);
+    }
+    if (!shared_.events.take_books_changed()) continue;
+    for (const policy::Decision& decision : tasks_.decide()) tasks_.carry_out(decision);
+    decided = true;
+  }
+  if (!decided) return;
+  tasks_.say_who_may_idle();
+  deadline_.reset();
+  if (const auto next = tasks_.scheduler().next_deadline())
+    deadline_ = shared_.loop.at(*next, [this] { shared_.events.books_changed(); });
+}
+
+// Who has a device there and waits for a worker gets one, as far as there are any; others are started.
+void Turn::serve(DeviceId device) {
+  while (const auto found = executor_.pair(device)) tasks_.executor_found(*found->session, *found->device);
+  workers_.refill(device);
+}
+
+// What the books say of it goes with the worker's own entry.
+void Turn::take(const WorkerGone& event) {
+  if (const auto session = executor_.worker_gone(event.worker, event.how, event.certainly)) sessions_.released(*session);
+  workers_.forget(event.worker);
+}
+
+void Turn::take(MemoryAnswered event) {
+  const auto arrived = segments_.arrived(std::move(event));
+  if (!arrived) return;
+  if (arrived->none) return tasks_.fail_session(*arrived->session, kCudaMemoryAllocation, arrived->none->text);
+  tasks_.memory_came(*arrived->session, *arrived->segment);
+}
+
+}  // namespace heddle::daemon
