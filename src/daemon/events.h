@@ -95,9 +95,8 @@ struct SegmentRemoved {
   SessionId session;
 };
 
-using Event =
-    std::variant<ClientSaid, ClientClosed, ProcessEnded, WorkerWarm, WorkerReturned, WorkerSaid, WorkerLost, WorkerGone,
-                 MpsLost, ExecutorWanted, MemoryAnswered, IdleReturned, SegmentRemoved>;
+using Event = std::variant<ClientSaid, ClientClosed, ProcessEnded, WorkerWarm, WorkerReturned, WorkerSaid, WorkerLost,
+                           WorkerGone, MpsLost, ExecutorWanted, MemoryAnswered, IdleReturned, SegmentRemoved>;
 
 // Events until their turn (turn.h). Whoever notices something posts it and goes on: nobody is called back in the middle
 // of what he is doing.

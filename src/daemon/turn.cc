@@ -29,7 +29,8 @@ void Turn::serve(DeviceId device) {
 
 // What the books say of it goes with the worker's own entry.
 void Turn::take(const WorkerGone& event) {
-  if (const auto session = executor_.worker_gone(event.worker, event.how, event.certainly)) sessions_.released(*session);
+  if (const auto session = executor_.worker_gone(event.worker, event.how, event.certainly))
+    sessions_.released(*session);
   workers_.forget(event.worker);
 }
 
