@@ -111,8 +111,7 @@ Status Daemon::start(protocol::Socket vault) {
   HEDDLE_TRY(make_boards());
   HEDDLE_TRY(start_gpus());
 
-  tasks_ = std::make_unique<Tasks>(shared_, executor_, segments_, std::move(*scheduler));
-  tasks_->set_binds_at_malloc(binds);
+  tasks_ = std::make_unique<Tasks>(shared_, executor_, segments_, std::move(*scheduler), binds);
   outside_ = std::make_unique<OutsideMemory>(shared_, *tasks_, segments_);
   keepers_.on_left([this](DeviceId device, Bytes left) {
     outside_->left(device, left);
@@ -298,8 +297,7 @@ Status Daemon::set_policy(const std::string& policy) {
   bool binds = false;
   auto scheduler = make_scheduler(policy, binds);
   if (!scheduler) return tl::unexpected(std::move(scheduler).error());
-  tasks_->replace_scheduler(std::move(*scheduler));
-  tasks_->set_binds_at_malloc(binds);
+  tasks_->set_scheduler(std::move(*scheduler), binds);
   shared_.config.policy = policy;
   deposit_life();
   log_->info("policy {}", policy);

@@ -44,7 +44,7 @@ void WorkerExecutor::mps_lost(DeviceId device, const MpsFault& fault) {
 }
 
 void WorkerExecutor::worker_lost(WorkerId id) {
-  const Worker* worker = workers_.find(id);
+  const Worker* worker = shared_.registry.find_worker(id);
   if (!worker) return;
   const auto [session, device] = shared_.registry.served_by(*worker);
   if (session) died_at_work(*worker, *session, *device);

@@ -198,7 +198,8 @@ struct Registry {
   std::map<SessionId, Session> sessions;
   std::map<WorkerId, Worker> workers;
   std::vector<DeviceState> devices;
-  Bytes host_bytes;  // pinned, of all sessions
+  std::map<TaskId, std::pair<SessionId, uint32_t>> tasks;  // whose: the session's virtual device
+  Bytes host_bytes;                                        // pinned, of all sessions
 
   Session* find_session(SessionId id) {
     const auto found = sessions.find(id);
@@ -207,6 +208,28 @@ struct Registry {
   Job* find_job(JobId id) {
     const auto found = jobs.find(id);
     return found == jobs.end() ? nullptr : &found->second;
+  }
+  Worker* find_worker(WorkerId id) {
+    const auto found = workers.find(id);
+    return found == workers.end() ? nullptr : &found->second;
+  }
+  // The virtual device that has the task; none where it has ended.
+  std::pair<Session*, VirtualDevice*> owner_of(TaskId id) {
+    const auto found = tasks.find(id);
+    Session* session = found == tasks.end() ? nullptr : find_session(found->second.first);
+    if (!session) return {};
+    VirtualDevice& device = session->devices[found->second.second];
+    if (!device.task || device.task->id != id) return {};
+    return {session, &device};
+  }
+  size_t workers_on(DeviceId device) const {
+    return static_cast<size_t>(
+        std::count_if(workers.begin(), workers.end(), [&](const auto& each) { return each.second.device == device; }));
+  }
+  size_t workers_on(DeviceId device, Worker::State state) const {
+    return static_cast<size_t>(std::count_if(workers.begin(), workers.end(), [&](const auto& each) {
+      return each.second.device == device && each.second.state == state;
+    }));
   }
   // Of the other virtual devices of all the job's sessions, but for what is idle.
   Bytes live_bytes_beside(const Job& job, const VirtualDevice& asking) {

@@ -131,6 +131,7 @@ void SegmentStore::remove(Session& session, uint64_t number) {
   session.segments.erase(found);
   // Its number must not look new after a restart.
   if (number == session.highest_segment && !session.ending) deposit_session(session);
+  if (session.deferred) shared_.events.post(SegmentRemoved{session.id});
 }
 
 Status SegmentStore::back_all(Session& session, uint32_t virtual_device) {
@@ -142,6 +143,7 @@ Status SegmentStore::back_all(Session& session, uint32_t virtual_device) {
 
 void SegmentStore::remove_all(Session& session, uint32_t virtual_device) {
   for (const Segment* segment : of_device(session, virtual_device)) remove(session, segment->number);
+  session.devices[virtual_device].live = {};
 }
 
 void SegmentStore::let_go_all(Session& session, uint32_t virtual_device) {

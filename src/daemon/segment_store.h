@@ -43,7 +43,8 @@ class SegmentStore {
   // Takes its memory away; the segment stays, as it was when it was declared.
   void unback(Session& session, Segment& segment);
   void remove(Session& session, uint64_t number);
-  // The same for all device segments of one virtual device: memory for those that are held; all of them removed.
+  // The same for all device segments of one virtual device: memory for those that are held; all of them removed, so
+  // that nothing of it is live.
   Status back_all(Session& session, uint32_t virtual_device);
   void remove_all(Session& session, uint32_t virtual_device);
   // A worker is about to be given the segment's memory.

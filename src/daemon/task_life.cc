@@ -25,17 +25,9 @@ void Tasks::take(Session& session, VirtualDevice& device, TaskEvent event) {
   if (!done) fail_session(session, kCudaMemoryAllocation, done.error().text);
   if (!ends) return;
   scheduler_->task_ended(task.id, shared_.now());
-  owners_.erase(task.id);
+  shared_.registry.tasks.erase(task.id);
   device.task.reset();
   device.live = {};
-}
-
-std::pair<Session*, VirtualDevice*> Tasks::owner_of(TaskId task) {
-  const auto found = owners_.find(task);
-  if (found == owners_.end()) return {};
-  Session* session = shared_.registry.find_session(found->second.first);
-  if (!session) return {};
-  return {session, &session->devices[found->second.second]};
 }
 
 void Tasks::carry_out(const Decision& decision) {
@@ -52,8 +44,8 @@ void Tasks::carry_out(const Decision& decision) {
 }
 
 void Tasks::granted(const Decision& decision) {
-  const auto [session, device] = owner_of(decision.task);
-  if (!session || !device->task) return;
+  const auto [session, device] = shared_.registry.owner_of(decision.task);
+  if (!session) return;
   Task& task = *device->task;
   task.device = decision.device;
   task.reason = decision.reason;
@@ -66,8 +58,8 @@ void Tasks::granted(const Decision& decision) {
 }
 
 void Tasks::extended(const Decision& decision) {
-  const auto [session, device] = owner_of(decision.task);
-  if (!session || !device->task || device->task->asked.empty()) return;
+  const auto [session, device] = shared_.registry.owner_of(decision.task);
+  if (!session || device->task->asked.empty()) return;
   const uint64_t number = device->task->asked.front();
   device->task->asked.pop_front();
   const auto found = session->segments.find(number);
@@ -79,8 +71,8 @@ void Tasks::extended(const Decision& decision) {
 }
 
 void Tasks::refused(const Decision& decision) {
-  const auto [session, device] = owner_of(decision.task);
-  if (!session || !device->task) return;
+  const auto [session, device] = shared_.registry.owner_of(decision.task);
+  if (!session) return;
   trace_task(shared_, "task_refused", *session, *device->task, decision.memory, decision.reason);
   shared_.log->info("task {} of session {} is refused {} after {}: {}", decision.task.value, session->id.value,
                     to_string(decision.memory), to_string(decision.waited), decision.reason);
@@ -100,7 +92,6 @@ void Tasks::refused(const Decision& decision) {
   if (!asked || !asked->answer || !session->connection) return fail_session(*session, code, decision.reason);
   TaskPerformer::refuse(*session, *asked, code, decision.reason);
   segments_.remove(*session, asked->number);
-  segment_removed(*session);
 }
 
 void Tasks::segment_freed(Session& session, VirtualDevice& device, uint64_t number) {
@@ -116,7 +107,6 @@ void Tasks::segment_freed(Session& session, VirtualDevice& device, uint64_t numb
   scheduler_->memory_freed(device.task->id, bytes, shared_.now());
   segments_.remove(session, number);
   ask_for_held_back(session, device);
-  segment_removed(session);
   shared_.events.books_changed();
 }
 
@@ -125,7 +115,7 @@ void Tasks::finished(Session& session, VirtualDevice& device, bool unmapped) {
   take(session, device, TaskEvent::kFinished);
   if (unmapped) SegmentStore::let_go_all(session, device.index);
   carry_over(session, device);
-  segment_removed(session);
+  if (session.deferred) shared_.events.post(SegmentRemoved{session.id});  // nobody has them mapped any more
   shared_.events.books_changed();
 }
 
@@ -133,7 +123,8 @@ bool Tasks::executor_gone(Session& session, VirtualDevice& device, const std::st
   if (certainly) SegmentStore::let_go_all(session, device.index);
   if (!session.failed && !session.ending) fail_session(session, kCudaLaunchFailure, why);
   if (device.task) take(session, device, TaskEvent::kExecutorGone);
-  drop_segments(session, device);
+  segments_.remove_all(session, device.index);
+  shared_.events.books_changed();
   return released(session);
 }
 
@@ -161,12 +152,8 @@ void Tasks::release(Session& session, VirtualDevice& device) {
   device.next.clear();
   executor_.forget(session, device);
   if (device.task) take(session, device, TaskEvent::kCancelled);
-  if (!device.task) drop_segments(session, device);
-}
-
-void Tasks::drop_segments(Session& session, VirtualDevice& device) {
+  if (device.task) return;
   segments_.remove_all(session, device.index);
-  device.live = {};
   shared_.events.books_changed();
 }
 
@@ -177,11 +164,6 @@ bool Tasks::released(const Session& session) {
   scheduler_->session_closed(session.id, shared_.now());
   shared_.events.books_changed();
   return true;
-}
-
-// A declaration of its program's may wait for that.
-void Tasks::segment_removed(const Session& session) {
-  if (session.deferred) shared_.events.post(SegmentRemoved{session.id});
 }
 
 }  // namespace heddle::daemon

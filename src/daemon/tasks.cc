@@ -10,15 +10,25 @@ namespace {
 // A job without a budget of its own is bounded by what its sessions may hold each.
 constexpr Bytes kNoBudget{1ull << 62};
 
+// What the task would ask for; nothing where its virtual device still has another.
+std::optional<policy::TaskRequest> request_apart(IdSource& ids, Session& session, const protocol::BeginTask& begun) {
+  const VirtualDevice& device = session.devices[begun.need.virtual_device];
+  if (device.task || !device.next.empty() || begun.serial <= device.last_serial) return std::nullopt;
+  Bytes memory;
+  for (const Segment* segment : SegmentStore::of_device(session, device.index)) memory += segment->bytes;
+  return request_for(session, device, TaskId{ids.next()}, memory, need_of(begun.need));
+}
+
 }  // namespace
 
-Tasks::Tasks(Shared& shared, Executor& executor, SegmentStore& segments, Scheduler scheduler)
+Tasks::Tasks(Shared& shared, Executor& executor, SegmentStore& segments, Scheduler scheduler, bool binds_at_malloc)
     : shared_(shared),
       executor_(executor),
       segments_(segments),
       performer_(shared, segments, executor),
       idle_(shared),
-      scheduler_(std::move(scheduler)) {}
+      scheduler_(std::move(scheduler)),
+      binds_at_malloc_(binds_at_malloc) {}
 
 void Tasks::session_opened(const Session& session) {
   const Job* job = shared_.registry.find_job(session.job);
@@ -96,15 +106,6 @@ Status Tasks::begin(Session& session, const protocol::BeginTask& begun) {
   return {};
 }
 
-// What the task would ask for; nothing where its virtual device still has another.
-std::optional<policy::TaskRequest> Tasks::request_apart(Session& session, const protocol::BeginTask& begun) {
-  const VirtualDevice& device = session.devices[begun.need.virtual_device];
-  if (device.task || !device.next.empty() || begun.serial <= device.last_serial) return std::nullopt;
-  Bytes memory;
-  for (const Segment* segment : SegmentStore::of_device(session, device.index)) memory += segment->bytes;
-  return request_for(session, device, TaskId{shared_.ids.next()}, memory, need_of(begun.need));
-}
-
 Result<bool> Tasks::begin_apart(Session& session, const protocol::BeginApart& begun) {
   VirtualDevice& first = session.devices[begun.first.need.virtual_device];
   VirtualDevice& second = session.devices[begun.second.need.virtual_device];
@@ -116,14 +117,15 @@ Result<bool> Tasks::begin_apart(Session& session, const protocol::BeginApart& be
   bool possible = both || first_runs;
   for (const protocol::BeginTask* task : {&begun.first, &begun.second}) {
     if (!possible || (task == &begun.first && !both)) continue;
-    auto request = request_apart(session, *task);
+    auto request = request_apart(shared_.ids, session, *task);
     possible = request.has_value();
     if (possible) requests.push_back(std::move(*request));
   }
   if (!possible || !scheduler_->could_start_apart(requests)) {
     if (possible) (void)idle_.reclaim_for(session);  // for the next time: this one is answered at once
-    if (!second.task) drop_segments(session, second);
-    if (both) drop_segments(session, first);
+    if (!second.task) segments_.remove_all(session, second.index);
+    if (both) segments_.remove_all(session, first.index);
+    shared_.events.books_changed();
     return false;
   }
   if (both) HEDDLE_TRY(begin(session, begun.first));
@@ -151,7 +153,7 @@ void Tasks::start_next(Session& session, VirtualDevice& device) {
 void Tasks::start(Session& session, VirtualDevice& device, std::unique_ptr<Task> task, Bytes memory) {
   task->id = TaskId{shared_.ids.next()};
   task->arrived = shared_.now();
-  owners_[task->id] = {session.id, device.index};
+  shared_.registry.tasks[task->id] = {session.id, device.index};
   device.task = std::move(task);
   device.live = memory;
   take(session, device, device.task->serial == 0 ? TaskEvent::kMemoryAsked : TaskEvent::kBegun);
@@ -175,8 +177,8 @@ void Tasks::pass_on(Session& session, VirtualDevice& device) {
 
 void Tasks::resume(const std::deque<TaskId>& delayed) {
   for (const TaskId task : delayed) {
-    const auto [session, device] = owner_of(task);
-    if (!session || !device->task || device->task->id != task) continue;
+    const auto [session, device] = shared_.registry.owner_of(task);
+    if (!session) continue;
     if (device->task->state == TaskState::kArriving) {
       pass_on(*session, *device);
     } else {
@@ -231,7 +233,7 @@ void Tasks::readopt(Session& session, VirtualDevice& device) {
     (void)scheduler_->adopt_binding(session.id, device.index, *device.bound, shared_.now());  // else asked for anew
   if (!device.task) return;
   Task& task = *device.task;
-  owners_[task.id] = {session.id, device.index};
+  shared_.registry.tasks[task.id] = {session.id, device.index};
   const bool runs = has_device(task.state);
   std::deque<uint64_t> later;
   Bytes memory;

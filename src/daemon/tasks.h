@@ -16,13 +16,16 @@ class Tasks : public ExecutorEvents {
  public:
   using Scheduler = std::unique_ptr<policy::Scheduler>;
 
-  Tasks(Shared& shared, Executor& executor, SegmentStore& segments, Scheduler scheduler);
+  Tasks(Shared& shared, Executor& executor, SegmentStore& segments, Scheduler scheduler, bool binds_at_malloc);
 
   const policy::Scheduler& scheduler() const { return *scheduler_; }
-  // Only while there is no session.
-  void replace_scheduler(Scheduler scheduler) { scheduler_ = std::move(scheduler); }
+  // Whether memory is granted at cudaMalloc, before a task begins.
   bool binds_at_malloc() const { return binds_at_malloc_; }
-  void set_binds_at_malloc(bool binds) { binds_at_malloc_ = binds; }
+  // Only while there is no session.
+  void set_scheduler(Scheduler scheduler, bool binds_at_malloc) {
+    scheduler_ = std::move(scheduler);
+    binds_at_malloc_ = binds_at_malloc;
+  }
 
   void session_opened(const Session& session);
   // The virtual device has its ring now.
@@ -75,19 +78,15 @@ class Tasks : public ExecutorEvents {
   void ask_for_held_back(Session& session, VirtualDevice& device, bool reclaimed = false);
   void arrive(Session& session, VirtualDevice& device);
   void pass_on(Session& session, VirtualDevice& device);
-  std::optional<policy::TaskRequest> request_apart(Session& session, const protocol::BeginTask& begun);
   void readopt(Session& session, VirtualDevice& device);
 
   // The state machine, and what the scheduler decides (task_life.cc).
   void take(Session& session, VirtualDevice& device, TaskEvent event);
   void release(Session& session, VirtualDevice& device);
-  void drop_segments(Session& session, VirtualDevice& device);
   bool released(const Session& session);
-  void segment_removed(const Session& session);
   void granted(const Decision& decision);
   void extended(const Decision& decision);
   void refused(const Decision& decision);
-  std::pair<Session*, VirtualDevice*> owner_of(TaskId task);
 
   Shared& shared_;
   Executor& executor_;
@@ -95,8 +94,7 @@ class Tasks : public ExecutorEvents {
   TaskPerformer performer_;
   IdleMemory idle_;
   Scheduler scheduler_;
-  bool binds_at_malloc_ = false;
-  std::map<TaskId, std::pair<SessionId, uint32_t>> owners_;
+  bool binds_at_malloc_;
 };
 
 }  // namespace heddle::daemon

@@ -12,8 +12,8 @@ namespace heddle::daemon {
 namespace {
 
 using protocol::Binding;
-using testing::FakeExecutor;
 using ::testing::ElementsAre;
+using testing::FakeExecutor;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -116,9 +116,10 @@ class TasksTest : public ::testing::Test {
   Keepers keepers_{*loop_, "", -1};
   SegmentStore segments_{shared_, keepers_};
   FakeExecutor executor_;
-  Tasks tasks_{shared_, executor_, segments_,
-               std::make_unique<policy::Scheduler>(*policy::make_placement("mgb-warps"), std::vector{spec()},
-                                                   policy::Options{})};
+  Tasks tasks_{
+      shared_, executor_, segments_,
+      std::make_unique<policy::Scheduler>(*policy::make_placement("mgb-warps"), std::vector{spec()}, policy::Options{}),
+      false};
 };
 
 TEST_F(TasksTest, AGrantedTaskLooksForAnExecutorAndIsHandedOverWithItsMemory) {
@@ -192,7 +193,7 @@ TEST_F(TasksTest, ATaskBegunBehindAnotherFollowsIt) {
 
 // An error of ours, told as one: the program fails with it, and nobody else notices.
 TEST_F(TasksTest, AnEventThatCannotComeFailsTheSessionByName) {
-  Session& session = running(Bytes{8 * kMiB}), &neighbour = running(Bytes{8 * kMiB});
+  Session &session = running(Bytes{8 * kMiB}), &neighbour = running(Bytes{8 * kMiB});
   tasks_.executor_found(session, session.devices[0]);
   EXPECT_THAT(session.failure, HasSubstr("a task that is running cannot be served"));
   EXPECT_EQ(state(session), TaskState::kStopping);

@@ -30,26 +30,25 @@ bool is_expected(const Session& session, TimePoint now) {
   });
 }
 
-}  // namespace
-
 // Software devices' workers are there in milliseconds, of the cores on which programs make their first steps: only as
 // many as are configured.
-size_t Workers::greeted_for(DeviceId device) const {
-  const auto& devices = shared_.registry.devices;
+size_t greeted_for(DeviceId device, const Registry& registry, TimePoint now) {
+  const auto& devices = registry.devices;
   const std::string model = devices[device.value].config.model.model;
   if (devices[device.value].config.model.kind != DeviceKind::kCuda) return 0;
   size_t expected = 0, place = 0;
-  for (const auto& [id, session] : shared_.registry.sessions)
-    expected += session.model == model && is_expected(session, shared_.now());
+  for (const auto& [id, session] : registry.sessions) expected += session.model == model && is_expected(session, now);
   if (expected == 0) return 0;
   std::vector<size_t> tasks;
   for (size_t i = 0; i < devices.size(); ++i) {
     if (devices[i].config.model.model != model) continue;
     if (i == device.value) place = tasks.size();
-    tasks.push_back(count(DeviceId{i}, Worker::State::kBound) + devices[i].wanting.size());
+    tasks.push_back(registry.workers_on(DeviceId{i}, Worker::State::kBound) + devices[i].wanting.size());
   }
   return spread_sessions(expected, std::move(tasks))[place];
 }
+
+}  // namespace
 
 size_t Workers::target_for(DeviceId device, size_t greeted) {
   DeviceState& state = device_of(device);
@@ -57,7 +56,7 @@ size_t Workers::target_for(DeviceId device, size_t greeted) {
   WarmDemand demand;
   demand.configured = shared_.config.warm_workers;
   if (state.config.model.kind != DeviceKind::kCuda) return demand.configured;
-  if (under_mps(device) && workers_on(device) >= kMpsWorkers) return demand.configured;
+  if (under_mps(device) && shared_.registry.workers_on(device) >= kMpsWorkers) return demand.configured;
   while (!state.arrivals.empty() && shared_.now() - state.arrivals.front() > kArrivalWindow) state.arrivals.pop_front();
   demand.greeted = greeted;
   demand.arrivals = state.arrivals.size();
@@ -67,17 +66,12 @@ size_t Workers::target_for(DeviceId device, size_t greeted) {
   return warm_target(demand);
 }
 
-size_t Workers::workers_on(DeviceId device) const {
-  const auto& workers = shared_.registry.workers;
-  return static_cast<size_t>(
-      std::count_if(workers.begin(), workers.end(), [&](const auto& each) { return each.second.device == device; }));
-}
-
 void Workers::refill(DeviceId device) {
   if (stopping_ || recovering(device)) return;
   DeviceState& state = device_of(device);
-  const size_t greeted = greeted_for(device), target = target_for(device, greeted);
-  const size_t coming = count(device, Worker::State::kStarting) + count(device, Worker::State::kWarm);
+  const size_t greeted = greeted_for(device, shared_.registry, shared_.now()), target = target_for(device, greeted);
+  const size_t coming = shared_.registry.workers_on(device, Worker::State::kStarting) +
+                        shared_.registry.workers_on(device, Worker::State::kWarm);
   const size_t enough = target + state.wanting.size();
   if (target != shared_.config.warm_workers)
     state.pool_timer = shared_.loop.after(kPoolLook, [this, device] { refill(device); });
@@ -124,7 +118,7 @@ void Workers::retire_surplus(DeviceId device, size_t surplus) {
 
 bool Workers::make_room(DeviceId device, std::function<void()> then) {
   DeviceState& state = device_of(device);
-  size_t starting = count(device, Worker::State::kStarting);
+  size_t starting = shared_.registry.workers_on(device, Worker::State::kStarting);
   bool any = false;
   for (auto& [id, worker] : shared_.registry.workers) {
     if (worker.device != device) continue;
@@ -144,7 +138,7 @@ bool Workers::make_room(DeviceId device, std::function<void()> then) {
 
 void Workers::room_made(DeviceId device) {
   DeviceState& state = device_of(device);
-  if (state.room_awaited.empty() || count(device, Worker::State::kLeaving) != 0) return;
+  if (state.room_awaited.empty() || shared_.registry.workers_on(device, Worker::State::kLeaving) != 0) return;
   for (const auto& then : std::exchange(state.room_awaited, {})) then();
 }
 

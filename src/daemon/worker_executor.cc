@@ -152,7 +152,7 @@ void WorkerExecutor::adopt(Worker worker) {
 }
 
 void WorkerExecutor::worker_returned(WorkerId id, const protocol::WorkerReady& ready) {
-  Worker* returned = workers_.find(id);
+  Worker* returned = shared_.registry.find_worker(id);
   if (!returned) return;
   Worker& worker = *returned;
   const auto [session, device] = shared_.registry.served_by(worker);
@@ -182,7 +182,7 @@ void WorkerExecutor::complete_return(WorkerId id) {
 }
 
 void WorkerExecutor::worker_said(WorkerId id, const protocol::Packet& packet) {
-  Worker* worker = workers_.find(id);
+  Worker* worker = shared_.registry.find_worker(id);
   if (!worker) return;
   switch (packet.type) {
     case protocol::MessageType::kSegmentFreed:
@@ -218,7 +218,7 @@ void WorkerExecutor::usage(const Worker& worker, const protocol::Usage& usage) {
 }
 
 std::optional<SessionId> WorkerExecutor::worker_gone(WorkerId id, const std::string& how, bool certainly) {
-  const Worker* worker = workers_.find(id);
+  const Worker* worker = shared_.registry.find_worker(id);
   if (!worker) return std::nullopt;
   events_->idle_returned(id);
   const auto [session, device] = shared_.registry.served_by(*worker);

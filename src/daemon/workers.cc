@@ -28,17 +28,6 @@ Duration Workers::backoff(uint32_t failures) {
   return std::min(kLongestBackoff, kFirstBackoff * (1u << std::min(failures - 1, 10u)));
 }
 
-Worker* Workers::find(WorkerId id) {
-  const auto found = shared_.registry.workers.find(id);
-  return found == shared_.registry.workers.end() ? nullptr : &found->second;
-}
-
-size_t Workers::count(DeviceId device, Worker::State state) const {
-  return static_cast<size_t>(
-      std::count_if(shared_.registry.workers.begin(), shared_.registry.workers.end(),
-                    [&](const auto& each) { return each.second.device == device && each.second.state == state; }));
-}
-
 Worker* Workers::take_warm(DeviceId device) {
   for (auto& [id, worker] : shared_.registry.workers) {
     if (worker.device == device && worker.state == Worker::State::kWarm) return &worker;
@@ -58,7 +47,7 @@ void Workers::keep(Worker& worker) {
   worker.state = Worker::State::kKept;
   worker.has_served = true;
   worker.kept_since = shared_.now();
-  if (count(worker.device, Worker::State::kKept) <= shared_.config.kept_workers) return;
+  if (shared_.registry.workers_on(worker.device, Worker::State::kKept) <= shared_.config.kept_workers) return;
   Worker* oldest = &worker;
   for (auto& [id, other] : shared_.registry.workers) {
     if (other.device == worker.device && other.state == Worker::State::kKept && other.kept_since < oldest->kept_since)
@@ -105,7 +94,7 @@ Status Workers::start(DeviceId device) {
   placed.patience = shared_.loop.after(shared_.config.worker_start_timeout, [this, id = placed.id] {
     shared_.log->error("worker {} is not ready after {}: killing it", id.value,
                        to_string(shared_.config.worker_start_timeout));
-    kill(*find(id));
+    kill(*shared_.registry.find_worker(id));
   });
   send_start(placed);
   shared_.log->debug("worker {} started for device {}: process {}", placed.id.value, device.value, placed.pid);
@@ -143,7 +132,7 @@ void Workers::listen(Worker& worker, protocol::Socket socket) {
 // A worker without a connection is of no use. Mostly it is dying by itself: then the signal changes nothing, and its
 // end is not counted as our doing. Of its GPU it lets go up to 0.3 s later (H100 under MPS).
 void Workers::lost(WorkerId id, const Error& error) {
-  Worker* worker = find(id);
+  Worker* worker = shared_.registry.find_worker(id);
   if (!worker) return;
   if (worker->state != Worker::State::kLeaving && !has_ended(worker->process))
     shared_.log->warn("worker {}: {}", id.value, error.text);
@@ -152,7 +141,7 @@ void Workers::lost(WorkerId id, const Error& error) {
 }
 
 void Workers::received(WorkerId id, protocol::Packet packet) {
-  Worker* worker = find(id);
+  Worker* worker = shared_.registry.find_worker(id);
   if (!worker || worker->state == Worker::State::kLeaving) return;
   switch (packet.type) {
     case MessageType::kWorkerReady:
@@ -210,7 +199,7 @@ void Workers::retire(Worker& worker) {
   if (worker.connection) worker.connection->send(protocol::Quit{});
   worker.patience = shared_.loop.after(shared_.config.worker_exit_grace, [this, id = worker.id] {
     shared_.log->warn("worker {} does not end by itself: killing it", id.value);
-    kill(*find(id));
+    kill(*shared_.registry.find_worker(id));
   });
 }
 
@@ -229,14 +218,14 @@ void Workers::discard(Worker& worker) {
 }
 
 void Workers::ended(WorkerId id) {
-  Worker* worker = find(id);
+  Worker* worker = shared_.registry.find_worker(id);
   if (!worker) return;
   // What it said last may still be unread; without a connection there is nothing.
   if (worker->connection) {
     while (auto packet = worker->connection->take()) {
       if (worker->killed && !counts_though_killed(*packet)) continue;
       received(id, std::move(*packet));
-      if (!(worker = find(id))) return;
+      if (!(worker = shared_.registry.find_worker(id))) return;
     }
   }
   std::string how = reap(worker->process);
@@ -251,7 +240,7 @@ void Workers::ended(WorkerId id) {
 }
 
 void Workers::forget(WorkerId id) {
-  const Worker* worker = find(id);
+  const Worker* worker = shared_.registry.find_worker(id);
   if (!worker) return;
   const DeviceId device = worker->device;
   shared_.vault.withdraw(NoteKind::kWorker, id.value);
@@ -278,7 +267,7 @@ void Workers::adopt(Worker worker) {
   placed.patience = shared_.loop.after(shared_.config.reconnect_grace, [this, id] {
     shared_.log->warn("worker {} did not come back within {}: killing it", id.value,
                       to_string(shared_.config.reconnect_grace));
-    kill(*find(id));
+    kill(*shared_.registry.find_worker(id));
   });
 }
 
@@ -302,7 +291,7 @@ void Workers::greet_later(uint64_t key, const protocol::Packet& packet) {
   shared_.loop.defer([this, key, message] {
     auto node = strangers_.extract(key);
     if (node.empty()) return;
-    Worker* worker = find(WorkerId{message.worker});
+    Worker* worker = shared_.registry.find_worker(WorkerId{message.worker});
     if (!worker || worker->secret != message.secret || worker->state == Worker::State::kLeaving || worker->killed) {
       // One of a life of which nothing is left, or no worker at all: a worker ends, and its memory with it.
       node.mapped()->send(protocol::Quit{});

@@ -42,7 +42,6 @@ class Workers {
   void keep(Worker& worker);
   // The worker that stays for the virtual device.
   Worker* kept_for(SessionId session, uint32_t virtual_device);
-  Worker* find(WorkerId id);
   // It is told to end, and made to if it does not.
   void retire(Worker& worker);
   // SIGKILL; WorkerGone follows when the process is really gone. A client of MPS is first taken off the GPU.
@@ -66,12 +65,9 @@ class Workers {
 
   // heddled ends: no worker is started any more.
   void stop();
-  size_t count(DeviceId device, Worker::State state) const;
 
  private:
   // The pool (warm_pool.cc).
-  size_t greeted_for(DeviceId device) const;
-  size_t workers_on(DeviceId device) const;
   size_t target_for(DeviceId device, size_t greeted);
   void retire_surplus(DeviceId device, size_t surplus);
   void room_made(DeviceId device);

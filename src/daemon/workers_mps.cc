@@ -45,7 +45,7 @@ bool counts_though_killed(const protocol::Packet& packet) {
 void Workers::recover(DeviceId device, const MpsFault& fault) {
   if (stopping_ || !recovery_.begin(device)) return;
   shared_.log->error("the MPS of device {} is started anew, and its {} workers are ended: {}", device.value,
-                     workers_on(device), fault.text);
+                     shared_.registry.workers_on(device), fault.text);
   shared_.events.post(MpsLost{device, fault});
   for (auto& [id, worker] : shared_.registry.workers) {
     if (worker.device == device) end_client(worker);
@@ -66,7 +66,7 @@ void Workers::end_client(Worker& worker) {
 }
 
 void Workers::client_gone(DeviceId device) {
-  if (recovering(device) && workers_on(device) == 0) recovery_.clients_gone(device);
+  if (recovering(device) && shared_.registry.workers_on(device) == 0) recovery_.clients_gone(device);
 }
 
 // A server that has just lost a client, or is starting, admits the next one a little later (HARDWARE.md, p6 retry). One
@@ -97,7 +97,7 @@ void Workers::taken_off(WorkerId id, bool in_time) {
   kill_process(found->second.child.pidfd, SIGKILL);  // nothing, mostly: it has ended
   (void)reap(found->second.child.pidfd);
   taking_off_.erase(found);
-  Worker* worker = find(id);
+  Worker* worker = shared_.registry.find_worker(id);
   if (!worker) return;
   worker->patience.reset();
   kill_process(worker->process, SIGKILL);
