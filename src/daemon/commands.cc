@@ -135,6 +135,7 @@ Result<Json> Commands::devices(const Json&, Asker&) {
     } else if (device.failed_starts != 0)
       state = stringf("workers do not start (%u times): %s", device.failed_starts, device.last_failure.c_str());
     list.push_back({{"device", view.id.value},
+                    {"node", device.node.value},
                     {"name", model.name},
                     {"model", model.model},
                     {"kind", model.kind == DeviceKind::kSoftware ? "software" : "cuda"},

@@ -44,7 +44,6 @@ Status Copies::copy(Session& session, const protocol::CopyAcross& wanted) {
     return {};
   }
   const DeviceState& gpu = *segments_.gpu_of(session, *ends->to);
-  const DeviceId device{static_cast<uint64_t>(&gpu - shared_.registry.devices.data())};
   protocol::CopyMemory message;
   message.copy = number;
   message.to_bytes = ends->to->bytes.value;
@@ -55,9 +54,9 @@ Status Copies::copy(Session& session, const protocol::CopyAcross& wanted) {
   message.height = wanted.height;
   message.depth = wanted.depth;
   for (Segment* end : {ends->to, ends->from}) ++end->copies;
-  under_way_[number] = {session.id, ends->to->number, ends->from->number, device,
+  under_way_[number] = {session.id, ends->to->number, ends->from->number, gpu.id,
                         Bytes{wanted.width * wanted.height * wanted.depth}};
-  keepers_.copy(device, gpu.config.uuid, message, ends->to->memory, ends->from->memory,
+  keepers_.copy(gpu.id, gpu.config.uuid, message, ends->to->memory, ends->from->memory,
                 [this, number](const Status& status) { over(number, status); });
   return {};
 }

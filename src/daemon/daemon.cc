@@ -45,9 +45,9 @@ Status make_cache(const std::string& directory, const std::string& worker_user) 
   return {};
 }
 
-policy::DeviceSpec spec_of(size_t index, const DeviceModel& model) {
+policy::DeviceSpec spec_of(DeviceId id, const DeviceModel& model) {
   policy::DeviceSpec spec;
-  spec.id = DeviceId{index};
+  spec.id = id;
   spec.name = model.name;
   spec.model = model.model;
   spec.memory = Bytes{model.memory_bytes};
@@ -97,8 +97,9 @@ Status Daemon::start(protocol::Socket vault) {
   if (!items) return tl::unexpected(std::move(items).error());
   HEDDLE_TRY(add_machine_gpus(*items));
   for (const DeviceConfig& device : shared_.config.devices) {
-    registry_.devices.emplace_back();
-    registry_.devices.back().config = device;
+    DeviceState& state = registry_.devices.emplace_back();
+    state.id = DeviceId{registry_.devices.size() - 1};
+    state.config = device;
   }
   TakenOver restored = restore(shared_, std::move(*items));
   if (!restored.policy.empty()) shared_.config.policy = restored.policy;
@@ -142,7 +143,7 @@ Status Daemon::start(protocol::Socket vault) {
   adopt(std::move(restored));
   HEDDLE_TRY(listen(control_, control_watch_, &Daemon::accept_client));
   HEDDLE_TRY(listen(worker_, worker_watch_, &Daemon::accept_worker));
-  for (size_t i = 0; i < registry_.devices.size(); ++i) workers_->refill(DeviceId{i});
+  for (const DeviceState& device : registry_.devices) workers_->refill(device.id);
   log_->info("heddled {} listens at {}: {} devices, policy {}, {} sessions from before", HEDDLE_VERSION,
              shared_.places.control, registry_.devices.size(), shared_.config.policy, registry_.sessions.size());
   return {};
@@ -189,14 +190,13 @@ void Daemon::deposit_life() {
 }
 
 Status Daemon::make_boards() {
-  for (size_t i = 0; i < registry_.devices.size(); ++i) {
-    DeviceState& device = registry_.devices[i];
+  for (DeviceState& device : registry_.devices) {
     if (device.config.model.kind == DeviceKind::kCuda) {
       // What was promised before a restart counts then, not what is free beside it.
       BoardNote note{};
       note.bytes = device.config.model.memory_bytes;
       protocol::set_text(note.model, device.config.model.model);
-      vault_.deposit(NoteKind::kBoard, i, write_note(note), -1);
+      vault_.deposit(NoteKind::kBoard, device.id.value, write_note(note), -1);
       continue;
     }
     if (device.board) continue;
@@ -207,7 +207,7 @@ Status Daemon::make_boards() {
     BoardNote note{};
     note.bytes = size.value;
     protocol::set_text(note.model, device.config.model.model);
-    vault_.deposit(NoteKind::kBoard, i, write_note(note), device.board.get());
+    vault_.deposit(NoteKind::kBoard, device.id.value, write_note(note), device.board.get());
   }
   return {};
 }
@@ -219,12 +219,12 @@ Status Daemon::start_gpus() {
     if (device.config.model.kind == DeviceKind::kCuda) gpus.push_back(device.config.uuid);
   }
   keepers_.set_gpus(std::move(gpus));
-  for (size_t i = 0; i < registry_.devices.size(); ++i) {
-    const DeviceConfig& device = registry_.devices[i].config;
+  for (const DeviceState& state : registry_.devices) {
+    const DeviceConfig& device = state.config;
     if (device.model.kind != DeviceKind::kCuda) continue;
     HEDDLE_TRY(make_cache(directory_of(shared_.places.control) + "/cuda-cache", shared_.config.worker_user));
-    HEDDLE_TRY(keepers_.start(DeviceId{i}, device.uuid));
-    if (device.mps) HEDDLE_TRY(mps_.start(DeviceId{i}, device.uuid));
+    HEDDLE_TRY(keepers_.start(state.id, device.uuid));
+    if (device.mps) HEDDLE_TRY(mps_.start(state.id, device.uuid));
   }
   return {};
 }
@@ -282,9 +282,9 @@ Result<Tasks::Scheduler> Daemon::make_scheduler(const std::string& policy, bool&
   if (!placement) return tl::unexpected(std::move(placement).error());
   binds_at_malloc = (*placement)->memory_oblivious();
   std::vector<policy::DeviceSpec> specs;
-  for (size_t i = 0; i < registry_.devices.size(); ++i) {
-    specs.push_back(spec_of(i, registry_.devices[i].config.model));
-    if (mps_.serves(DeviceId{i})) specs.back().max_clients = kMpsClients;
+  for (const DeviceState& device : registry_.devices) {
+    specs.push_back(spec_of(device.id, device.config.model));
+    if (mps_.serves(device.id)) specs.back().max_clients = kMpsClients;
   }
   return std::make_unique<policy::Scheduler>(std::move(*placement), std::move(specs),
                                              policy::Options{shared_.config.age_limit});

@@ -23,6 +23,8 @@
 
 namespace heddle::daemon {
 
+using NodeId = Id<struct NodeTag>;  // a machine that devices of the pool are in; 0: heddled's own
+
 struct Segment {
   enum class State {
     kNamed,  // declared; belongs to the task that begins next, or waits until it may be asked for
@@ -176,6 +178,8 @@ struct Worker {
 
 // What heddled knows of a device beyond the ledger.
 struct DeviceState {
+  DeviceId id;
+  NodeId node;
   DeviceConfig config;
   Fd board;
   std::optional<protocol::Window> window;  // of a GPU: what its workers could reserve

@@ -40,10 +40,10 @@ size_t greeted_for(DeviceId device, const Registry& registry, TimePoint now) {
   for (const auto& [id, session] : registry.sessions) expected += session.model == model && is_expected(session, now);
   if (expected == 0) return 0;
   std::vector<size_t> tasks;
-  for (size_t i = 0; i < devices.size(); ++i) {
-    if (devices[i].config.model.model != model) continue;
-    if (i == device.value) place = tasks.size();
-    tasks.push_back(registry.workers_on(DeviceId{i}, Worker::State::kBound) + devices[i].wanting.size());
+  for (const DeviceState& each : devices) {
+    if (each.config.model.model != model) continue;
+    if (each.id == device) place = tasks.size();
+    tasks.push_back(registry.workers_on(each.id, Worker::State::kBound) + each.wanting.size());
   }
   return spread_sessions(expected, std::move(tasks))[place];
 }
@@ -99,8 +99,8 @@ void Workers::start_later(DeviceId device, TimePoint when) {
 }
 
 void Workers::expect() {
-  for (size_t i = 0; i < shared_.registry.devices.size(); ++i) {
-    if (shared_.registry.devices[i].config.model.kind == DeviceKind::kCuda) refill(DeviceId{i});
+  for (const DeviceState& device : shared_.registry.devices) {
+    if (device.config.model.kind == DeviceKind::kCuda) refill(device.id);
   }
 }
 

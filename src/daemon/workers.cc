@@ -21,6 +21,17 @@ constexpr size_t kMostStrangers = 256;  // connections on the worker socket that
 // How a worker ends that its device did not want (protocol::kDeviceRefuses).
 const std::string kRefused = stringf("exit status %d", protocol::kDeviceRefuses);
 
+void deposit(VaultLink& vault, const Worker& worker) {
+  WorkerNote note{};
+  note.secret = worker.secret;
+  note.session = worker.session.value;
+  note.serial = worker.serial;
+  note.device = static_cast<uint32_t>(worker.device.value);
+  note.pid = static_cast<uint32_t>(worker.pid);
+  note.virtual_device = worker.virtual_device;
+  vault.deposit(NoteKind::kWorker, worker.id.value, write_note(note), worker.process.get());
+}
+
 }  // namespace
 
 Duration Workers::backoff(uint32_t failures) {
@@ -87,7 +98,7 @@ Status Workers::start(DeviceId device) {
   worker.pid = child->pid;
   worker.process = std::move(child->pidfd);
   Worker& placed = shared_.registry.workers.emplace(worker.id, std::move(worker)).first->second;
-  deposit(placed);
+  deposit(shared_.vault, placed);
   auto watch = shared_.loop.watch(placed.process.get(), EPOLLIN, [this, id = placed.id](uint32_t) { ended(id); });
   if (watch) placed.process_watch = std::move(*watch);
   listen(placed, std::move(ends->first));
@@ -179,18 +190,7 @@ void Workers::bound(Worker& worker, SessionId session, uint32_t virtual_device, 
   worker.virtual_device = virtual_device;
   worker.serial = serial;
   device_of(worker.device).last_bound = shared_.now();
-  deposit(worker);
-}
-
-void Workers::deposit(const Worker& worker) {
-  WorkerNote note{};
-  note.secret = worker.secret;
-  note.session = worker.session.value;
-  note.serial = worker.serial;
-  note.device = static_cast<uint32_t>(worker.device.value);
-  note.pid = static_cast<uint32_t>(worker.pid);
-  note.virtual_device = worker.virtual_device;
-  shared_.vault.deposit(NoteKind::kWorker, worker.id.value, write_note(note), worker.process.get());
+  deposit(shared_.vault, worker);
 }
 
 void Workers::retire(Worker& worker) {

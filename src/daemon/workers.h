@@ -81,7 +81,6 @@ class Workers {
   void ended(WorkerId id);
   static Duration backoff(uint32_t failures);  // from the last one of so many in a row to the next start
   void start_failed(DeviceId device, const std::string& why, bool refused);
-  void deposit(const Worker& worker);
   DeviceState& device_of(DeviceId id) { return shared_.registry.devices[id.value]; }
   void greet_later(uint64_t key, const protocol::Packet& packet);
 
