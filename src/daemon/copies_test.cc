@@ -2,10 +2,9 @@
 // GPUs; the program is a client by hand.
 
 #include <csignal>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
+#include "daemon/testing/fake_gpus.h"
 #include "daemon/testing/fixture.h"
 
 namespace heddle::daemon::testing {
@@ -21,20 +20,7 @@ context_memory = "0"
 
 class CopiesTest : public HouseholdTest {
  protected:
-  CopiesTest() {
-    EXPECT_NE(::mkdtemp(directory_.data()), nullptr);
-    driver_ = directory_ + "/libcuda-test.so";
-    std::filesystem::create_symlink(HEDDLE_TEST_DRIVER, driver_);
-    ::setenv("HEDDLE_CUDA_LIBRARY", driver_.c_str(), 1);
-    machine("2");
-  }
-  ~CopiesTest() override {
-    house_.reset();
-    ::unsetenv("HEDDLE_CUDA_LIBRARY");
-    std::filesystem::remove_all(directory_);
-  }
-  // How many GPUs there are, and "apart" where they do not reach each other's memory.
-  void machine(const std::string& gpus) const { std::ofstream(driver_ + ".gpus") << gpus; }
+  CopiesTest() { gpus_.machine("2"); }
 
   // A program with a running task on each of its two devices: segment 1 at(0) on the first, 2 at(8) on the second.
   TestClient on_both() {
@@ -81,7 +67,7 @@ class CopiesTest : public HouseholdTest {
     return found;
   }
 
-  std::string directory_ = ::testing::TempDir() + "/heddle-driver-XXXXXX", driver_;
+  FakeGpus gpus_;
 };
 
 TEST_F(CopiesTest, AreDoneByAKeeper) {
@@ -98,7 +84,7 @@ TEST_F(CopiesTest, AreDoneByAKeeper) {
 }
 
 TEST_F(CopiesTest, BetweenGpusThatDoNotReachEachOtherAreTheProgramsBusiness) {
-  machine("2 apart");
+  gpus_.machine("2 apart");
   start(kTwoGpus, "policy = \"sa\"\n");  // each task alone on its GPU
   TestClient client = on_both();
   ask(client);

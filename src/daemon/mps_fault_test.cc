@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 
+#include "daemon/testing/fake_gpus.h"
+#include "daemon/testing/fake_mps.h"
 #include "daemon/testing/fixture.h"
 #include "daemon/workers.h"
 
@@ -27,67 +27,21 @@ memory = "256M"
 context_memory = "0"
 )";
 
-// In the foreground it always has a server. Otherwise it is spoken to, and says nothing where it is "mute".
-constexpr const char* kControl = R"sh(#!/bin/sh
-here="$(dirname "$0")"
-if [ "$1" = -f ]; then
-  trap 'exit 0' TERM
-  rm -f "$here/mute"
-  touch "$CUDA_MPS_PIPE_DIRECTORY/control"
-  while :; do
-    "$here/nvidia-cuda-mps-server" &
-    wait $!
-  done
-fi
-read -r line
-while [ -e "$here/mute" ]; do sleep 0.05; done
-exit 0
-)sh";
-// Which server it is stands in "servers". A later one than the first lets workers start again.
-constexpr const char* kServer = R"sh(#!/bin/sh
-here="$(dirname "$0")"
-[ -e "$here/stubborn" ] && trap '' TERM
-echo $$ >> "$here/servers"
-[ $(wc -l < "$here/servers") -gt 1 ] && rm -f "$CUDA_MPS_PIPE_DIRECTORY/../control.worker.fails"
-while [ -d "$CUDA_MPS_PIPE_DIRECTORY" ]; do sleep 0.05; done
-)sh";
-
 class MpsFaultTest : public HouseholdTest {
  protected:
-  MpsFaultTest() {
-    EXPECT_NE(::mkdtemp(directory_.data()), nullptr);
-    write_program("nvidia-cuda-mps-control", kControl);
-    write_program("nvidia-cuda-mps-server", kServer);
-    ::setenv("PATH", (directory_ + ":" + path_).c_str(), 1);
-    ::setenv("HEDDLE_CUDA_LIBRARY", HEDDLE_TEST_DRIVER, 1);
-  }
-  ~MpsFaultTest() override {
-    house_.reset();
-    ::unsetenv("HEDDLE_CUDA_LIBRARY");
-    ::setenv("PATH", path_.c_str(), 1);
-    std::filesystem::remove_all(directory_);
-  }
-  void write_program(const std::string& name, const char* text) const {
-    std::ofstream(directory_ + "/" + name) << text;
-    std::filesystem::permissions(directory_ + "/" + name, std::filesystem::perms::owner_all);
-  }
-  void mark(const std::string& name) const { std::ofstream{directory_ + "/" + name}; }
-  std::vector<pid_t> servers() const {
-    std::vector<pid_t> pids;
-    std::ifstream file(directory_ + "/servers");
-    for (pid_t pid; file >> pid;) pids.push_back(pid);
-    return pids;
-  }
   pid_t control() const {
     pid_t pid = 0;
     std::ifstream(house_->directory() + "/mps-0/control.pid") >> pid;
     return pid;
   }
-  static bool is_there(pid_t pid) { return pid > 1 && ::kill(pid, 0) == 0; }
+  static bool is_there(pid_t pid) {
+    EXPECT_GT(pid, 1) << "no process was found to ask for";
+    return pid > 1 && ::kill(pid, 0) == 0;
+  }
   // The GPU's first server runs: what comes later is not the first.
   void start_gpu() {
     ASSERT_NO_FATAL_FAILURE(start(kGpu));
-    house_->wait_for("devices", [&](const Json&) { return !servers().empty(); });
+    house_->wait_for("devices", [&](const Json&) { return !mps_.servers().empty(); });
     ASSERT_FALSE(HasFailure());
   }
   pid_t worker_of(size_t session) {
@@ -112,14 +66,14 @@ class MpsFaultTest : public HouseholdTest {
     expect_served(next);
   }
 
-  const std::string path_ = std::getenv("PATH");
-  std::string directory_ = ::testing::TempDir() + "/heddle-mps-fault-XXXXXX";
+  FakeGpus gpus_;
+  FakeMps mps_;
 };
 
 TEST_F(MpsFaultTest, ANeighbourThatIsIdleLetsGoAndTheGpuServesOn) {
   ASSERT_NO_FATAL_FAILURE(start_gpu());
   TestClient origin = running(Bytes{4 * kMiB}), idle = running(Bytes{4 * kMiB});
-  const pid_t neighbour = worker_of(1), server = servers().front();
+  const pid_t neighbour = worker_of(1), server = mps_.servers().front();
   fault(origin);
   expect_failed(origin, 700, "asked for");
   expect_failed(idle, 810, "another program's kernel made an illegal memory access (700) on device 0");
@@ -143,7 +97,7 @@ TEST_F(MpsFaultTest, WhatAWorkerRefusesIsNoNeighboursBusiness) {
   origin.record(RecordType::kPrefetchModule, 1);
   expect_failed(origin, 700, "asked for");
   expect_served(neighbour);
-  EXPECT_EQ(servers().size(), 1u);
+  EXPECT_EQ(mps_.servers().size(), 1u);
 }
 
 TEST_F(MpsFaultTest, OneFaultAfterTheOtherIsServed) {
@@ -159,9 +113,9 @@ TEST_F(MpsFaultTest, OneFaultAfterTheOtherIsServed) {
 }
 
 TEST_F(MpsFaultTest, AServerThatDoesNotEndIsKilled) {
-  mark("stubborn");
+  mps_.make_stubborn();
   ASSERT_NO_FATAL_FAILURE(start_gpu());
-  const pid_t server = servers().front(), control = this->control();
+  const pid_t server = mps_.servers().front(), control = this->control();
   TestClient origin = running(Bytes{4 * kMiB});
   fault(origin);
   expect_failed(origin, 700, "asked for");
@@ -174,7 +128,7 @@ TEST_F(MpsFaultTest, AControlDaemonThatDoesNotAnswerIsReplaced) {
   ASSERT_NO_FATAL_FAILURE(start_gpu());
   const pid_t control = this->control();
   TestClient origin = running(Bytes{4 * kMiB});
-  mark("mute");
+  mps_.make_mute();
   fault(origin);
   expect_failed(origin, 700, "asked for");
   expect_gpu_serves();
@@ -184,7 +138,7 @@ TEST_F(MpsFaultTest, AControlDaemonThatDoesNotAnswerIsReplaced) {
 
 TEST_F(MpsFaultTest, AControlDaemonThatDiesTakesItsClientsAlongAndIsReplaced) {
   ASSERT_NO_FATAL_FAILURE(start_gpu());
-  const pid_t control = this->control(), server = servers().front();
+  const pid_t control = this->control(), server = mps_.servers().front();
   TestClient client = running(Bytes{4 * kMiB});
   ASSERT_TRUE(is_there(control));
   ::kill(control, SIGKILL);
@@ -267,7 +221,7 @@ TEST_F(MpsFaultTest, AnMpsThatTakesNoClientIsStartedAnew) {
   TestClient next = running(Bytes{4 * kMiB}), refused = begun(Bytes{4 * kMiB});  // the first has the warm worker
   expect_failed(neighbour, 810, "has taken no client 12 times in a row");
   EXPECT_TRUE(refused.wait_binding(Binding::kBound)) << refused.error_text();
-  EXPECT_GT(servers().size(), 1u);
+  EXPECT_GT(mps_.servers().size(), 1u);
 }
 
 // Which is no reason to end anybody's worker.
@@ -280,7 +234,7 @@ TEST_F(MpsFaultTest, WorkersThatCannotStartForOtherReasonsHarmNobody) {
   house_->fail_workers(false);
   expect_served(neighbour);
   EXPECT_TRUE(waiting.wait_binding(Binding::kBound)) << waiting.error_text();
-  EXPECT_EQ(servers().size(), 1u);
+  EXPECT_EQ(mps_.servers().size(), 1u);
 }
 
 }  // namespace

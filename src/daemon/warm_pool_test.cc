@@ -1,10 +1,9 @@
 // How many workers stand ready on a GPU. heddled, its vault and its keeper are real, over the driver for tests; workers
 // are fakes.
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
+#include "daemon/testing/fake_gpus.h"
 #include "daemon/testing/fixture.h"
 
 namespace heddle::daemon::testing {
@@ -20,17 +19,6 @@ context_memory = "0"
 
 class WarmPoolTest : public HouseholdTest {
  protected:
-  WarmPoolTest() {
-    EXPECT_NE(::mkdtemp(directory_.data()), nullptr);
-    driver_ = directory_ + "/libcuda-test.so";
-    std::filesystem::create_symlink(HEDDLE_TEST_DRIVER, driver_);
-    ::setenv("HEDDLE_CUDA_LIBRARY", driver_.c_str(), 1);
-  }
-  ~WarmPoolTest() override {
-    house_.reset();
-    ::unsetenv("HEDDLE_CUDA_LIBRARY");
-    std::filesystem::remove_all(directory_);
-  }
   uint64_t warm(size_t device = 0) {
     return (*house_->ask({{"command", "devices"}}))["devices"][device]["warm_workers"];
   }
@@ -38,7 +26,7 @@ class WarmPoolTest : public HouseholdTest {
     house_->wait_for("devices", [&](const Json& answer) { return answer["devices"][device]["warm_workers"] == warm; });
   }
 
-  std::string directory_ = ::testing::TempDir() + "/heddle-driver-XXXXXX", driver_;
+  FakeGpus gpus_;
 };
 
 TEST_F(WarmPoolTest, AWorkerIsOnItsWayFromHelloOn) {
@@ -62,7 +50,7 @@ TEST_F(WarmPoolTest, ThereIsOneForEachThatHasSaidHelloAndNoneOnceTheyAreGone) {
 }
 
 TEST_F(WarmPoolTest, OnTwoGpusTheyAreSpread) {
-  std::ofstream(driver_ + ".gpus") << "2";
+  gpus_.machine("2");
   start(kGpu, "warm_workers = 0\n");
   const TestClient first = opened(), second = opened();
   wait_until_warm(1, 0);
@@ -91,8 +79,8 @@ TEST_F(WarmPoolTest, WorkersThatServeNobodyMakeRoomForAProgram) {
   wait_until_warm(1);
   TestClient other = running(Bytes{2 * kMiB});
   house_->wait_for("devices", [](const Json& answer) { return answer["devices"][0]["warm_workers"] != 0; });
-  std::ofstream(driver_ + ".room") << 1;
-  std::ofstream(house_->socket() + ".worker.room") << driver_ << ".room" << std::endl;
+  std::ofstream(gpus_.room()) << 1;
+  std::ofstream(house_->socket() + ".worker.room") << gpus_.room() << std::endl;
   ASSERT_TRUE(other.declare(2, other.at(8), Bytes{8 * kMiB}));
   other.record(protocol::RecordType::kNeed, 2);
   EXPECT_TRUE(other.wait_completed(1)) << other.error_text();
@@ -102,7 +90,7 @@ TEST_F(WarmPoolTest, WorkersThatServeNobodyMakeRoomForAProgram) {
 TEST_F(WarmPoolTest, WithNobodyToMakeRoomTheProgramIsTold) {
   start(kGpu, "warm_workers = 0\n");
   TestClient client = running(Bytes{2 * kMiB});
-  std::ofstream(driver_ + ".room") << 1;
+  std::ofstream(gpus_.room()) << 1;
   ASSERT_TRUE(client.declare(2, client.at(8), Bytes{8 * kMiB}));
   ASSERT_TRUE(client.wait_binding(Binding::kFailed));
   EXPECT_EQ(client.header().error.load(), 2u);

@@ -209,6 +209,7 @@ void WorkerExecutor::task_ended(Worker& worker, const protocol::TaskEnded& ended
   if (!session || !device->task || device->task->serial != ended.serial || session->failed || session->ending) return;
   device->worker = nullptr;
   events_->finished(*session, *device, ended.unmapped != 0);
+  if (worker.killed) return workers_.discard(worker);  // with all others of its GPU, while it said so
   ended.reset ? workers_.retire(worker) : workers_.keep(worker);
 }
 

@@ -32,6 +32,8 @@ class HouseholdTest : public ::testing::Test {
  protected:
   using Json = Household::Json;
 
+  // Before what a test has set up for it goes.
+  void TearDown() override { house_.reset(); }
   // `more`: further lines of [daemon].
   void start(const std::string& devices = kTwoDevices, const std::string& more = "") {
     auto started = Household::start(kDaemonTable + more + devices);
