@@ -15,7 +15,7 @@ help:
 	@echo 'make build      build only'
 	@echo 'make install    into PREFIX ($(PREFIX)); make uninstall takes it out again'
 	@echo 'make bench      all benchmarks, ratios in one run'
-	@echo 'make format     format the sources; make tidy runs clang-tidy'
+	@echo 'make format     format the sources; make tidy runs clang-tidy over all of them'
 	@echo 'make fuzz       each fuzzer for FUZZ_SECONDS (default 60)'
 
 demo: deps
@@ -28,7 +28,7 @@ demo: deps
 # word. In this order, one after the other, under `make -j` too.
 .NOTPARALLEL:
 check:
-	@scripts/steps.sh deps-check format-check whole build tidy bench-short fuzz-short tsan asan test
+	@scripts/steps.sh deps-check format-check whole build tidy-changed bench-short tsan asan fuzz-short test
 
 # Configured anew, because what was missing the last time may be here now, and with nothing left out.
 .PHONY: whole
@@ -58,6 +58,12 @@ format-check:
 
 tidy: build
 	@scripts/tidy.sh $(DEV) $(JOBS)
+
+# Over what the latest commits changed, and what is not committed; over all where the clone has fewer.
+TIDY_COMMITS ?= 40
+.PHONY: tidy-changed
+tidy-changed: build
+	@scripts/tidy.sh $(DEV) $(JOBS) $$(git rev-parse -q --verify --short HEAD~$(TIDY_COMMITS))
 
 # AddressSanitizer and UndefinedBehaviorSanitizer over everything.
 asan:

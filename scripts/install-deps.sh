@@ -6,7 +6,7 @@ set -eu
 build="g++ cmake ninja-build pkg-config ccache libexpected-dev libfmt-dev libspdlog-dev libcli11-dev libtomlplusplus-dev
   nlohmann-json3-dev libzstd-dev liblz4-dev libseccomp-dev libopenblas0-pthread libgtest-dev libgmock-dev libbenchmark-dev
   llvm-19-dev clang-19"
-check="llvm-19-tools libomp-19-dev python3 clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev codespell"
+check="llvm-19-tools libomp-19-dev libclang-rt-19-dev python3 clang-format-14 clang-tidy-14 codespell"
 
 case "${1:-}" in
   build) wanted=$build ;;

@@ -13,8 +13,9 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/log_descriptor.h"
+#include "core/sanitizer.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef HEDDLE_SANITIZED
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -34,7 +35,7 @@ Result<Fd> duplicate(int fd) {
 
 // What a sanitizer finds in the worker itself is the log's.
 void report_to([[maybe_unused]] int fd) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef HEDDLE_SANITIZED
   __sanitizer_set_report_fd(reinterpret_cast<void*>(static_cast<intptr_t>(fd)));
 #endif
 }
