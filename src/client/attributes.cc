@@ -92,7 +92,6 @@ constexpr Fixed kFixed[] = {
     {101, 0},          // DirectManagedMemAccessFromHost
     {108, 0},          // MaxPersistingL2CacheSize
     {109, 0},          // MaxAccessPolicyWindowSize
-    {111, 0},          // ReservedSharedMemoryPerBlock
     {112, 0},          // SparseCudaArraySupported
     {113, 0},          // HostRegisterReadOnlySupported
     {114, 0},          // TimelineSemaphoreInteropSupported
@@ -160,6 +159,8 @@ std::optional<int> device_attribute(int attribute, const DeviceModel& model) {
       return number(model.shared_bytes_per_block_optin);
     case 106:
       return number(model.max_blocks_per_sm);
+    case 111:
+      return number(model.shared_bytes_reserved_per_block);
   }
   for (const auto& [known, value] : kFixed) {
     if (known == attribute) return value;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "client/launch.h"
-#include "client/occupancy.h"
+#include "core/occupancy.h"
 
 namespace heddle::client {
 namespace {

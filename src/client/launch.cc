@@ -13,8 +13,8 @@
 #include "client/launch.h"
 
 #include "client/graph/capture.h"
-#include "client/occupancy.h"
 #include "client/stream_attributes.h"
+#include "core/occupancy.h"
 
 namespace heddle::client {
 

@@ -1,4 +1,4 @@
-// The small parts: staging area, handles, maps, pieces of copies, occupancy.
+// The small parts: staging area, handles, maps, pieces of copies.
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,6 @@
 #include "client/copy_pieces.h"
 #include "client/flat_map.h"
 #include "client/handle_table.h"
-#include "client/occupancy.h"
 #include "core/units.h"
 
 namespace heddle::client {
@@ -140,32 +139,6 @@ TEST(CopyPieces, RowsLongerThanAPieceAreCut) {
   dense.pitch = 1000;
   pitched.pitch = 4096;
   EXPECT_EQ(total(CopyPieces({1000, 7, 2}, pitched, dense, 300), 300), 14000u);
-}
-
-DeviceModel p100() {
-  return *device_preset("P100");
-}
-
-TEST(Occupancy, LimitedByEachResourceInTurn) {
-  const DeviceModel model = p100();
-  EXPECT_EQ(blocks_per_sm({64, 0, 0}, model), 32u) << "blocks";
-  EXPECT_EQ(blocks_per_sm({256, 0, 0}, model), 8u) << "warps";
-  EXPECT_EQ(blocks_per_sm({256, 64, 0}, model), 4u) << "registers: 64 * 32 a warp, 32 warps an SM";
-  EXPECT_EQ(blocks_per_sm({256, 33, 0}, model), 6u) << "33 registers cost 40: 48 warps";
-  EXPECT_EQ(blocks_per_sm({64, 0, 30000}, model), 2u) << "shared memory";
-}
-
-TEST(Occupancy, ImpossibleBlocksDoNotFit) {
-  const DeviceModel model = p100();
-  EXPECT_EQ(blocks_per_sm({2048, 0, 0}, model), 0u);
-  EXPECT_EQ(blocks_per_sm({32, 0, 100000}, model), 0u);
-  EXPECT_EQ(blocks_per_sm({1024, 255, 0}, model), 0u);
-}
-
-TEST(Occupancy, SharedMemoryLeftForEachBlock) {
-  const DeviceModel model = p100();
-  EXPECT_EQ(shared_bytes_left({64, 0, 1024}, 2, model), 32768u - 1024);
-  EXPECT_EQ(shared_bytes_left({64, 0, 1024}, 1, model), 49152u - 1024) << "a block's own limit";
 }
 
 }  // namespace

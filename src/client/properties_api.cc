@@ -50,6 +50,7 @@ void fill_limits(Properties& to, const Attributes& from) {
   from.get(to.sharedMemPerMultiprocessor, 81);
   from.get(to.regsPerMultiprocessor, 82);
   from.get(to.sharedMemPerBlockOptin, 97);
+  from.get(to.reservedSharedMemPerBlock, 111);
   from.get(to.maxBlocksPerMultiProcessor, 106);
   from.get(to.memoryBusWidth, 37);
   from.get(to.l2CacheSize, 38);

@@ -62,6 +62,7 @@ DeviceModel h200() {
   device.sms = 132;
   device.shared_bytes_per_sm = 233472;
   device.shared_bytes_per_block_optin = 232448;
+  device.shared_bytes_reserved_per_block = 1024;
   device.clock_khz = 1980000;
   device.memory_clock_khz = 3201000;
   device.memory_bus_bits = 6144;

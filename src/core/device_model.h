@@ -24,6 +24,7 @@ struct DeviceModel {
   uint32_t sms = 0;
   uint32_t max_threads_per_sm = 0, max_blocks_per_sm = 0, registers_per_sm = 0, shared_bytes_per_sm = 0;
   uint32_t shared_bytes_per_block = 49152, shared_bytes_per_block_optin = 0;
+  uint32_t shared_bytes_reserved_per_block = 0;  // by the system, beside what the block has
   uint32_t max_threads_per_block = 1024, warp_size = 32, registers_per_block = 65536;
   uint32_t capability_major = 9, capability_minor = 0;
   uint32_t clock_khz = 0, memory_clock_khz = 0, memory_bus_bits = 0, l2_bytes = 0;

@@ -2,37 +2,27 @@
 
 #include <cstdint>
 
+#include "core/cuda_error.h"
 #include "core/result.h"
 
 namespace heddle::daemon {
-
-// The CUDA error codes that heddled itself gives to programs (CUDA runtime API, cudaError_t).
-inline constexpr uint32_t kCudaMemoryAllocation = 2;
-inline constexpr uint32_t kCudaInitializationError = 3;
-inline constexpr uint32_t kCudaDevicesUnavailable = 46;
-inline constexpr uint32_t kCudaNoDevice = 100;
-inline constexpr uint32_t kCudaIllegalAddress = 700;
-inline constexpr uint32_t kCudaLaunchFailure = 719;
-inline constexpr uint32_t kCudaNotPermitted = 800;
-inline constexpr uint32_t kCudaMpsClientTerminated = 810;
-inline constexpr uint32_t kCudaUnknown = 999;
 
 // What a kernel has done that failed with this code.
 inline const char* deed_of(uint32_t cuda_error) {
   switch (cuda_error) {
     case kCudaIllegalAddress:
       return "made an illegal memory access";
-    case 710:
+    case kCudaAssert:
       return "failed an assertion";
-    case 714:
+    case kCudaHardwareStackError:
       return "overflowed the hardware stack";
-    case 715:
+    case kCudaIllegalInstruction:
       return "executed an illegal instruction";
-    case 716:
+    case kCudaMisalignedAddress:
       return "accessed a misaligned address";
-    case 717:
+    case kCudaInvalidAddressSpace:
       return "used an invalid address space";
-    case 718:
+    case kCudaInvalidPc:
       return "jumped to an invalid address";
     default:
       return "failed";

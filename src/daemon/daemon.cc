@@ -53,11 +53,7 @@ policy::DeviceSpec spec_of(DeviceId id, const DeviceModel& model) {
   spec.memory = Bytes{model.memory_bytes};
   spec.context_memory = Bytes{model.context_bytes};
   spec.sms = model.sms;
-  spec.max_warps_per_sm = model.max_warps_per_sm();
-  spec.max_blocks_per_sm = model.max_blocks_per_sm;
-  spec.registers_per_sm = model.registers_per_sm;
-  spec.shared_per_sm = Bytes{model.shared_bytes_per_sm};
-  spec.warp_size = model.warp_size;
+  spec.sm = sm_of(model);
   return spec;
 }
 

@@ -24,6 +24,7 @@ constexpr CountKey kCounts[] = {
     {"shared_bytes_per_sm", &DeviceModel::shared_bytes_per_sm, 0},
     {"shared_bytes_per_block", &DeviceModel::shared_bytes_per_block, 0},
     {"shared_bytes_per_block_optin", &DeviceModel::shared_bytes_per_block_optin, 0},
+    {"shared_bytes_reserved_per_block", &DeviceModel::shared_bytes_reserved_per_block, 0},
     {"max_threads_per_block", &DeviceModel::max_threads_per_block, 1},
     {"registers_per_block", &DeviceModel::registers_per_block, 1},
     {"capability_major", &DeviceModel::capability_major, 1},

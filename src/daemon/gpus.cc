@@ -29,6 +29,7 @@ constexpr CountKey kCounts[] = {
     {"shared_bytes_per_sm", &DeviceModel::shared_bytes_per_sm},
     {"shared_bytes_per_block", &DeviceModel::shared_bytes_per_block},
     {"shared_bytes_per_block_optin", &DeviceModel::shared_bytes_per_block_optin},
+    {"shared_bytes_reserved_per_block", &DeviceModel::shared_bytes_reserved_per_block},
     {"max_threads_per_block", &DeviceModel::max_threads_per_block},
     {"warp_size", &DeviceModel::warp_size},
     {"registers_per_block", &DeviceModel::registers_per_block},

@@ -12,7 +12,8 @@ std::string line(const std::string& uuid, uint64_t free = 140 * kGiB) {
          "\tpci=0000:1b:00.0\tname=NVIDIA H200\tmodel=NVIDIA H200\tmemory=150323855360\tfree=" + std::to_string(free) +
          "\tcontext=545259520\tvirtual_memory=1\tsms=132\tmax_threads_per_sm=2048\tmax_blocks_per_sm=32\t"
          "registers_per_sm=65536\tshared_bytes_per_sm=233472\tshared_bytes_per_block=49152\t"
-         "shared_bytes_per_block_optin=232448\tmax_threads_per_block=1024\twarp_size=32\tregisters_per_block=65536\t"
+         "shared_bytes_per_block_optin=232448\tshared_bytes_reserved_per_block=1024\tmax_threads_per_block=1024\twarp_"
+         "size=32\tregisters_per_block=65536\t"
          "capability_major=9\tcapability_minor=0\tclock_khz=1980000\tmemory_clock_khz=3201000\tmemory_bus_bits=6144\t"
          "l2_bytes=62914560\tcopy_engines=3\tpci_bus=27\tdriver=13000\tof_tomorrow=7\n";
 }

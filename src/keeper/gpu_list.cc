@@ -95,6 +95,7 @@ std::string gpu_line(const cuda::Gpu& gpu, const ContextCost& cost, int driver) 
   add("shared_bytes_per_sm", model.shared_bytes_per_sm);
   add("shared_bytes_per_block", model.shared_bytes_per_block);
   add("shared_bytes_per_block_optin", model.shared_bytes_per_block_optin);
+  add("shared_bytes_reserved_per_block", model.shared_bytes_reserved_per_block);
   add("max_threads_per_block", model.max_threads_per_block);
   add("warp_size", model.warp_size);
   add("registers_per_block", model.registers_per_block);

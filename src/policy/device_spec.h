@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/ids.h"
+#include "core/occupancy.h"
 #include "core/units.h"
 
 namespace heddle::policy {
@@ -16,11 +17,7 @@ struct DeviceSpec {
   Bytes memory;          // what the ledger may promise
   Bytes context_memory;  // charged for each worker bound to the device; 0 for software devices
   uint32_t sms = 0;
-  uint32_t max_warps_per_sm = 0;
-  uint32_t max_blocks_per_sm = 0;
-  uint32_t registers_per_sm = 0;
-  Bytes shared_per_sm;
-  uint32_t warp_size = 32;
+  SmModel sm;
   uint32_t max_clients = 0;  // workers at once; 0: unlimited
 };
 

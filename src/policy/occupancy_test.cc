@@ -14,6 +14,7 @@ TEST(Resident, SmallGridCountsAsItIs) {
 
 TEST(Resident, LargeGridCountsAsWhatTheDeviceHolds) {
   EXPECT_EQ(resident(grid(1'000'000), p100(0)).blocks, 56u * 8);  // 64 warps an SM, 8 a block
+  EXPECT_EQ(resident(grid(UINT64_MAX), p100(0)).warps, 56u * 64);
   EXPECT_EQ(resident(grid(1'000'000), p100(0)).warps, 3584u);
 }
 

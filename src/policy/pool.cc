@@ -22,7 +22,7 @@ Pool::Pool(std::vector<DeviceSpec> devices) {
 }
 
 uint64_t Pool::max_warps(DeviceId device) const {
-  return uint64_t{spec(device).sms} * spec(device).max_warps_per_sm;
+  return uint64_t{spec(device).sms} * spec(device).sm.whole.warps;
 }
 
 std::optional<size_t> Pool::find_model(std::string_view name) const {

@@ -21,10 +21,7 @@ inline DeviceSpec p100(uint64_t id, Bytes memory = gib(16), Bytes context = {}) 
           .memory = memory,
           .context_memory = context,
           .sms = 56,
-          .max_warps_per_sm = 64,
-          .max_blocks_per_sm = 32,
-          .registers_per_sm = 65536,
-          .shared_per_sm = {64 * kKiB}};
+          .sm = {.whole = {.blocks = 32, .warps = 64, .registers = 65536, .shared = 64 * kKiB}}};
 }
 
 inline std::vector<DeviceSpec> p100s(uint64_t count, Bytes memory = gib(16), Bytes context = {}) {

@@ -3,25 +3,10 @@
 #include <cstdint>
 #include <string>
 
+#include "core/cuda_error.h"
 #include "core/result.h"
 
 namespace heddle::worker {
-
-// CUDA's error numbers (CUDA Runtime API, enum cudaError) as far as a worker gives them to its program.
-enum CudaError : uint32_t {
-  kCudaInvalidValue = 1,
-  kCudaMemoryAllocation = 2,
-  kCudaInvalidConfiguration = 9,
-  kCudaInvalidDeviceFunction = 98,
-  kCudaInvalidKernelImage = 200,
-  kCudaNoKernelImageForDevice = 209,
-  kCudaIllegalAddress = 700,
-  kCudaLaunchOutOfResources = 701,
-  kCudaLaunchFailure = 719,
-  kCudaNotSupported = 801,
-  kCudaMpsClientTerminated = 810,
-  kCudaUnknown = 999,
-};
 
 // Why a record is not executed: it becomes the session's sticky fault.
 struct Refusal {

@@ -8,12 +8,12 @@
 #include <tuple>
 
 #include "core/clock.h"
+#include "core/cuda_error.h"
 #include "device/cuda/engine.h"
 
 namespace heddle::cuda {
 namespace {
 
-constexpr uint32_t kIllegalAddress = 700;
 constexpr size_t kMostSuspects = 4;
 // How long the thread that takes completions stays awake for more work, and for work that runs.
 constexpr Duration kIdleSpin = std::chrono::microseconds(50), kBusySpin = std::chrono::microseconds(100);
@@ -157,7 +157,7 @@ void Engine::pass(Stream& stream, const Look& passed) {
   for (ptrdiff_t i = 0; i < count; ++i) {
     if (auto& front = stream.pending.front(); front.problem) {
       const std::string problem = std::move(*front.problem);
-      return fault(kIllegalAddress, problem);
+      return fault(kCudaIllegalAddress, problem);
     }
     Operation operation = std::move(stream.pending.front());
     stream.pending.pop_front();

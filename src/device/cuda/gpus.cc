@@ -18,6 +18,7 @@ constexpr AttributeOf kAttributes[] = {
     {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, &DeviceModel::shared_bytes_per_sm},
     {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, &DeviceModel::shared_bytes_per_block},
     {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &DeviceModel::shared_bytes_per_block_optin},
+    {CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, &DeviceModel::shared_bytes_reserved_per_block},
     {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &DeviceModel::max_threads_per_block},
     {CU_DEVICE_ATTRIBUTE_WARP_SIZE, &DeviceModel::warp_size},
     {CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, &DeviceModel::registers_per_block},

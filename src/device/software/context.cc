@@ -155,7 +155,7 @@ Status SoftwareContext::launch(device::StreamIndex stream, device::Kernel& kerne
   auto& known = static_cast<ProgramKernel&>(kernel);
   auto share = check_launch(known, config, options_.model);
   if (!share) return tl::unexpected(share.error());
-  uint64_t capacity = uint64_t{fitting(whole_sm(options_.model), *share)} * options_.model.sms;
+  uint64_t capacity = uint64_t{fitting(sm_of(options_.model).whole, *share)} * options_.model.sms;
   if (config.cooperative && config.grid.count() > capacity)
     return fail(ErrorCode::kLimitExceeded, "cooperative launch of '%s': %llu blocks, the device holds %llu at once",
                 known.code->name.c_str(), static_cast<unsigned long long>(config.grid.count()),

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/clock.h"
+#include "core/cuda_error.h"
 #include "device/software/simt/check/written_memory.h"
 #include "device/software/transfer.h"
 
@@ -11,7 +12,6 @@ namespace {
 
 // Copies up to this size are done on the spot; waking a thread would take longer.
 constexpr uint64_t kInlineBytes = 16 * kKiB;
-constexpr uint32_t kIllegalAddressError = 700, kUnknownError = 999;
 
 TimePoint now() {
   return MonotonicClock().now();
@@ -178,7 +178,7 @@ std::optional<Problem> Engine::perform(const Operation& operation) const {
     return libraries_.run(library->call(), library->demand, memory_);
   auto text = transfer(operation);
   if (!text) return std::nullopt;
-  return Problem{kIllegalAddressError, std::move(*text)};
+  return Problem{kCudaIllegalAddress, std::move(*text)};
 }
 
 std::optional<std::string> Engine::transfer(const Operation& operation) const {
@@ -210,7 +210,7 @@ void Engine::settle(BlockRun run, BlockRun::Outcome outcome, TimePoint now) {
     pacer_->blocks().computed(run, now);
     pace_due_ = true;
   } else if (outcome == BlockRun::Outcome::kFaulted) {
-    fault(*grid->operation, static_cast<uint32_t>(run.fault.cuda_error), run.fault.text);
+    fault(*grid->operation, run.fault.cuda_error, run.fault.text);
   } else if (outcome == BlockRun::Outcome::kPreempted && !grid->cancelled()) {
     blocks_.add_run(std::move(run));
     blocks_changed_.notify_one();
@@ -267,7 +267,7 @@ void Engine::fail_everything(uint32_t cuda_error) {
 void Engine::lose_pacer(const Error& error) {
   pacer_lost_ = true;
   for (Operation* launch : launches_) launch->text = error.text;
-  if (!fault_) fail_everything(kUnknownError);
+  if (!fault_) fail_everything(kCudaUnknown);
   for (Operation* operation : pacer_->copies().abandon()) finish(*operation, now());
 }
 

@@ -2,12 +2,9 @@
 
 #include <algorithm>
 
+#include "core/cuda_error.h"
+
 namespace heddle::software {
-namespace {
-
-constexpr int kOutOfResources = 701;  // cudaErrorLaunchOutOfResources
-
-}  // namespace
 
 Grid::Grid(const ProgramKernel& kernel, const device::LaunchConfig& config, const SmShare& block_share,
            const Setting& setting)
@@ -83,7 +80,7 @@ BlockRun::Outcome BlockRun::run(uint64_t warp_instructions, uint32_t sm_count) {
 bool BlockRun::begin() {
   auto taken = grid->interpreter();
   if (!taken) {
-    fault = {kOutOfResources, taken.error().text};
+    fault = {kCudaLaunchOutOfResources, taken.error().text};
     return false;
   }
   block = std::move(*taken);

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "device/software/model/occupancy.h"
+#include "core/occupancy.h"
 #include "device/software/operation.h"
 #include "device/software/program.h"
 #include "device/software/simt/block.h"

@@ -57,10 +57,13 @@ Result<SmShare> check_launch(const ProgramKernel& kernel, const device::LaunchCo
                 kernel.code->name.c_str(), static_cast<unsigned long long>(shared),
                 static_cast<unsigned long long>(most_shared));
 
-  SmShare share = share_of({config.block.count(), registers_per_thread(kernel, config, model), shared}, model);
-  if (share.registers > model.registers_per_block || fitting(whole_sm(model), share) == 0)
-    return fail(ErrorCode::kLimitExceeded, "launch of '%s': a block of %u warps and %u registers does not fit an SM",
-                kernel.code->name.c_str(), share.warps, share.registers);
+  const SmModel sm = sm_of(model);
+  const uint32_t registers = registers_per_thread(kernel, config, model);
+  const SmShare share = share_of({config.block.count(), registers, shared}, sm);
+  if (uint64_t{registers} * share.warps * sm.warp_size > model.registers_per_block || fitting(sm.whole, share) == 0)
+    return fail(ErrorCode::kLimitExceeded,
+                "launch of '%s': a block of %u warps with %u registers a thread does not fit an SM",
+                kernel.code->name.c_str(), share.warps, registers);
   return share;
 }
 

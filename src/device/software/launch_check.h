@@ -1,8 +1,8 @@
 #pragma once
 
 #include "core/device_model.h"
+#include "core/occupancy.h"
 #include "device/device.h"
-#include "device/software/model/occupancy.h"
 #include "device/software/program.h"
 
 namespace heddle::software {

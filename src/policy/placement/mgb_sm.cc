@@ -9,17 +9,17 @@ namespace heddle::policy {
 namespace {
 
 bool same_sms(const DeviceSpec& a, const DeviceSpec& b) {
-  return a.sms == b.sms && a.warp_size == b.warp_size && empty_sm(a) == empty_sm(b);
+  return a.sms == b.sms && a.sm == b.sm;
 }
 
 // What a task asks of a device's SMs: `count` blocks, none where the device would not start any.
 struct Asked {
-  SmRoom block;
+  SmShare block;
   uint64_t count = 0;
 };
 
 Asked asked(const ComputeNeed& need, const DeviceSpec& device) {
-  const auto block = block_room(need, device);
+  const auto block = block_share(need, device);
   if (!block) return {};
   return {*block, resident(need, device).blocks};
 }

@@ -28,7 +28,7 @@ class MgbSm : public Placement {
  private:
   struct Dealt {
     DeviceId device;
-    SmRoom block;
+    SmShare block;
     std::vector<SmMap::Share> shares;
   };
   Dealt deal(const ComputeNeed& need, DeviceId device, const Pool& pool);

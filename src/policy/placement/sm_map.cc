@@ -7,11 +7,11 @@
 
 namespace heddle::policy {
 
-SmMap::SmMap(const DeviceSpec& device) : sms_(device.sms), runs_{{0, empty_sm(device)}} {
+SmMap::SmMap(const DeviceSpec& device) : sms_(device.sms), runs_{{0, device.sm.whole}} {
   settle();
 }
 
-bool SmMap::fits(const SmRoom& block, uint64_t count) const {
+bool SmMap::fits(const SmShare& block, uint64_t count) const {
   if (count == 0) return true;
   if (roomiest_.blocks == 0 || block.warps > roomiest_.warps || block.registers > roomiest_.registers ||
       block.shared > roomiest_.shared)
@@ -21,7 +21,7 @@ bool SmMap::fits(const SmRoom& block, uint64_t count) const {
     return false;
   uint64_t room = 0;
   for (size_t run = 0; run < runs_.size(); ++run) {
-    room += uint64_t{end_of(run) - runs_[run].first} * blocks_that_fit(runs_[run].left, block);
+    room += uint64_t{end_of(run) - runs_[run].first} * fitting(runs_[run].left, block);
     if (room >= count) return true;
   }
   return false;
@@ -73,10 +73,10 @@ void SmMap::deal_last(const std::vector<uint32_t>& room, const Rounds& rounds, s
   require(due == 0, "the last round has an SM for each block");
 }
 
-std::vector<SmMap::Share> SmMap::add(const SmRoom& block, uint64_t count) {
+std::vector<SmMap::Share> SmMap::add(const SmShare& block, uint64_t count) {
   std::vector<uint32_t> room;
   room.reserve(runs_.size());
-  for (const Run& run : runs_) room.push_back(blocks_that_fit(run.left, block));
+  for (const Run& run : runs_) room.push_back(fitting(run.left, block));
   count = std::min(count, capacity(room));
   std::vector<Share> shares;
   if (count == 0) return shares;
@@ -86,7 +86,7 @@ std::vector<SmMap::Share> SmMap::add(const SmRoom& block, uint64_t count) {
   }
   deal_last(room, rounds, shares);
   for (const Share& share : shares) {
-    change(share, [&](SmRoom& left) {
+    change(share, [&](SmShare& left) {
       left.blocks -= share.blocks;
       left.warps -= share.blocks * block.warps;
       left.registers -= share.blocks * block.registers;
@@ -97,9 +97,9 @@ std::vector<SmMap::Share> SmMap::add(const SmRoom& block, uint64_t count) {
   return shares;
 }
 
-void SmMap::remove(const SmRoom& block, const std::vector<Share>& shares) {
+void SmMap::remove(const SmShare& block, const std::vector<Share>& shares) {
   for (const Share& share : shares) {
-    change(share, [&](SmRoom& left) {
+    change(share, [&](SmShare& left) {
       left.blocks += share.blocks;
       left.warps += share.blocks * block.warps;
       left.registers += share.blocks * block.registers;
@@ -109,7 +109,7 @@ void SmMap::remove(const SmRoom& block, const std::vector<Share>& shares) {
   settle();
 }
 
-SmRoom SmMap::left(uint32_t sm) const {
+SmShare SmMap::left(uint32_t sm) const {
   const auto behind =
       std::upper_bound(runs_.begin(), runs_.end(), sm, [](uint32_t at, const Run& run) { return at < run.first; });
   return std::prev(behind)->left;
@@ -139,7 +139,7 @@ void SmMap::settle() {
   totals_ = {};
   roomiest_ = {};
   for (size_t run = 0; run < runs_.size(); ++run) {
-    const SmRoom& left = runs_[run].left;
+    const SmShare& left = runs_[run].left;
     const uint64_t sms = end_of(run) - runs_[run].first;
     totals_.blocks += sms * left.blocks;
     totals_.warps += sms * left.warps;

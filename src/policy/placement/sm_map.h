@@ -26,20 +26,20 @@ class SmMap {
   explicit SmMap(const DeviceSpec& device);
 
   // Whether `count` blocks of size `block` have room at once.
-  bool fits(const SmRoom& block, uint64_t count) const;
+  bool fits(const SmShare& block, uint64_t count) const;
   // Deals out `count` blocks, or as many as have room, and says where they went.
-  std::vector<Share> add(const SmRoom& block, uint64_t count);
+  std::vector<Share> add(const SmShare& block, uint64_t count);
   // Takes back what add() returned for the same `block`.
-  void remove(const SmRoom& block, const std::vector<Share>& shares);
+  void remove(const SmShare& block, const std::vector<Share>& shares);
 
   // What is left on one SM, for tests and views.
-  SmRoom left(uint32_t sm) const;
+  SmShare left(uint32_t sm) const;
   size_t runs() const { return runs_.size(); }
 
  private:
   struct Run {
     uint32_t first;
-    SmRoom left;
+    SmShare left;
   };
   struct Totals {
     uint64_t blocks = 0, warps = 0, registers = 0, shared = 0;
@@ -62,7 +62,7 @@ class SmMap {
   uint32_t cursor_ = 0;    // the SM that is offered the next block
   std::vector<Run> runs_;  // ordered, cover all SMs, neighbours differ
   Totals totals_;          // sums over all SMs
-  SmRoom roomiest_;        // for each resource, the most that any SM has left
+  SmShare roomiest_;       // for each resource, the most that any SM has left
 };
 
 }  // namespace heddle::policy

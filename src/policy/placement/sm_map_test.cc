@@ -12,19 +12,19 @@ namespace {
 // Alg. 2 as written: one block at a time, the next SM with room after the last one used.
 class OneByOne {
  public:
-  explicit OneByOne(const DeviceSpec& device) : left_(device.sms, empty_sm(device)) {}
+  explicit OneByOne(const DeviceSpec& device) : left_(device.sms, device.sm.whole) {}
 
-  bool fits(const SmRoom& block, uint64_t count) const {
+  bool fits(const SmShare& block, uint64_t count) const {
     uint64_t room = 0;
-    for (const SmRoom& left : left_) room += blocks_that_fit(left, block);
+    for (const SmShare& left : left_) room += fitting(left, block);
     return room >= count;
   }
 
-  std::vector<size_t> add(const SmRoom& block, uint64_t count) {
+  std::vector<size_t> add(const SmShare& block, uint64_t count) {
     std::vector<size_t> where;
     for (; count > 0; --count) {
       size_t tried = 0;
-      while (tried < left_.size() && blocks_that_fit(left_[cursor_], block) == 0) {
+      while (tried < left_.size() && fitting(left_[cursor_], block) == 0) {
         cursor_ = (cursor_ + 1) % left_.size();
         ++tried;
       }
@@ -36,14 +36,14 @@ class OneByOne {
     return where;
   }
 
-  void remove(const SmRoom& block, const std::vector<size_t>& where) {
+  void remove(const SmShare& block, const std::vector<size_t>& where) {
     for (const size_t sm : where) move(block, sm, true);
   }
 
-  const SmRoom& left(size_t sm) const { return left_[sm]; }
+  const SmShare& left(size_t sm) const { return left_[sm]; }
 
  private:
-  void move(const SmRoom& block, size_t sm, bool back) {
+  void move(const SmShare& block, size_t sm, bool back) {
     const auto by = [&](uint32_t amount) { return back ? amount : 0 - amount; };
     left_[sm].blocks += by(1);
     left_[sm].warps += by(block.warps);
@@ -51,12 +51,12 @@ class OneByOne {
     left_[sm].shared += by(block.shared);
   }
 
-  std::vector<SmRoom> left_;
+  std::vector<SmShare> left_;
   size_t cursor_ = 0;
 };
 
 struct Placed {
-  SmRoom block;
+  SmShare block;
   std::vector<SmMap::Share> shares;
   std::vector<size_t> where;
 };
@@ -81,8 +81,8 @@ TEST(SmMap, DealsExactlyAsBlockByBlock) {
         reference.remove(placed[which].block, placed[which].where);
         placed.erase(placed.begin() + static_cast<std::ptrdiff_t>(which));
       } else {
-        const SmRoom block{1, static_cast<uint32_t>(1 + random() % 32), static_cast<uint32_t>(random() % 20000),
-                           static_cast<uint32_t>(random() % 3 ? 0 : random() % 30000)};
+        const SmShare block{1, static_cast<uint32_t>(1 + random() % 32), static_cast<uint32_t>(random() % 20000),
+                            static_cast<uint32_t>(random() % 3 ? 0 : random() % 30000)};
         const uint64_t count = 1 + random() % (random() % 2 ? 400 : 20);
         ASSERT_EQ(map.fits(block, count), reference.fits(block, count));
         // More than fits is dealt as far as it goes; where the round then stands is of no consequence, as nothing fits.
@@ -93,13 +93,13 @@ TEST(SmMap, DealsExactlyAsBlockByBlock) {
     }
     for (const Placed& each : placed) map.remove(each.block, each.shares);
     EXPECT_EQ(map.runs(), 1u);
-    EXPECT_EQ(map.left(0), empty_sm(device));
+    EXPECT_EQ(map.left(0), device.sm.whole);
   }
 }
 
 TEST(SmMap, MoreThanFitsIsDealtAsFarAsItGoes) {
   SmMap map(p100(0));
-  const SmRoom block{1, 40, 0, 0};
+  const SmShare block{1, 40, 0, 0};
   EXPECT_FALSE(map.fits(block, 57));
   const auto shares = map.add(block, 1000);
   EXPECT_EQ(map.left(0).warps, 24u);

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "core/sanitizer.h"
 #include "device/device.h"
 #include "image/describe.h"
 #include "image/fatbin.h"
@@ -40,7 +41,7 @@ namespace {
 using namespace heddle;
 
 // As the device part of heddled's first window; under a sanitizer, which wants those addresses itself, of its last.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef HEDDLE_SANITIZED
 constexpr uint64_t kBase = 0x7e8000000000, kWindow = 448 * kGiB;
 #else
 constexpr uint64_t kBase = 0x20000000000, kWindow = 2048 * kGiB;
@@ -454,6 +455,9 @@ API cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
       break;
     case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
       *value = static_cast<int>(m.shared_bytes_per_block_optin);
+      break;
+    case CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK:
+      *value = static_cast<int>(m.shared_bytes_reserved_per_block);
       break;
     case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
       *value = static_cast<int>(m.max_threads_per_block);

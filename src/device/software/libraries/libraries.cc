@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/cuda_error.h"
 #include "device/software/libraries/blas_call.h"
 #include "device/software/simt/check/written_memory.h"
 #include "library/curand.h"
@@ -9,12 +10,11 @@
 namespace heddle::software {
 namespace {
 
-constexpr uint32_t kIllegalAddress = 700, kNotSupported = 801;  // CUDA's codes
-constexpr uint32_t kCurandVersion = 10400;                      // whose interface this is
+constexpr uint32_t kCurandVersion = 10400;  // whose interface this is
 constexpr uint32_t kCublasVersion = 130000;
 
 std::optional<Problem> unreachable(const library::Call& call, uint64_t address, uint64_t bytes) {
-  return Problem{kIllegalAddress,
+  return Problem{kCudaIllegalAddress,
                  stringf("%s: %llu bytes at %#llx are not all memory of this program on this device", name_of(call),
                          static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(address))};
 }
@@ -72,7 +72,7 @@ std::optional<Problem> Libraries::run(const library::Call& call, const library::
     library::curand::generate(static_cast<library::curand::Function>(call.function), *draw, to);
     return std::nullopt;
   }
-  if (auto refused = run_cublas(call, arrays, *blas_)) return Problem{kNotSupported, std::move(*refused)};
+  if (auto refused = run_cublas(call, arrays, *blas_)) return Problem{kCudaNotSupported, std::move(*refused)};
   return std::nullopt;
 }
 

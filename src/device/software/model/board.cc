@@ -88,7 +88,7 @@ Bytes Board::bytes(const DeviceModel& model) {
 
 Board::Board(const DeviceModel& model, Mapping mapping)
     : mapping_(std::move(mapping)),
-      whole_sm_(software::whole_sm(model)),
+      whole_sm_(sm_of(model).whole),
       sms_(model.sms),
       slots_per_sm_(model.max_blocks_per_sm),
       clients_(records<ClientRecord>(mapping_, offset_of_clients(), kMostClients)),

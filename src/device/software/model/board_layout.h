@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "core/device_model.h"
-#include "device/software/model/occupancy.h"
+#include "core/occupancy.h"
 
 // The board of a device as it lies in shared memory. A memory of zeros is a fresh board.
 //

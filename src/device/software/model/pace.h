@@ -1,8 +1,8 @@
 #pragma once
 
 #include "core/device_model.h"
+#include "core/occupancy.h"
 #include "core/units.h"
-#include "device/software/model/occupancy.h"
 
 // How long things take on a device of a model, slowed as the model says. Figures of a model that are 0 cost no time.
 namespace heddle::software {

@@ -11,7 +11,7 @@ uint32_t thread_of(const Warp& warp, uint32_t lane, int dimension) {
 
 }  // namespace
 
-void raise(Warp& warp, const Op& op, uint32_t lane, int cuda_error, std::string_view what) {
+void raise(Warp& warp, const Op& op, uint32_t lane, CudaError cuda_error, std::string_view what) {
   BlockState& block = *warp.block;
   stop_path(warp);
   if (block.fault.cuda_error) return;
@@ -31,7 +31,7 @@ void raise_access_fault(Warp& warp, const Op& op, uint32_t lane, uint64_t addres
   auto text =
       stringf("%s %s of %llu bytes at 0x%llx", may_be_touched ? "misaligned" : "illegal", write ? "write" : "read",
               static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(address));
-  raise(warp, op, lane, may_be_touched ? kMisalignedAddress : kIllegalAddress, text);
+  raise(warp, op, lane, may_be_touched ? kCudaMisalignedAddress : kCudaIllegalAddress, text);
 }
 
 }  // namespace heddle::software

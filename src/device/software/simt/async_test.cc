@@ -68,8 +68,8 @@ TEST_P(Async, AWholeCopyAndOneThatFillsUpWithZeros) {
 TEST_P(Async, ACopyMayNotReadWhereNothingIsNorOffItsAlignment) {
   load(std::string(kCopyOne) + "cp.async.cg.shared.global [%r1], [%rd1], 16;\n" + kSumUp);
   uint64_t out = machine_.allocate(128);
-  EXPECT_EQ(outcome(out, 0x1000).fault.cuda_error, kIllegalAddress);
-  EXPECT_EQ(outcome(out, machine_.put(ones()) + 4).fault.cuda_error, kMisalignedAddress);
+  EXPECT_EQ(outcome(out, 0x1000).fault.cuda_error, kCudaIllegalAddress);
+  EXPECT_EQ(outcome(out, machine_.put(ones()) + 4).fault.cuda_error, kCudaMisalignedAddress);
 }
 
 TEST_P(Async, WarpsMeetAtABarrierInMemoryPhaseByPhase) {
@@ -96,7 +96,7 @@ TEST_P(Async, WhoDropsOutIsNotExpectedAgain) {
       "@%p1 ret; mbarrier.pending_count.b64 %r1, %rd2; st.global.u32 [%mine], %r1;");
   uint64_t out = machine_.allocate(128);
   auto ended = outcome(out);
-  EXPECT_EQ(ended.fault.cuda_error, 0) << ended.refusal << ended.fault.text;
+  EXPECT_EQ(ended.fault.cuda_error, 0u) << ended.refusal << ended.fault.text;
   // 24 are expected in the second phase; lane 0 to 31 arrive one after the other, the 24th completes it.
   EXPECT_EQ(machine_.get<uint32_t>(out, 32)[23], 1u);
   EXPECT_EQ(machine_.get<uint32_t>(out, 32)[24], 24u);
@@ -104,7 +104,7 @@ TEST_P(Async, WhoDropsOutIsNotExpectedAgain) {
 
 TEST_P(Async, ACountOutsideOfItsRangeIsAFault) {
   load("mbarrier.init.shared.b64 [done], 0;");
-  EXPECT_EQ(outcome(machine_.allocate(128)).fault.cuda_error, kLaunchFailure);
+  EXPECT_EQ(outcome(machine_.allocate(128)).fault.cuda_error, kCudaLaunchFailure);
 }
 
 }  // namespace

@@ -161,7 +161,7 @@ void block_barrier(Warp& warp, const Op& op) {
     uint32_t lanes = same_as_first(rest, index_of);
     auto first = static_cast<uint32_t>(std::countr_zero(lanes));
     uint32_t index = index_of(first);
-    if (index >= kBarriers) return raise(warp, op, first, kLaunchFailure, "barrier index above 15");
+    if (index >= kBarriers) return raise(warp, op, first, kCudaLaunchFailure, "barrier index above 15");
     arrive(warp, op, lanes, index);
     rest &= ~lanes;
   }

@@ -189,7 +189,7 @@ void Block::report_deadlock() {
     const bool held = is_held(warp);
     const Op& op = warp.code[held ? warp.pc - 1 : warp.parked[0].pc];
     const uint32_t lanes = held ? warp.active : warp.parked[0].lanes;
-    raise(warp, op, static_cast<uint32_t>(std::countr_zero(lanes)), kLaunchFailure,
+    raise(warp, op, static_cast<uint32_t>(std::countr_zero(lanes)), kCudaLaunchFailure,
           "deadlock: every thread of the block waits at a barrier or .sync instruction that others never reach");
     return;
   }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/cuda_error.h"
 #include "device/software/simt/barrier.h"
 #include "device/software/simt/frame_pool.h"
 #include "device/software/simt/kernel.h"
@@ -46,12 +47,9 @@ struct LaunchShape {
 
 // Why a block stopped. The text names kernel, PTX line, block and thread, and the address where there is one.
 struct Fault {
-  int cuda_error = 0;  // 700 illegal address, 716 misaligned address, 719 launch failure, 710 assert
+  uint32_t cuda_error = 0;
   std::string text;
 };
-
-// Error codes of CUDA that a block can end with.
-inline constexpr int kIllegalAddress = 700, kAssertFailed = 710, kMisalignedAddress = 716, kLaunchFailure = 719;
 
 // What the handlers see of their block.
 struct BlockState {
@@ -86,6 +84,6 @@ struct BlockState {
 }
 
 // Records the first fault of the block and stops the warp. `lane` is one that met it.
-void raise(Warp& warp, const Op& op, uint32_t lane, int cuda_error, std::string_view what);
+void raise(Warp& warp, const Op& op, uint32_t lane, CudaError cuda_error, std::string_view what);
 
 }  // namespace heddle::software

@@ -131,7 +131,7 @@ TEST(Layout, TellsRecursion) {
   auto kernel = machine.compile("k");
   ASSERT_TRUE(kernel.has_value()) << kernel.error().text;
   EXPECT_TRUE((*kernel)->recursive);
-  EXPECT_EQ(machine.run("k", {}).fault.cuda_error, 714);
+  EXPECT_EQ(machine.run("k", {}).fault.cuda_error, kCudaHardwareStackError);
 }
 
 TEST(BlockShape, IsChecked) {

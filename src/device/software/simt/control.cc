@@ -53,7 +53,7 @@ void branch_by_index(Warp& warp, const Op& op) {
   uint32_t pc = 0;
   for (uint32_t rest = warp.active; rest;) {
     uint32_t first = first_lane(rest), lanes = 0;
-    if (index[first] >= table.size()) return raise(warp, op, first, kLaunchFailure, "brx.idx beyond its table");
+    if (index[first] >= table.size()) return raise(warp, op, first, kCudaLaunchFailure, "brx.idx beyond its table");
     for (uint32_t others = rest; others; others &= others - 1)
       if (index[first_lane(others)] == index[first]) lanes |= 1u << first_lane(others);
     rest &= ~lanes;
@@ -71,7 +71,7 @@ void exit_lanes(Warp& warp, const Op&) {
 }
 
 void trap(Warp& warp, const Op& op) {
-  raise(warp, op, first_lane(warp.active), kLaunchFailure, "trap");
+  raise(warp, op, first_lane(warp.active), kCudaLaunchFailure, "trap");
 }
 
 namespace {
@@ -81,7 +81,7 @@ void call_function(Warp& warp, const Op& op, const CallSite& site, const Compile
   Frame* caller = warp.frame;
   uint32_t local_base = caller->local_base + caller->function->local_bytes;
   if (local_base + uint64_t{function.local_bytes} > block.local_bytes)
-    return raise(warp, op, first_lane(warp.active), kStackError,
+    return raise(warp, op, first_lane(warp.active), kCudaHardwareStackError,
                  stringf("stack overflow: %u bytes of local memory a thread, cudaLimitStackSize raises the limit of "
                          "recursion",
                          block.local_bytes));
@@ -120,11 +120,12 @@ void call_indirect(Warp& warp, const Op& op) {
   const CompiledFunction* function = function_at_address(*warp.block->kernel, address[first]);
   if (!function)
     return raise(
-        warp, op, first, kIllegalAddress,
+        warp, op, first, kCudaIllegalAddress,
         stringf("call of 0x%llx, where there is no function", static_cast<unsigned long long>(address[first])));
   const CallSite& site = warp.block->kernel->calls[op.target];
   if (!same_sizes(site.arguments, function->parameters) || !same_sizes(site.results, function->results))
-    return raise(warp, op, first, kLaunchFailure, "call of " + function->name + " with other parameters than it has");
+    return raise(warp, op, first, kCudaLaunchFailure,
+                 "call of " + function->name + " with other parameters than it has");
   if (uint32_t others = warp.active & ~lanes) {
     warp.parked[warp.parked_count++] = {warp.frame, warp.pc - 1, others, Wait::kNone, 0, warp.turn};
     warp.active = lanes;

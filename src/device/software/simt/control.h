@@ -5,9 +5,6 @@
 // Instructions that change where lanes go on.
 namespace heddle::software {
 
-// cudaErrorHardwareStackError: the stack ends where its limit is.
-inline constexpr int kStackError = 714;
-
 void branch(Warp& warp, const Op& op);  // to op.target, for the lanes whose guard holds
 // The branch behind a comparison, as part of it.
 [[gnu::always_inline]] inline void branch_behind(Warp& warp, const Op& comparison) {

@@ -65,7 +65,7 @@ TEST_F(Printf, AHugeFieldIsLimited) {
 
 TEST_F(Printf, AFormatThatCannotBeReadFaults) {
   auto outcome = machine_.run("k", {.block = {1, 1, 1}}, uint64_t{16}, uint64_t{16});
-  EXPECT_EQ(outcome.fault.cuda_error, 700);
+  EXPECT_EQ(outcome.fault.cuda_error, kCudaIllegalAddress);
   EXPECT_NE(outcome.fault.text.find("printf"), std::string::npos);
 }
 

@@ -104,7 +104,7 @@ TEST_P(InvariantsRun, AnAccessIsLocatedAnewForOtherLanes) {
       "mov.u32 %r0, %tid.x; shl.b32 %r1, %r0, 3; mov.u32 %r2, part; add.u32 %r3, %r1, %r2; mov.u32 %r4, 16;\n"
       "L: setp.ge.u32 %p0, %r0, %r4; @%p0 bra M; st.shared.u32 [%r3], %r0;\nM: add.u32 %r4, %r4, 16;\n"
       "setp.le.u32 %p1, %r4, 32; @%p1 bra L;";
-  EXPECT_EQ(run(body, 1, machine_.allocate(4)).fault.cuda_error, kIllegalAddress);
+  EXPECT_EQ(run(body, 1, machine_.allocate(4)).fault.cuda_error, kCudaIllegalAddress);
 }
 
 // A loop in which ever fewer lanes add up what lies beside them: what the tree of a reduction does.

@@ -80,7 +80,7 @@ TEST_P(Kernel, FaultsAtAnAccessOutsideOfMemory) {
   uint64_t out = machine_.allocate(4096);
   auto outcome = machine_.run("vecadd", {.block = {64, 1, 1}}, out, uint64_t{16}, out, 64u);
   EXPECT_EQ(outcome.progress, Progress::kFaulted);
-  EXPECT_EQ(outcome.fault.cuda_error, 700);
+  EXPECT_EQ(outcome.fault.cuda_error, kCudaIllegalAddress);
   EXPECT_NE(outcome.fault.text.find("illegal read of 4 bytes at 0x10"), std::string::npos) << outcome.fault.text;
   EXPECT_NE(outcome.fault.text.find("kernel vecadd, PTX line 25"), std::string::npos) << outcome.fault.text;
 }
@@ -89,7 +89,7 @@ TEST_P(Kernel, FaultsAtAMisalignedAccess) {
   machine_.load(kVecadd);
   uint64_t out = machine_.allocate(4096);
   auto outcome = machine_.run("vecadd", {.block = {64, 1, 1}}, out + 2, out, out, 64u);
-  EXPECT_EQ(outcome.fault.cuda_error, 716);
+  EXPECT_EQ(outcome.fault.cuda_error, kCudaMisalignedAddress);
 }
 
 TEST_P(Kernel, StopsAndGoesOnAtAnyInstruction) {

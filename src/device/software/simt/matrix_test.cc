@@ -102,7 +102,7 @@ TEST_P(Matrix, TransposedLoadsSwapRowsAndColumns) {
 TEST_P(Matrix, ARowThatIsNotAlignedIsAFault) {
   auto outcome = run("mul.lo.u32 %r5, %l, 8; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%a1}, [%r5];",
                      machine_.allocate(128), machine_.allocate(1024));
-  EXPECT_EQ(outcome.fault.cuda_error, kMisalignedAddress) << outcome.refusal;
+  EXPECT_EQ(outcome.fault.cuda_error, kCudaMisalignedAddress) << outcome.refusal;
 }
 
 TEST_P(Matrix, UnknownShapesAreRefused) {

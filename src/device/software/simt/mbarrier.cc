@@ -53,7 +53,7 @@ void arrive(Warp& warp, const Op& op, bool drop) {
     u32 count = count_of(warp, op, lane);
     if (op.d != Op::kNone) common::lanes_of<u64>(warp, op.d)[lane] = std::bit_cast<u64>(state);
     if (count == 0 || count > state.pending)
-      return raise(warp, op, lane, kLaunchFailure, "mbarrier: more arrivals than the phase expects"), false;
+      return raise(warp, op, lane, kCudaLaunchFailure, "mbarrier: more arrivals than the phase expects"), false;
     state.pending -= count;
     if (drop) state.expected -= count;
     if (state.pending == 0) {
@@ -82,7 +82,7 @@ void mbarrier_init(Warp& warp, const Op& op) {
   for_each_state(warp, op, [&](u32 lane, State& state) {
     u32 count = count_of(warp, op, lane);
     if (count == 0 || count > kMostArrivals)
-      return raise(warp, op, lane, kLaunchFailure, "mbarrier.init with a count outside of 1 to 2^20-1"), false;
+      return raise(warp, op, lane, kCudaLaunchFailure, "mbarrier.init with a count outside of 1 to 2^20-1"), false;
     state = {count, count, 0};
     return true;
   });

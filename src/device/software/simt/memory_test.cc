@@ -185,14 +185,14 @@ TEST_P(Memory, SharedAtomicsCountEveryLane) {
 TEST_P(Memory, AFaultingStoreOfOneLaneStopsTheBlock) {
   load("setp.eq.u32 %p1, %t, 13; @%p1 mov.u64 %mine, 64; st.global.u64 [%mine], %mine;");
   auto outcome = faulting(machine_.allocate(256));
-  EXPECT_EQ(outcome.fault.cuda_error, 700);
+  EXPECT_EQ(outcome.fault.cuda_error, kCudaIllegalAddress);
   EXPECT_NE(outcome.fault.text.find("illegal write of 8 bytes at 0x40"), std::string::npos) << outcome.fault.text;
   EXPECT_NE(outcome.fault.text.find("thread 13,0,0"), std::string::npos) << outcome.fault.text;
 }
 
 TEST_P(Memory, AVectorMustBeAlignedAsAWhole) {
   load("ld.global.v2.u32 {%r1, %r2}, [%in+4];");
-  EXPECT_EQ(faulting(machine_.allocate(256), machine_.allocate(64)).fault.cuda_error, 716);
+  EXPECT_EQ(faulting(machine_.allocate(256), machine_.allocate(64)).fault.cuda_error, kCudaMisalignedAddress);
 }
 
 TEST_P(Memory, EverySpaceHasItsEnd) {
@@ -203,7 +203,7 @@ TEST_P(Memory, EverySpaceHasItsEnd) {
         "atom.global.add.u32 %r1, [4096], 1;"}) {
     load(std::string(".local .align 8 .b8 mine_only[16];\n") + access, ".shared .align 4 .b8 fixed[128];\n");
     auto outcome = faulting(machine_.allocate(256));
-    EXPECT_EQ(outcome.fault.cuda_error, 700) << access << outcome.refusal << outcome.fault.text;
+    EXPECT_EQ(outcome.fault.cuda_error, kCudaIllegalAddress) << access << outcome.refusal << outcome.fault.text;
   }
 }
 
@@ -214,11 +214,11 @@ TEST_P(Memory, ReadsJustBesideMemoryFindZerosAndWritesFault) {
   load("ld.global.v2.u32 {%r1, %r2}, [%in]; add.u32 %r1, %r1, %r2; add.u32 %r1, %r1, 7; st.global.u32 [%mine], %r1;");
   EXPECT_EQ(run<uint32_t>(first - 8)[0], 7u);
   EXPECT_EQ(run<uint32_t>(first + Machine::kMemory)[0], 7u);
-  EXPECT_EQ(faulting(machine_.allocate(256), first - MemoryMap::kGranule - 8).fault.cuda_error, kIllegalAddress);
+  EXPECT_EQ(faulting(machine_.allocate(256), first - MemoryMap::kGranule - 8).fault.cuda_error, kCudaIllegalAddress);
   load("st.global.u32 [%in], %t;");
-  EXPECT_EQ(faulting(0, first - 8).fault.cuda_error, kIllegalAddress);
+  EXPECT_EQ(faulting(0, first - 8).fault.cuda_error, kCudaIllegalAddress);
   load("atom.global.add.u32 %r1, [%in], %t;");
-  EXPECT_EQ(faulting(0, first - 8).fault.cuda_error, kIllegalAddress);
+  EXPECT_EQ(faulting(0, first - 8).fault.cuda_error, kCudaIllegalAddress);
 }
 
 TEST_P(Memory, ASpanAcrossUnmappedMemoryIsCheckedLaneByLane) {

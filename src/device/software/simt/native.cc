@@ -44,7 +44,7 @@ void print(Warp& warp, const Op& op) {
     Arguments arguments(warp, op, lane);
     MemoryReader reader = arguments.reader();
     auto text = format_device_printf(reader, arguments.value<uint64_t>(0), arguments.value<uint64_t>(1));
-    if (!text) return raise(warp, op, lane, kIllegalAddress, "printf: " + text.error().text);
+    if (!text) return raise(warp, op, lane, kCudaIllegalAddress, "printf: " + text.error().text);
     if (warp.block->print) warp.block->print(text->text);
     arguments.set_result<int32_t>(2, text->argument_count);
   }
@@ -56,7 +56,7 @@ void assert_fail(Warp& warp, const Op& op) {
   Arguments arguments(warp, op, lane);
   MemoryReader reader = arguments.reader();
   auto string = [&](uint32_t i) { return reader.string(arguments.value<uint64_t>(i)).value_or("?"); };
-  raise(warp, op, lane, kAssertFailed,
+  raise(warp, op, lane, kCudaAssert,
         stringf("%s:%u: %s: Assertion `%s` failed", string(1).c_str(), arguments.value<uint32_t>(2), string(3).c_str(),
                 string(0).c_str()));
 }
@@ -77,7 +77,7 @@ void release(Warp& warp, const Op& op) {
     auto lane = static_cast<uint32_t>(std::countr_zero(rest));
     auto address = Arguments(warp, op, lane).value<uint64_t>(0);
     if (address == 0 || (heap && heap->free(address))) continue;
-    return raise(warp, op, lane, kLaunchFailure,
+    return raise(warp, op, lane, kCudaLaunchFailure,
                  stringf("free of 0x%llx, which malloc did not return or which is free already",
                          static_cast<unsigned long long>(address)));
   }

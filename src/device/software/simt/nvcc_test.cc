@@ -61,7 +61,7 @@ TEST_P(Nvcc, RecursionOfDivergedLanes) {
 TEST_P(Nvcc, RecursionBeyondTheStackFaults) {
   uint64_t out = machine_.allocate(64 * 4);
   auto outcome = machine_.run("recursion", {.block = {64, 1, 1}, .stack_bytes = 64}, out);
-  EXPECT_EQ(outcome.fault.cuda_error, 714);
+  EXPECT_EQ(outcome.fault.cuda_error, kCudaHardwareStackError);
   EXPECT_NE(outcome.fault.text.find("stack overflow"), std::string::npos) << outcome.fault.text;
 }
 
@@ -85,7 +85,7 @@ TEST_P(Nvcc, PrintfOfEveryKindOfArgument) {
 TEST_P(Nvcc, AssertFaultsWithItsPlace) {
   EXPECT_EQ(run("check", {}, 32).printed, "");
   auto outcome = machine_.run("check", {}, 5);
-  EXPECT_EQ(outcome.fault.cuda_error, 710);
+  EXPECT_EQ(outcome.fault.cuda_error, kCudaAssert);
   EXPECT_NE(outcome.fault.text.find("nvcc_test.cu"), std::string::npos) << outcome.fault.text;
   EXPECT_NE(outcome.fault.text.find("threadIdx.x < n"), std::string::npos) << outcome.fault.text;
   EXPECT_NE(outcome.fault.text.find("thread 5,0,0"), std::string::npos) << outcome.fault.text;
@@ -102,7 +102,7 @@ TEST_P(Nvcc, SumOfABlockThroughSharedMemoryAndShuffles) {
 TEST_P(Nvcc, SharedMemoryThatWasNotAskedForFaults) {
   uint64_t from = machine_.put(std::vector<float>(1000)), out = machine_.allocate(4);
   auto outcome = machine_.run("block_sum", {.block = {256, 1, 1}, .dynamic_shared = 512}, from, out, 1000);
-  EXPECT_EQ(outcome.fault.cuda_error, 700) << outcome.fault.text;
+  EXPECT_EQ(outcome.fault.cuda_error, kCudaIllegalAddress) << outcome.fault.text;
 }
 
 TEST_P(Nvcc, ArraysInLocalMemory) {

@@ -46,7 +46,7 @@ u32 end_of_frame(const Warp& warp) {
 }
 
 void overflow(Warp& warp, const Op& op, u32 lane) {
-  raise(warp, op, lane, kStackError,
+  raise(warp, op, lane, kCudaHardwareStackError,
         stringf("stack overflow: %u bytes of local memory a thread, cudaLimitStackSize raises the limit",
                 warp.block->local_bytes));
 }
@@ -82,7 +82,7 @@ void restore_stack(Warp& warp, const Op& op) {
       set_mark(warp, lane, static_cast<u32>(saved));
       return true;
     }
-    raise(warp, op, lane, kLaunchFailure, "stackrestore of what stacksave did not give");
+    raise(warp, op, lane, kCudaLaunchFailure, "stackrestore of what stacksave did not give");
     return false;
   });
 }

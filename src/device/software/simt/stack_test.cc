@@ -74,20 +74,20 @@ TEST_F(Stack, IsWhereItWasAfterARestore) {
 TEST_F(Stack, TheLimitDecidesHowMuchThereIs) {
   load("alloca.u32 %r1, 3000; st.local.u32 [%r1], %t; st.global.u32 [%mine], %t;");
   auto ended = outcome();
-  EXPECT_EQ(ended.fault.cuda_error, kStackError);
+  EXPECT_EQ(ended.fault.cuda_error, kCudaHardwareStackError);
   EXPECT_THAT(ended.fault.text, HasSubstr("stack overflow"));
   EXPECT_THAT(ended.fault.text, HasSubstr("cudaLimitStackSize"));
-  EXPECT_EQ(outcome(4096).fault.cuda_error, 0);
+  EXPECT_EQ(outcome(4096).fault.cuda_error, 0u);
 }
 
 TEST_F(Stack, SizesOutOfThinAirAreFaults) {
   for (const char* body : {"alloca.u64 %rd1, 0xFFFFFFFFFFFFFFF0;", "alloca.u32 %r1, 0xFFFFFFFF;"}) {
     load(body);
-    EXPECT_EQ(outcome().fault.cuda_error, kStackError) << body;
+    EXPECT_EQ(outcome().fault.cuda_error, kCudaHardwareStackError) << body;
   }
   for (const char* body : {"mov.u32 %r1, 0xFFFFFF0; stackrestore.u32 %r1;", "mov.u32 %r1, 0; stackrestore.u32 %r1;"}) {
     load(std::string(body) + "stacksave.u32 %r2;");
-    EXPECT_EQ(outcome().fault.cuda_error, kLaunchFailure) << body;
+    EXPECT_EQ(outcome().fault.cuda_error, kCudaLaunchFailure) << body;
   }
 }
 

@@ -58,7 +58,7 @@ class Lanes {
   u32 coordinate(u32 values, u32 i, u32 lane) const { return common::lanes_of<u32>(warp_, value(values + i))[lane]; }
 
   bool fail(u32 lane, const std::string& what) const {
-    raise(warp_, op_, lane, kLaunchFailure, what);
+    raise(warp_, op_, lane, kCudaLaunchFailure, what);
     return false;
   }
 

@@ -176,7 +176,7 @@ TEST_F(Textures, OutsideOfASurfaceTheModeDecides) {
   EXPECT_EQ(machine_.get<uint32_t>(surface.address, 8)[7], 9u);
   load("sust.b.1d.b32.trap [%image, {32}], {%t};");
   auto ended = outcome();
-  EXPECT_EQ(ended.fault.cuda_error, kLaunchFailure);
+  EXPECT_EQ(ended.fault.cuda_error, kCudaLaunchFailure);
   EXPECT_THAT(ended.fault.text, HasSubstr("outside of a surface"));
 }
 
@@ -185,7 +185,7 @@ TEST_F(Textures, SurfacesOffTheirAlignmentAreFaults) {
   surface.flags = Texture::kSurface;
   set(surface);
   load("suld.b.1d.b32.trap {%r1}, [%image, {2}];");
-  EXPECT_EQ(outcome().fault.cuda_error, kMisalignedAddress);
+  EXPECT_EQ(outcome().fault.cuda_error, kCudaMisalignedAddress);
 }
 
 TEST_F(Textures, SizesCanBeAskedFor) {
@@ -200,12 +200,12 @@ TEST_F(Textures, SizesCanBeAskedFor) {
 TEST_F(Textures, AnObjectThatIsNotThereIsAFault) {
   load("tex.1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%image, {%x}];");
   auto ended = outcome();
-  EXPECT_EQ(ended.fault.cuda_error, kLaunchFailure);
+  EXPECT_EQ(ended.fault.cuda_error, kCudaLaunchFailure);
   EXPECT_THAT(ended.fault.text, HasSubstr("there is no texture object 0x4854010000010005 (kernel k, PTX line"));
   Texture surface = floats(TextureShape::k1D, 8, 1, 1);
   surface.flags = Texture::kSurface;
   set(surface);
-  EXPECT_EQ(outcome().fault.cuda_error, kLaunchFailure);
+  EXPECT_EQ(outcome().fault.cuda_error, kCudaLaunchFailure);
 }
 
 TEST_F(Textures, AnotherShapeThanTheInstructionsIsAFault) {
@@ -219,7 +219,7 @@ TEST_F(Textures, MemoryThatIsGoneIsAFault) {
   texture.address = 0x10000;
   set(texture);
   load("tex.1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%image, {%x}];");
-  EXPECT_EQ(outcome().fault.cuda_error, kIllegalAddress);
+  EXPECT_EQ(outcome().fault.cuda_error, kCudaIllegalAddress);
 }
 
 TEST_F(Textures, WhatIsNotSupportedIsRefusedByName) {

@@ -209,7 +209,7 @@ TEST_P(WarpTest, ABarrierThatOthersNeverReachIsReported) {
       "setp.lt.u32 %p1, %t, 32; @%p1 bra OTHER; bar.sync 1; bra OUT;\nOTHER: bar.sync 2;\nOUT: st.global.u32 [%mine], "
       "%t;");
   Fault fault = fault_of(64);
-  EXPECT_EQ(fault.cuda_error, 719);
+  EXPECT_EQ(fault.cuda_error, kCudaLaunchFailure);
   EXPECT_NE(fault.text.find("deadlock"), std::string::npos) << fault.text;
   EXPECT_NE(fault.text.find("PTX line"), std::string::npos);
 }
@@ -288,7 +288,7 @@ TEST_P(WarpTest, TrapFaults) {
   load("setp.eq.u32 %p1, %t, 40; @%p1 trap;");
   EXPECT_EQ(run().size(), 32u);
   Fault fault = fault_of(64);
-  EXPECT_EQ(fault.cuda_error, 719);
+  EXPECT_EQ(fault.cuda_error, kCudaLaunchFailure);
   EXPECT_NE(fault.text.find("thread 40,0,0"), std::string::npos) << fault.text;
 }
 
