@@ -5,7 +5,7 @@
 
 #include <gmock/gmock.h>
 
-#include "worker/session_harness.h"
+#include "worker/testing/session_harness.h"
 
 namespace heddle::worker {
 namespace {

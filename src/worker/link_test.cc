@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "protocol/ring_writer.h"
-#include "worker/fake_context.h"
+#include "worker/testing/fake_context.h"
 
 namespace heddle::worker {
 namespace {

@@ -12,6 +12,7 @@
 #include "worker/link.h"
 #include "worker/options.h"
 #include "worker/output.h"
+#include "worker/system_calls.h"
 
 namespace heddle::worker {
 namespace {

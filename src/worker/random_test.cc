@@ -4,7 +4,7 @@
 #include <map>
 #include <random>
 
-#include "worker/session_harness.h"
+#include "worker/testing/session_harness.h"
 
 namespace heddle::worker {
 namespace {

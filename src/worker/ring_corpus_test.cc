@@ -7,7 +7,7 @@
 #include <iterator>
 #include <string>
 
-#include "worker/ring_case.h"
+#include "worker/testing/ring_case.h"
 
 namespace heddle::worker {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "worker/ring_case.h"
+#include "worker/testing/ring_case.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   heddle::worker::run_ring_case({reinterpret_cast<const char*>(data), size});

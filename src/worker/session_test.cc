@@ -4,7 +4,7 @@
 
 #include "core/clock.h"
 #include "library/curand.h"
-#include "worker/session_harness.h"
+#include "worker/testing/session_harness.h"
 
 namespace heddle::worker {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker/session_harness.h"
+#include "worker/testing/session_harness.h"
 
 #include "core/clock.h"
 

@@ -1,4 +1,4 @@
-#include "worker/ring_case.h"
+#include "worker/testing/ring_case.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -7,8 +7,8 @@
 #include <functional>
 
 #include "protocol/ring_writer.h"
-#include "worker/fake_context.h"
 #include "worker/session.h"
+#include "worker/testing/fake_context.h"
 
 namespace heddle::worker {
 

@@ -1,4 +1,4 @@
-#include "worker/fake_context.h"
+#include "worker/testing/fake_context.h"
 
 #include <sys/mman.h>
 
