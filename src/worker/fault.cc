@@ -4,9 +4,9 @@
 
 namespace heddle::worker {
 
-Fault::Fault(protocol::RingMemory& ring, Outbox& outbox, Printer& printer, bool shared)
+Fault::Fault(protocol::RingMemory& ring, Commit& commit, Printer& printer, bool shared)
     : ring_(ring),
-      outbox_(outbox),
+      commit_(commit),
       printer_(printer),
       shared_(shared),
       raised_(ring.header().fault.load(std::memory_order_acquire) != 0) {}
@@ -27,15 +27,10 @@ void Fault::publish(const Refusal& refusal) {
   if (raised()) return;
   logger("worker")->warn("session fault {}: {}", refusal.cuda_error, refusal.text);
   printer_.collect();
-  protocol::RingHeader& header = ring_.header();
-  protocol::set_text(header.fault_text, refusal.text);
-  header.fault.store(refusal.cuda_error, std::memory_order_release);
-  protocol::WorkerFault message{.cuda_error = refusal.cuda_error, .device_lost = refusal.device_lost};
-  protocol::set_text(message.text, refusal.text);
-  outbox_.put(message);
+  commit_.fault(refusal);
   raised_.store(true, std::memory_order_release);
-  protocol::ring_bell(header.to_client);
-  protocol::ring_bell(header.to_worker);  // the issuer lets go of what it holds
+  commit_.ring_client();
+  protocol::ring_bell(ring_.header().to_worker);  // the issuer lets go of what it holds
 }
 
 }  // namespace heddle::worker

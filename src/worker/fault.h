@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "protocol/ring_memory.h"
-#include "worker/outbox.h"
+#include "worker/commit.h"
 #include "worker/printer.h"
 #include "worker/refusal.h"
 
@@ -16,7 +16,7 @@ class Fault {
  public:
   // A session that had its fault already keeps it with every new worker. `shared`: what the device reports may be
   // another client's fault.
-  Fault(protocol::RingMemory& ring, Outbox& outbox, Printer& printer, bool shared);
+  Fault(protocol::RingMemory& ring, Commit& commit, Printer& printer, bool shared);
 
   void raise(Refusal refusal);
   // The device was lost while nothing of the session was being computed: where faults are shared, another's doing.
@@ -27,7 +27,7 @@ class Fault {
   void publish(const Refusal& refusal);
 
   protocol::RingMemory& ring_;
-  Outbox& outbox_;
+  Commit& commit_;
   Printer& printer_;
   const bool shared_;
   std::mutex mutex_;

@@ -4,26 +4,23 @@
 #include <vector>
 
 #include "worker/deferred.h"
+#include "worker/execution.h"
+#include "worker/gate.h"
 #include "worker/idle.h"
 #include "worker/inbox.h"
 #include "worker/segments.h"
-#include "worker/session_parts.h"
-#include "worker/streams.h"
-#include "worker/textures.h"
-#include "worker/validation.h"
 
 namespace heddle::worker {
 
 // The thread that takes records from the ring and hands them to the device: the main path of a worker.
 //
-// A record is copied out of the ring, validated, and handed over with its sequence as the tag; one that must wait (for
-// memory, for a module) holds up everything behind it. What needs no device is finished here, so that an idle stream's
-// marker costs the client two futex wake-ups and no third thread. Everything that touches the device happens on this
-// thread; heddled's messages reach it through the inbox, and whoever has something for it rings to_worker.
+// A record is copied out of the ring and executed (execution.h), or what it asks for is done behind the work that was
+// taken before it (issuer_tasks.cc); one that must wait (for memory, for a module) holds up everything behind it. What
+// needs no device is finished here, so that an idle stream's marker costs the client two futex wake-ups and no third
+// thread. Everything that touches the device happens on this thread; heddled's messages reach it through the inbox, and
+// whoever has something for it rings to_worker.
 //
-// Cost of a launch beside the device's own: the copy of the record (its parameters), about ten compares, two loads from
-// the stream's slot, a 40-byte slot written and one uncontended atomic add; no lock, no allocation, no system call.
-// Its completion costs one lock for each batch.
+// The completion of a batch of launches costs one lock.
 class Issuer {
  public:
   struct Binding {
@@ -41,7 +38,7 @@ class Issuer {
   void stop();
 
  private:
-  enum class Step { kTaken, kWait };
+  using Step = Execution::Step;
   struct HostCall {
     uint32_t stream;
     uint64_t sequence;
@@ -65,46 +62,24 @@ class Issuer {
   bool next();
   bool take();
   Checked<Step> issue();
-  Checked<Step> launch();
-  Checked<Step> copy();
-  Checked<Step> fill();
-  Checked<Step> wait_for_event();
   Checked<Step> host_call();
-  Checked<Step> symbol();
-  Checked<Step> prefetch();
-  Checked<Step> texture();
-  Checked<Step> limit();
-  Checked<Step> open_library();
-  Checked<Step> call_library();
-  Checked<void> set_limit(device::Limit limit, uint64_t bytes);
-  void restore();
+  Step defer(Deferred::Kind kind);
+  Step end_task();
   void rest(protocol::Bell& bell, uint32_t seen);
-  Checked<Step> defer(Deferred::Kind kind);
-  Checked<Step> end_task();
-  Checked<Step> in_turn();
-  Checked<Step> here();
-  // False where the end names a module that has not arrived yet.
-  Checked<bool> find_variable(const protocol::CopyEnd& end, device::Variable& variable);
-  template <class Call>
-  Checked<Step> hand_over(const char* what, uint64_t bytes, Call&& call);
 
   SessionParts parts_;
   Modules& modules_;
-  Binding binding_;
-  Bounds bounds_;
+  uint64_t task_serial_;
+  Gate gate_;
   protocol::RingReader reader_;
+  Execution execution_;
   Segments segments_;
-  Streams streams_;
-  Textures textures_;
   Inbox inbox_;
   Idle idle_;
   std::atomic<bool> stopping_{false};
 
   protocol::Record record_;
   bool have_record_ = false;  // record_ waits to be taken
-  bool reading_ = true;       // false once the task's end was met or the ring's records cannot be told apart any more
-  bool may_take_ = false;     // true once heddled has sent all memory of the grant
-  bool serving_ = true;       // false between a task's end and the next one
   bool reset_ = false;        // the program has reset the device
   uint64_t entered_ = 0;      // sequence of the record taken last
   uint64_t reclaims_ = 0;     // of heddled's requests, those that were met

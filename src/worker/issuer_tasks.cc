@@ -7,19 +7,19 @@ namespace heddle::worker {
 
 // Not before heddled says so: it may have chosen another device, and so another worker, for the records that follow.
 void Issuer::begin_task(uint64_t serial) {
-  binding_.task_serial = serial;
-  serving_ = reading_ = true;
+  task_serial_ = serial;
+  gate_.begin_task();
 }
 
 // `sequence` of the record that ends it; 0: the program's words end with what came before.
 void Issuer::finish_task(uint64_t sequence) {
-  serving_ = reading_ = may_take_ = false;
+  gate_.end_task();
   // What was declared and not touched goes to the next task, and is mapped anew.
   const auto unmapped = segments_.unmap_device_segments();
   if (!unmapped) logger("worker")->error("at the task's end: {}", unmapped.error().text);
   if (sequence != 0) parts_.progress.finish(sequence);  // before heddled may give the ring to another worker
   parts_.outbox.put(parts_.usage.take_total());
-  parts_.outbox.put(protocol::TaskEnded{binding_.task_serial, reset_, !segments_.uncertain()});
+  parts_.commit.task_ended({task_serial_, reset_, !segments_.uncertain()});
 }
 
 // Everything in the ring was taken and is done.
@@ -39,8 +39,8 @@ void Issuer::reclaim_if_asked() {
 // What the program has freed and not taken back. A task of which nothing else is left ends: the program announces
 // another when it comes back. False where the ring has something that comes before the task's end.
 bool Issuer::reclaim_idle() {
-  if (!serving_) return true;
-  const uint64_t serial = binding_.task_serial;
+  if (!gate_.serving()) return true;
+  const uint64_t serial = task_serial_;
   if (idle_.task_offered(serial) && !is_quiet()) return false;
   const bool ends = idle_.take_task(serial);
   // An honest program has waited for what used them; the device may still be at work on something else.
@@ -65,13 +65,13 @@ void Issuer::settle_deferred() {
 }
 
 void Issuer::settle(const Deferred& deferred) {
-  if (deferred.kind == Deferred::Kind::kReclaimed) return parts_.outbox.put(protocol::SegmentFreed{});
+  if (deferred.kind == Deferred::Kind::kReclaimed) return parts_.commit.freed(0);
   if (deferred.kind == Deferred::Kind::kTaskEnd) return finish_task(deferred.sequence);
   const auto unmapped = segments_.unmap(deferred.segment);
   if (!unmapped) logger("worker")->warn("free: {}", unmapped.error().text);
   if (deferred.kind == Deferred::Kind::kReleaseHost) return;
   // Unmapped before the free is committed: after that the client may use the address for another segment.
-  if (unmapped) parts_.outbox.put(protocol::SegmentFreed{deferred.segment});
+  if (unmapped) parts_.commit.freed(deferred.segment);
   if (deferred.kind == Deferred::Kind::kFree) parts_.progress.finish(deferred.sequence);
 }
 

@@ -21,9 +21,10 @@ bool append(std::span<char> area, uint64_t& tail, uint64_t head, uint64_t room, 
 
 }  // namespace
 
-void Printer::attach(protocol::RingMemory& ring) {
+void Printer::attach(protocol::RingMemory& ring, Commit& commit) {
   std::lock_guard lock(mutex_);
   ring_ = &ring;
+  commit_ = &commit;
   tail_ = ring.header().print_tail.load(std::memory_order_acquire);
   lost_ = ring.header().print_lost.load(std::memory_order_acquire);
   report_tail_ = ring.header().report_tail.load(std::memory_order_acquire);
@@ -43,10 +44,10 @@ void Printer::print(std::string_view text) {
   const uint64_t asked = header.print_bytes.load(std::memory_order_relaxed);
   const uint64_t room = std::min<uint64_t>(asked ? asked : protocol::kDefaultPrintBytes, area.size());
   if (append(area, tail_, header.print_head.load(std::memory_order_acquire), room, text)) {
-    header.print_tail.store(tail_, std::memory_order_release);
+    commit_->printed(tail_);
   } else {
     lost_ += text.size();
-    header.print_lost.store(lost_, std::memory_order_release);
+    commit_->print_lost(lost_);
   }
 }
 
@@ -56,9 +57,9 @@ void Printer::report_finding(std::string_view text) {
   protocol::RingHeader& header = ring_->header();
   const auto area = ring_->report_area();
   const std::string line = "heddle: check: " + std::string(text) + "\n";
-  header.findings.store(++findings_, std::memory_order_release);
+  commit_->found(++findings_);
   if (append(area, report_tail_, header.report_head.load(std::memory_order_acquire), area.size(), line))
-    header.report_tail.store(report_tail_, std::memory_order_release);
+    commit_->reported(report_tail_);
 }
 
 size_t Printer::pass_on(std::string_view text) {
@@ -70,8 +71,8 @@ size_t Printer::pass_on(std::string_view text) {
   const uint64_t room = unread > area.size() ? 0 : area.size() - unread;
   const auto part = text.substr(0, room);
   if (part.empty() || !append(area, report_tail_, head, area.size(), part)) return 0;
-  header.report_tail.store(report_tail_, std::memory_order_release);
-  protocol::ring_bell(header.to_client);
+  commit_->reported(report_tail_);
+  commit_->ring_client();
   return part.size();
 }
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "protocol/ring_memory.h"
+#include "worker/commit.h"
 
 namespace heddle::worker {
 
@@ -14,8 +15,8 @@ namespace heddle::worker {
 // Thread-safe; used by the device's own threads.
 class Printer {
  public:
-  // While no ring is attached nothing prints. `ring` must outlive its attachment.
-  void attach(protocol::RingMemory& ring);
+  // While no ring is attached nothing prints. `ring` and `commit` must outlive their attachment.
+  void attach(protocol::RingMemory& ring, Commit& commit);
   void detach();
   void print(std::string_view text);
   // One line, without its end.
@@ -34,6 +35,7 @@ class Printer {
   std::mutex source_mutex_;  // taken before the other
   std::function<void()> source_;
   protocol::RingMemory* ring_ = nullptr;
+  Commit* commit_ = nullptr;  // with the ring
   // The ring's copies are for the client; a tenant may have written to them.
   uint64_t tail_ = 0, lost_ = 0, report_tail_ = 0, findings_ = 0;
 };

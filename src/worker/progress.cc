@@ -8,8 +8,8 @@
 
 namespace heddle::worker {
 
-Result<std::unique_ptr<Progress>> Progress::create(protocol::RingMemory& ring) {
-  std::unique_ptr<Progress> progress(new (std::nothrow) Progress(ring));
+Result<std::unique_ptr<Progress>> Progress::create(protocol::RingMemory& ring, Commit& commit) {
+  std::unique_ptr<Progress> progress(new (std::nothrow) Progress(ring, commit));
   const uint64_t slots = std::bit_ceil(ring.records().size() / protocol::kRecordAlign);
   if (progress) {
     progress->slots_.reset(new (std::nothrow) Pending[slots]);
@@ -64,7 +64,7 @@ void Progress::finish(std::span<const Finished> records) {
     advance();
     completed = completed_.load(std::memory_order_relaxed);
   }
-  protocol::ring_bell(ring_.header().to_client);
+  commit_.ring_client();
   if (completed >= wake_at_.load(std::memory_order_seq_cst)) protocol::ring_bell(ring_.header().to_worker);
 }
 
@@ -79,7 +79,7 @@ void Progress::settle(const Finished& finished) {
     stream.trailing = std::max(stream.trailing, finished.sequence);
   }
   if (idle(slot.stream)) stream.done = std::max(stream.done, stream.trailing);
-  ring_.streams()[slot.stream].completed.store(stream.done, std::memory_order_release);
+  commit_.stream(slot.stream, stream.done);
   slot.done.store(finished.sequence, std::memory_order_release);
 }
 
@@ -89,9 +89,7 @@ void Progress::settle_event(const Pending& slot, const Finished& finished) {
   uint64_t& reached = events_[slot.event];
   if (finished.sequence < reached) return;
   reached = finished.sequence;
-  protocol::EventSlot& event = ring_.events()[slot.event];
-  event.time_ns.store(static_cast<uint64_t>(finished.when.time_since_epoch().count()), std::memory_order_relaxed);
-  event.completed.store(finished.sequence, std::memory_order_release);
+  commit_.event(slot.event, finished.sequence, finished.when);
 }
 
 void Progress::advance() {
@@ -106,17 +104,13 @@ void Progress::advance() {
   if (end == 0) return;
   // First: the client may fill the freed space, and so these slots, as soon as it sees record_head.
   completed_.store(completed, std::memory_order_seq_cst);
-  protocol::RingHeader& header = ring_.header();
-  header.completed.store(completed, std::memory_order_release);
-  header.committed.store(completed, std::memory_order_release);
-  header.record_head.store(end, std::memory_order_release);
+  commit_.log(completed, end);
 }
 
 void Progress::reach_host_call(uint64_t sequence) {
   const uint32_t stream = pending(sequence).stream;
   streams_[stream].host_call.store(sequence, std::memory_order_release);
-  ring_.streams()[stream].host_reached.store(sequence, std::memory_order_release);
-  protocol::ring_bell(ring_.header().to_client);
+  commit_.host_call(stream, sequence);
 }
 
 }  // namespace heddle::worker

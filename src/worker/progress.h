@@ -1,9 +1,9 @@
 #pragma once
 
-// What of the log is done, and how the client learns it: the ring's watermarks, stream slots and event slots.
+// What of the log is done. What of it the program is shown is commit.h's.
 //
 // Every record passes enter -> (hand_over) -> finish. Records of different streams finish in any order; the watermark
-// `completed` is the longest finished prefix, and with durability off `committed` and `record_head` follow it.
+// `completed` is the longest finished prefix.
 // A stream's `completed` never runs ahead of work that the stream still has on the device: a record that is finished
 // without the device while its stream is busy ("trailing") shows only when the stream is idle.
 //
@@ -18,6 +18,7 @@
 #include <span>
 
 #include "protocol/ring_reader.h"
+#include "worker/commit.h"
 
 namespace heddle::worker {
 
@@ -39,8 +40,8 @@ struct Finished {
 
 class Progress {
  public:
-  // Starts behind what the ring says is committed. `ring` must outlive it.
-  static Result<std::unique_ptr<Progress>> create(protocol::RingMemory& ring);
+  // Starts behind what the ring says is committed. `ring` and `commit` must outlive it.
+  static Result<std::unique_ptr<Progress>> create(protocol::RingMemory& ring, Commit& commit);
 
   // Issuer. Whether the log may hold `sequence` already: an honest client never lets it overtake what is committed by
   // more than the record area.
@@ -75,12 +76,13 @@ class Progress {
     uint64_t done = 0, trailing = 0;  // under mutex_
   };
 
-  explicit Progress(protocol::RingMemory& ring) : ring_(ring) {}
+  Progress(protocol::RingMemory& ring, Commit& commit) : ring_(ring), commit_(commit) {}
   void settle(const Finished& finished);
   void settle_event(const Pending& slot, const Finished& finished);
   void advance();
 
   protocol::RingMemory& ring_;
+  Commit& commit_;
   uint64_t mask_ = 0;
   std::unique_ptr<Pending[]> slots_;
   std::unique_ptr<Stream[]> streams_;

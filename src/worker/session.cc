@@ -7,13 +7,14 @@ Result<std::unique_ptr<Session>> Session::start(const Fd& ring, Options options,
   auto memory = protocol::RingMemory::attach(ring);
   if (!memory) return tl::unexpected(std::move(memory).error());
   auto owned = std::make_unique<protocol::RingMemory>(std::move(*memory));
-  auto progress = Progress::create(*owned);
+  auto commit = std::make_unique<Commit>(*owned, outbox);
+  auto progress = Progress::create(*owned, *commit);
   if (!progress) return tl::unexpected(std::move(progress).error());
   auto reader = protocol::RingReader::attach(*owned);
   if (!reader) return tl::unexpected(std::move(reader).error());
-  std::unique_ptr<Session> session(
-      new Session(std::move(owned), std::move(*progress), std::move(options), context, printer, outbox));
-  printer.attach(*session->ring_);
+  std::unique_ptr<Session> session(new Session(std::move(owned), std::move(commit), std::move(*progress),
+                                               std::move(options), context, printer, outbox));
+  printer.attach(*session->ring_, *session->commit_);
   if (session->ring_->header().checks.load(std::memory_order_acquire))
     HEDDLE_TRY(context.check_kernels([&printer](std::string_view text) { printer.report_finding(text); }));
   const auto bulk = session->ring_->bulk();
@@ -22,16 +23,18 @@ Result<std::unique_ptr<Session>> Session::start(const Fd& ring, Options options,
   return session;
 }
 
-Session::Session(std::unique_ptr<protocol::RingMemory> ring, std::unique_ptr<Progress> progress, Options options,
-                 device::Context& context, Printer& printer, Outbox& outbox)
+Session::Session(std::unique_ptr<protocol::RingMemory> ring, std::unique_ptr<Commit> commit,
+                 std::unique_ptr<Progress> progress, Options options, device::Context& context, Printer& printer,
+                 Outbox& outbox)
     : ring_(std::move(ring)),
+      commit_(std::move(commit)),
       progress_(std::move(progress)),
       printer_(printer),
       options_(std::move(options)),
-      fault_(*ring_, outbox, printer, options_.shared_faults),
+      fault_(*ring_, *commit_, printer, options_.shared_faults),
       usage_(outbox),
       modules_(context, options_.describe, 10 * options_.model.capability_major + options_.model.capability_minor),
-      parts_{context, *ring_, *progress_, fault_, usage_, outbox},
+      parts_{context, *ring_, *commit_, *progress_, fault_, usage_, outbox},
       completions_(parts_) {}
 
 void Session::run(protocol::RingReader reader) {

@@ -31,11 +31,13 @@ class Session {
   UsageMeter& usage() { return usage_; }
 
  private:
-  Session(std::unique_ptr<protocol::RingMemory> ring, std::unique_ptr<Progress> progress, Options options,
-          device::Context& context, Printer& printer, Outbox& outbox);
+  Session(std::unique_ptr<protocol::RingMemory> ring, std::unique_ptr<Commit> commit,
+          std::unique_ptr<Progress> progress, Options options, device::Context& context, Printer& printer,
+          Outbox& outbox);
   void run(protocol::RingReader reader);
 
   std::unique_ptr<protocol::RingMemory> ring_;  // the parts point to it: it stays where it is
+  std::unique_ptr<Commit> commit_;
   std::unique_ptr<Progress> progress_;
   Printer& printer_;
   Options options_;

@@ -4,6 +4,7 @@
 #include "device/device.h"
 #include "protocol/messages.h"
 #include "protocol/ring_memory.h"
+#include "worker/commit.h"
 #include "worker/fault.h"
 #include "worker/modules.h"
 #include "worker/outbox.h"
@@ -16,6 +17,7 @@ namespace heddle::worker {
 struct SessionParts {
   device::Context& context;
   protocol::RingMemory& ring;
+  Commit& commit;
   Progress& progress;
   Fault& fault;
   UsageMeter& usage;

@@ -1,0 +1,63 @@
+#pragma once
+
+#include "protocol/ring_memory.h"
+#include "worker/outbox.h"
+#include "worker/refusal.h"
+
+namespace heddle::worker {
+
+// What the session's program, and heddled, are shown of what is done: the only place that writes it into the ring or
+// says it to heddled. What is done inside the worker (stream order, event waits, room in its own tables) is Progress's.
+//
+// With durability off everything is committed as soon as it is done, so each call shows at once. Epochs hold back here
+// what may have to be done again. Callers see to the order: what is shown of a record is shown once, before the
+// watermark passes it. Thread-safe as far as the callers are for one word: streams, events and watermarks under
+// Progress's lock, the fault under Fault's, printed text under Printer's.
+class Commit {
+ public:
+  Commit(protocol::RingMemory& ring, Outbox& outbox) : ring_(ring), outbox_(outbox) {}
+
+  // All of the stream's records up to `sequence` are done.
+  void stream(uint32_t stream, uint64_t sequence) {
+    ring_.streams()[stream].completed.store(sequence, std::memory_order_release);
+  }
+  void event(uint32_t event, uint64_t sequence, TimePoint when) {
+    protocol::EventSlot& slot = ring_.events()[event];
+    slot.time_ns.store(static_cast<uint64_t>(when.time_since_epoch().count()), std::memory_order_relaxed);
+    slot.completed.store(sequence, std::memory_order_release);
+  }
+  // The stream stands at the host call: the program's turn.
+  void host_call(uint32_t stream, uint64_t sequence) {
+    ring_.streams()[stream].host_reached.store(sequence, std::memory_order_release);
+    ring_client();
+  }
+  // The log is done up to `completed`, whose record ends at `record_end`: its room is the program's again.
+  void log(uint64_t completed, uint64_t record_end) {
+    protocol::RingHeader& header = ring_.header();
+    header.completed.store(completed, std::memory_order_release);
+    header.committed.store(completed, std::memory_order_release);
+    header.record_head.store(record_end, std::memory_order_release);
+  }
+  void ring_client() { protocol::ring_bell(ring_.header().to_client); }
+
+  // The session's sticky fault, once.
+  void fault(const Refusal& refusal);
+
+  // Areas of text; the tails and counts are the printer's own.
+  void printed(uint64_t tail) { ring_.header().print_tail.store(tail, std::memory_order_release); }
+  void print_lost(uint64_t bytes) { ring_.header().print_lost.store(bytes, std::memory_order_release); }
+  void found(uint64_t findings) { ring_.header().findings.store(findings, std::memory_order_release); }
+  void reported(uint64_t tail) { ring_.header().report_tail.store(tail, std::memory_order_release); }
+
+  // To heddled: the segment is unmapped, and its memory may be given to others. 0: that of what was idle when heddled
+  // asked has been said.
+  void freed(uint64_t segment) { outbox_.put(protocol::SegmentFreed{segment}); }
+  // The task is over: everything of it was shown.
+  void task_ended(const protocol::TaskEnded& ended) { outbox_.put(ended); }
+
+ private:
+  protocol::RingMemory& ring_;
+  Outbox& outbox_;
+};
+
+}  // namespace heddle::worker
