@@ -76,6 +76,7 @@ Status read_daemon(const toml::table& table, const std::string& file, Config& co
   reader.read("log_level", config.log_level);
   reader.read("log_file", config.log_file);
   reader.read("worker_user", config.worker_user);
+  reader.read("gpu_locks", config.gpu_locks);
   std::string gpus = "auto";
   reader.read("gpus", gpus);
   if (gpus != "auto" && gpus != "off") reader.wrong("gpus", stringf("'%s' is neither auto nor off", gpus.c_str()));

@@ -49,10 +49,11 @@ struct Config {
   std::string policy = "mgb-warps";
   Duration age_limit = std::chrono::seconds(2);
   std::string log_level = "info";
-  std::string log_file;       // empty: standard error
-  std::string worker_user;    // empty: heddled's own
-  uint32_t warm_workers = 1;  // for each device
-  uint32_t kept_workers = 2;  // for each device at most, for the next task of the program that they served
+  std::string log_file;                // empty: standard error
+  std::string worker_user;             // empty: heddled's own
+  std::string gpu_locks = "/dev/shm";  // see gpu_locks.h; empty: nothing is locked
+  uint32_t warm_workers = 1;           // for each device
+  uint32_t kept_workers = 2;           // for each device at most, for the next task of the program that they served
   uint32_t trace_events = 65536;
   Duration worker_start_timeout = std::chrono::seconds(60);
   Duration worker_exit_grace = std::chrono::seconds(2);  // from Quit to SIGKILL

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 
 #include "daemon/cuda_codes.h"
 #include "daemon/gpus.h"
@@ -57,6 +58,11 @@ policy::DeviceSpec spec_of(DeviceId id, const DeviceModel& model) {
   return spec;
 }
 
+// The GPUs of a driver that is named by hand are not this machine's: other heddleds, with other drivers, have the same.
+std::string lock_directory(const Config& config) {
+  return std::getenv("HEDDLE_CUDA_LIBRARY") ? std::string() : config.gpu_locks;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Daemon>> Daemon::create(Options options, protocol::Socket vault, const Clock& clock) {
@@ -77,6 +83,7 @@ Daemon::Daemon(Options options, std::unique_ptr<EventLoop> loop, const Clock& cl
       events_([this] { loop_->defer([this] { turn_->run(); }); }),
       shared_{options_.config, options_.places, clock, *loop_, events_, vault_, ids_, registry_, trace_, log_},
       mps_({Mps::find_control(), directory_of(options_.places.control), options_.worker_output}),
+      gpu_locks_(lock_directory(options_.config)),
       keepers_(*loop_, options_.keeper_program, options_.worker_output),
       segments_(shared_, keepers_),
       copies_(shared_, segments_, keepers_),
@@ -212,7 +219,9 @@ Status Daemon::make_boards() {
 Status Daemon::start_gpus() {
   std::vector<std::string> gpus;
   for (const DeviceState& device : registry_.devices) {
-    if (device.config.model.kind == DeviceKind::kCuda) gpus.push_back(device.config.uuid);
+    if (device.config.model.kind != DeviceKind::kCuda) continue;
+    HEDDLE_TRY(gpu_locks_.take(device.config.uuid));
+    gpus.push_back(device.config.uuid);
   }
   keepers_.set_gpus(std::move(gpus));
   for (const DeviceState& state : registry_.devices) {

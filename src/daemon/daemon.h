@@ -1,5 +1,6 @@
 #pragma once
 
+#include "daemon/gpu_locks.h"
 #include "daemon/outside_memory.h"
 #include "daemon/restore.h"
 #include "daemon/turn.h"
@@ -62,6 +63,7 @@ class Daemon {
   EventQueue events_;
   Shared shared_;
   Mps mps_;
+  GpuLocks gpu_locks_;
   Keepers keepers_;
   SegmentStore segments_;
   Copies copies_;

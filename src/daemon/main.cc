@@ -13,6 +13,7 @@
 
 #include "daemon/daemon.h"
 #include "daemon/gpus.h"
+#include "daemon/process_limits.h"
 #include "daemon/programs.h"
 #include "daemon/spawn.h"
 
@@ -128,7 +129,7 @@ int run(const Options& options) {
   if (!worker) return complain(worker.error());
   auto vault = find_program("heddle-vault", options.libexec);
   if (!vault) return complain(vault.error());
-  raise_descriptor_limit();
+  if (const Status raised = raise_process_limits(); !raised) return complain(raised.error());
   const Fd signals = block_signals();
   Fd output;
   if (!config->log_file.empty())

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "daemon/cuda_codes.h"
+#include "daemon/session_limits.h"
 #include "daemon/spawn.h"
 #include "daemon/windows.h"
 
@@ -103,13 +104,7 @@ Status Sessions::check_limits(uid_t uid) const {
   const auto& sessions = shared_.registry.sessions;
   const auto own =
       std::count_if(sessions.begin(), sessions.end(), [&](const auto& each) { return each.second.uid == uid; });
-  if (sessions.size() >= shared_.config.limits.sessions)
-    return fail(ErrorCode::kLimitExceeded, "%zu sessions are open, and limits.sessions allows no more",
-                sessions.size());
-  if (static_cast<size_t>(own) >= shared_.config.limits.sessions_per_user)
-    return fail(ErrorCode::kLimitExceeded, "user %u has %ld sessions, and limits.sessions_per_user allows no more", uid,
-                static_cast<long>(own));
-  return {};
+  return may_open(shared_.config.limits, sessions.size(), static_cast<size_t>(own), uid);
 }
 
 Result<Job*> Sessions::job_of(const Hello& hello, const PeerCredentials& peer) {

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -131,13 +130,6 @@ bool has_ended(const Fd& pidfd) {
 
 void kill_process(const Fd& pidfd, int signal) {
   ::syscall(SYS_pidfd_send_signal, pidfd.get(), signal, nullptr, 0);
-}
-
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 }  // namespace heddle::daemon

@@ -35,7 +35,4 @@ bool has_ended(const Fd& pidfd);
 // Nothing where it has ended already.
 void kill_process(const Fd& pidfd, int signal);
 
-// Raises the soft limit of open descriptors to the hard one.
-void raise_descriptor_limit();
-
 }  // namespace heddle::daemon

@@ -7,12 +7,14 @@
 namespace heddle::daemon {
 namespace {
 
-constexpr Duration kPatience = std::chrono::seconds(2);
+// heddled's loop stands still for a vault that takes nothing in: shorter than anybody notices. A new one starts first.
+constexpr Duration kPatience = std::chrono::milliseconds(200), kFillPatience = std::chrono::seconds(2);
 constexpr Duration kRestorePatience = std::chrono::seconds(10);
 constexpr Duration kRetry = std::chrono::seconds(1);
 
-Status limit_sends(const protocol::Socket& socket) {
-  const timeval limit{std::chrono::duration_cast<std::chrono::seconds>(kPatience).count(), 0};
+Status limit_sends(const protocol::Socket& socket, Duration patience) {
+  const auto microseconds = std::chrono::duration_cast<std::chrono::microseconds>(patience).count();
+  const timeval limit{microseconds / 1'000'000, microseconds % 1'000'000};
   if (::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0)
     return fail_errno(-1, "cannot limit how long a send may take");
   return {};
@@ -46,7 +48,7 @@ VaultLink::VaultLink(EventLoop& loop, StartVault start, std::shared_ptr<spdlog::
 
 Result<std::vector<RestoredItem>> VaultLink::open(protocol::Socket socket) {
   socket_ = std::move(socket);
-  HEDDLE_TRY(limit_sends(socket_));
+  HEDDLE_TRY(limit_sends(socket_, kPatience));
   std::vector<RestoredItem> items;
   for (;;) {
     auto packet = next_packet(socket_);
@@ -137,9 +139,10 @@ void VaultLink::replace() {
     auto socket = start_();
     if (!socket) return tl::unexpected(std::move(socket).error());
     socket_ = std::move(*socket);
-    HEDDLE_TRY(limit_sends(socket_));
+    HEDDLE_TRY(limit_sends(socket_, kFillPatience));
     for (const auto& item : mirror_.items()) HEDDLE_TRY(send_deposit(item, false));
     HEDDLE_TRY(send(protocol::AllRestored{mirror_.items().size()}, -1));
+    HEDDLE_TRY(limit_sends(socket_, kPatience));
     return watch_end();
   };
   if (const Status filled = refill(); !filled) {

@@ -178,6 +178,12 @@ Process Node::spawn_run(const Arguments& command) {
   return spawn(arguments);
 }
 
+Finished Node::run_under(const std::string& ulimit, const Arguments& command) {
+  Arguments arguments{"/bin/sh", "-c", "ulimit " + ulimit + "; exec \"$@\"", "sh", kBin + "/heddle", "run", "--"};
+  arguments.insert(arguments.end(), command.begin(), command.end());
+  return Process(arguments, environment()).wait();
+}
+
 Json Node::ask(const Json& command) {
   auto link = cli::DaemonLink::connect(socket());
   if (!link) return Json::object();

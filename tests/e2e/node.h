@@ -70,6 +70,8 @@ class Node {
   // `heddle run -- command`.
   Finished run(const Arguments& command, Duration limit = std::chrono::seconds(120));
   Process spawn_run(const Arguments& command);
+  // `heddle run -- command` by somebody who is limited: "-t 60", as the shell's ulimit takes it.
+  Finished run_under(const std::string& ulimit, const Arguments& command);
 
   // heddled's answer to a command, {} where it does not answer.
   Json ask(const Json& command);

@@ -201,6 +201,21 @@ TEST(RunWithoutADaemon, OfEightAtOnceOneStartsIt) {
   EXPECT_EQ(started, 1);
 }
 
+// The daemon would keep the limits of whoever started it, and serve everybody with them.
+TEST(RunWithoutADaemon, WhoIsLimitedIsToldAndStartsNone) {
+  HEDDLE_NEEDS_WORKLOADS();
+  Node node;
+  ASSERT_TRUE(node.ready()) << node.why();
+  ASSERT_EQ(node.heddle({"daemon", "stop"}).status, 0);
+  const Finished refused = node.run_under("-t 3600", {workload("vecadd")});
+  EXPECT_NE(refused.status, 0);
+  EXPECT_NE(refused.err.find("processor seconds (ulimit -H -t) is 3600"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("heddle daemon start"), std::string::npos) << refused.err;
+  // A soft limit is the caller's own affair.
+  const Finished served = node.run_under("-S -n 256", {workload("vecadd"), "--size", "64k"});
+  EXPECT_EQ(served.status, 0) << served.err;
+}
+
 TEST(DaemonStart, SaysWhatIsWrongWithAConfiguration) {
   struct Case {
     const char *config, *policy, *says;

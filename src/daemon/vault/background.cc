@@ -46,7 +46,8 @@ void Background::report() {
 }
 
 Result<Background> go_to_background(const std::string& log_path) {
-  const Fd log(::open(log_path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  // Every child inherits it to write to; none may read there what others wrote.
+  const Fd log(::open(log_path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!log) return fail_errno(-1, "cannot write log '%s'", log_path.c_str());
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail_errno(-1, "cannot create a pipe");
@@ -60,7 +61,8 @@ Result<Background> go_to_background(const std::string& log_path) {
     background.reporting = std::move(reporting);
   } else {
     reporting.reset();
-    background.exit_status = wait_for_report(reports, log, logged);
+    const Fd readable(::open(log_path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    background.exit_status = wait_for_report(reports, readable, logged);
   }
   return background;
 }

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "daemon/notes.h"
+#include "daemon/process_limits.h"
 #include "daemon/programs.h"
 #include "daemon/runtime_directory.h"
 #include "daemon/vault/background.h"
@@ -50,7 +51,7 @@ Status open_listeners(Vault& vault, const Places& places) {
 int run(const Options& options) {
   const auto heddled = find_program("heddled", options.libexec);
   if (!heddled) return complain(heddled.error());
-  raise_descriptor_limit();
+  if (const Status raised = raise_process_limits(); !raised) return complain(raised.error());
   const Places places = choose_places(options.socket, options.system);
   Vault vault({*heddled, heddled_arguments(options, places), options.restarts});
   const Status ready = options.adopt >= 0 ? vault.adopt(protocol::Socket(Fd(options.adopt)), Fd(options.process))
