@@ -13,6 +13,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <sstream>
 #include <utility>
 
 #include "core/fd.h"
@@ -312,6 +314,19 @@ TEST_F(Keeper, EndsWithHeddledWhileItIsAboutToSpeak) {
   ask(2 * kMiB);
   ::shutdown(heddled.get(), SHUT_RD);  // as a heddled that ends between the keeper's listening and its next word
   EXPECT_EQ(exit_status(), 0);
+}
+
+TEST_F(Keeper, HasNoPrivilegesAndGivesNobodyItsDescriptors) {
+  ask(2 * kMiB);
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  std::ostringstream text;
+  text << status.rdbuf();
+  EXPECT_THAT(text.str(), testing::HasSubstr("CapEff:\t0000000000000000\n"));
+  EXPECT_THAT(text.str(), testing::HasSubstr("CapPrm:\t0000000000000000\n"));
+  EXPECT_THAT(text.str(), testing::HasSubstr("NoNewPrivs:\t1\n"));
+  if (::getuid() != 0) {  // root may open everybody's
+    EXPECT_EQ(::open(("/proc/" + std::to_string(pid) + "/fd").c_str(), O_RDONLY | O_DIRECTORY), -1);
+  }
 }
 
 std::string output_of(const std::string& arguments) {

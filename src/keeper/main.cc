@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "keeper/confinement.h"
 #include "keeper/gpu_list.h"
 #include "keeper/serve.h"
 
@@ -76,6 +77,7 @@ void end_with_heddled() {
 }
 
 int keep(int socket, uint32_t ordinal) {
+  if (const Status dropped = keeper::drop_privileges(); !dropped) return complain(dropped.error());
   end_with_heddled();
   const auto allocator = cuda::Allocator::open(ordinal);
   if (!allocator) return complain(allocator.error());
