@@ -1,0 +1,166 @@
+// How long one user's request waits for heddled while another user does what costs heddled most: 500 sessions, and
+// requests without pause. An iteration is one `ping`; `worst_ms` is the longest of the run, to be below 10.
+//
+// heddled, its vault and its sockets are real; workers have no devices.
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "core/clock.h"
+#include "daemon/testing/household.h"
+
+namespace {
+
+using namespace heddle;
+using namespace heddle::daemon::testing;
+using heddle::daemon::testing::Household;
+using Json = Household::Json;
+
+constexpr size_t kSessions = 500;
+constexpr size_t kFlooders = 8;
+constexpr Duration kBetweenPings = std::chrono::milliseconds(1);
+
+constexpr const char* kConfig = R"(
+[daemon]
+log_level = "off"
+ring_bulk = "128K"
+ring_records = "128K"
+[limits]
+sessions = 1024
+sessions_per_user = 1024
+connections_per_user = 2048
+[[device]]
+preset = "P100"
+count = 2
+memory = "2G"
+slowdown = 0
+)";
+
+// 500 sessions, each with a ring and a segment; half of them hold memory on a device, all that there is.
+class Crowd {
+ public:
+  Crowd() {
+    auto started = Household::start(kConfig);
+    if (!started) throw std::runtime_error(started.error().text);
+    house_ = std::move(*started);
+    for (size_t i = 0; i < kSessions; ++i) {
+      auto client = house_->client();
+      if (!client || !client->open_device()) throw std::runtime_error("a session was not opened");
+      if (!client->declare(1, client->at(0), Bytes{16 * kMiB}) || !client->begin(1))
+        throw std::runtime_error("a task was not begun");
+      sessions_.push_back(std::move(*client));
+    }
+    house_->wait_for("status", [](const Json& answer) { return answer["sessions"] == kSessions; });
+  }
+
+  Household& house() { return *house_; }
+  std::vector<TestClient>& sessions() { return sessions_; }
+
+ private:
+  std::unique_ptr<Household> house_;
+  std::vector<TestClient> sessions_;
+};
+
+Crowd& crowd() {
+  static Crowd one;
+  return one;
+}
+
+// Runs `body` again and again on threads of its own, until it goes.
+class Flood {
+ public:
+  Flood(size_t threads, const std::function<void(size_t)>& body) {
+    for (size_t i = 0; i < threads; ++i) {
+      threads_.emplace_back([this, i, body] {
+        while (!stop_.load(std::memory_order_relaxed)) body(i);
+      });
+    }
+  }
+  ~Flood() {
+    stop_.store(true, std::memory_order_relaxed);
+    for (std::thread& each : threads_) each.join();
+  }
+
+ private:
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> threads_;
+};
+
+void measure_pings(benchmark::State& state) {
+  auto socket = protocol::connect_to(crowd().house().socket());
+  if (!socket) return state.SkipWithError("no connection");
+  const MonotonicClock clock;
+  Duration worst{0};
+  for (auto _ : state) {
+    const TimePoint asked = clock.now();
+    if (!Household::ask(*socket, {{"command", "ping"}})) return state.SkipWithError("no answer");
+    const Duration took = clock.now() - asked;
+    worst = std::max(worst, took);
+    state.SetIterationTime(std::chrono::duration<double>(took).count());
+    std::this_thread::sleep_for(kBetweenPings);
+  }
+  state.counters["worst_ms"] = std::chrono::duration<double, std::milli>(worst).count();
+}
+
+void quiet(benchmark::State& state) {
+  crowd();
+  measure_pings(state);
+}
+
+// Each thread has a connection, and the next command waits there before the last is answered.
+void commands(benchmark::State& state, const Json& command) {
+  std::vector<protocol::Socket> sockets(kFlooders);
+  for (auto& each : sockets) {
+    auto socket = protocol::connect_to(crowd().house().socket());
+    if (!socket) return state.SkipWithError("no connection");
+    each = std::move(*socket);
+  }
+  const Flood flood(kFlooders, [&](size_t i) { (void)Household::ask(sockets[i], command); });
+  measure_pings(state);
+}
+
+// Connections that come and go.
+void connections(benchmark::State& state) {
+  const Flood flood(kFlooders, [](size_t) { (void)protocol::connect_to(crowd().house().socket()); });
+  measure_pings(state);
+}
+
+// Sessions that come, begin a task that has to wait, and go.
+void sessions(benchmark::State& state) {
+  const Flood flood(kFlooders, [](size_t) {
+    auto client = crowd().house().client();
+    if (!client || !client->open_device()) return;
+    (void)client->declare(1, client->at(0), Bytes{16 * kMiB});
+    (void)client->begin(1);
+  });
+  measure_pings(state);
+}
+
+// Those that hold memory ask for more: all wait for each other, and each request is looked at for a deadlock.
+void extensions(benchmark::State& state) {
+  std::atomic<uint64_t> number{2};
+  const Flood flood(kFlooders, [&](size_t i) {
+    TestClient& client = crowd().sessions()[i];
+    const uint64_t segment = number.fetch_add(1, std::memory_order_relaxed);
+    (void)client.declare(segment, client.at(8 + segment % 4096 * 8), Bytes{2 * kMiB});
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
+  measure_pings(state);
+}
+
+BENCHMARK(quiet)->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(commands, ps, Json{{"command", "ps"}})->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(commands, devices, Json{{"command", "devices"}})->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(commands, trace, Json{{"command", "trace"}, {"since", 0}})
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(connections)->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(sessions)->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(extensions)->UseManualTime()->Unit(benchmark::kMillisecond);
+
+}  // namespace
