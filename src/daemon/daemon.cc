@@ -127,9 +127,6 @@ Status Daemon::start(protocol::Socket vault) {
   workers_->connect([this](DeviceId device) { return tasks_->scheduler().pool().free(device); });
   sessions_ = std::make_unique<Sessions>(shared_, *tasks_, segments_);
   requests_ = std::make_unique<Requests>(shared_, *tasks_, executor_, segments_, copies_);
-  segments_.make_room = [this](DeviceId device, std::function<void()> then) {
-    return workers_->make_room(device, std::move(then));
-  };
   segments_.on_memory_goes = [this](Session& session, const Segment& segment) {
     copies_.memory_goes(session, segment);
   };

@@ -86,6 +86,10 @@ struct MemoryAnswered {
   MemoryRequest request;
   Result<Fd> memory;
 };
+// Workers of its GPU that served nobody have ended for it: it can be asked for again.
+struct RoomMade {
+  MemoryRequest request;
+};
 // What programs had idle is back, as far as it comes, for the tasks that waited for it (idle_memory.h).
 struct IdleReturned {
   std::deque<TaskId> delayed;
@@ -96,7 +100,7 @@ struct SegmentRemoved {
 };
 
 using Event = std::variant<ClientSaid, ClientClosed, ProcessEnded, WorkerWarm, WorkerReturned, WorkerSaid, WorkerLost,
-                           WorkerGone, MpsLost, ExecutorWanted, MemoryAnswered, IdleReturned, SegmentRemoved>;
+                           WorkerGone, MpsLost, ExecutorWanted, MemoryAnswered, RoomMade, IdleReturned, SegmentRemoved>;
 
 // Events until their turn (turn.h). Whoever notices something posts it and goes on: nobody is called back in the middle
 // of what he is doing.

@@ -17,6 +17,7 @@
 #include "daemon/config.h"
 #include "daemon/connection.h"
 #include "daemon/event_loop.h"
+#include "daemon/events.h"
 #include "daemon/task_state.h"
 #include "policy/task.h"
 #include "protocol/ring_memory.h"
@@ -190,10 +191,10 @@ struct DeviceState {
   uint64_t copies = 0;     // that its keeper has brought here, from whichever GPU
   Bytes copied;
   EventLoop::Timer start_timer;
-  std::deque<TimePoint> arrivals;  // latest takes of a worker from the pool, while the pool follows them
-  EventLoop::Timer pool_timer;     // the pool is larger than configured: the next look at it
-  TimePoint no_pool_before{};      // the GPU was short of memory
-  std::vector<std::function<void()>> room_awaited;     // what goes on when workers have ended for it
+  std::deque<TimePoint> arrivals;           // latest takes of a worker from the pool, while the pool follows them
+  EventLoop::Timer pool_timer;              // the pool is larger than configured: the next look at it
+  TimePoint no_pool_before{};               // the GPU was short of memory
+  std::vector<MemoryRequest> room_awaited;  // what is asked for again when workers have ended for it
   std::deque<std::pair<SessionId, uint32_t>> wanting;  // virtual devices with a grant and without a worker
 };
 

@@ -67,8 +67,6 @@ std::optional<SegmentStore::Arrived> SegmentStore::arrived(MemoryAnswered answer
     if (memory) keepers_.take_back(request.device, std::move(*memory), request.bytes);
     return std::nullopt;
   }
-  if (!memory && memory.error().code == ErrorCode::kOutOfMemory && again_with_room(request, *segment))
-    return std::nullopt;
   Session& session = *shared_.registry.find_session(request.session);
   forget_request(session, *segment);
   if (!memory) return Arrived{&session, segment, std::move(memory).error()};
@@ -77,12 +75,14 @@ std::optional<SegmentStore::Arrived> SegmentStore::arrived(MemoryAnswered answer
   return Arrived{&session, segment, std::nullopt};
 }
 
-// Once: contexts of workers that serve nobody never cost a program its memory.
-bool SegmentStore::again_with_room(const MemoryRequest& request, Segment& segment) {
-  if (std::exchange(segment.asked_again, true)) return false;
-  return make_room(request.device, [this, request] {
-    if (waiting(request)) send(request);
-  });
+bool SegmentStore::may_ask_again(const MemoryAnswered& answered) {
+  if (answered.memory || answered.memory.error().code != ErrorCode::kOutOfMemory) return false;
+  Segment* segment = waiting(answered.request);
+  return segment && !std::exchange(segment->asked_again, true);
+}
+
+void SegmentStore::ask_again(const MemoryRequest& request) {
+  if (waiting(request)) send(request);
 }
 
 // None where the segment has gone meanwhile, or belongs to another task by now.

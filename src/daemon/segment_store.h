@@ -26,18 +26,17 @@ class SegmentStore {
   Segment& add(Session& session, const protocol::DeclareSegment& declared);
   // Gives it memory, where it has none: a GPU's comes later, from its keeper (MemoryAnswered).
   Status back(Session& session, Segment& segment);
-  // What has come for a segment that still waits for it; nothing where none does, or where its keeper is asked again.
+  // Whether a keeper has refused it for the first time: contexts of workers that serve nobody never cost a program its
+  // memory, so they end, and it is asked for again, once.
+  bool may_ask_again(const MemoryAnswered& answered);
+  void ask_again(const MemoryRequest& request);
+  // What has come for a segment that still waits for it; nothing where none does.
   struct Arrived {
     Session* session;
     Segment* segment;           // has its memory
     std::optional<Error> none;  // or why there is none
   };
   std::optional<Arrived> arrived(MemoryAnswered answered);
-  // Called where a GPU has no memory for a segment: whether workers end that serve nobody, so that it can be asked
-  // again when `then` is called.
-  std::function<bool(DeviceId, std::function<void()> then)> make_room = [](DeviceId, const std::function<void()>&) {
-    return false;
-  };
   // Called when memory is about to go that copies are under way with.
   std::function<void(Session&, const Segment&)> on_memory_goes = [](Session&, const Segment&) {};
   // Takes its memory away; the segment stays, as it was when it was declared.
@@ -71,7 +70,6 @@ class SegmentStore {
  private:
   void ask_keeper(Session& session, Segment& segment, const std::string& uuid);
   void send(const MemoryRequest& request);
-  bool again_with_room(const MemoryRequest& request, Segment& segment);
   Segment* waiting(const MemoryRequest& request);
   void dispose(const Segment& segment, Fd memory);
   static void forget_request(Session& session, Segment& segment);

@@ -38,6 +38,7 @@ class Turn {
   void take(const MpsLost& event) { executor_.mps_lost(event.device, event.fault); }
   void take(const ExecutorWanted& event) { serve(event.device); }
   void take(MemoryAnswered event);
+  void take(const RoomMade& event) { segments_.ask_again(event.request); }
   void take(const IdleReturned& event) { tasks_.resume(event.delayed); }
   void take(const SegmentRemoved& event) { requests_.retry_deferred(event.session); }
 

@@ -116,7 +116,8 @@ void Workers::retire_surplus(DeviceId device, size_t surplus) {
   }
 }
 
-bool Workers::make_room(DeviceId device, std::function<void()> then) {
+bool Workers::make_room(const MemoryRequest& request) {
+  const DeviceId device = request.device;
   DeviceState& state = device_of(device);
   size_t starting = shared_.registry.workers_on(device, Worker::State::kStarting);
   bool any = false;
@@ -132,14 +133,15 @@ bool Workers::make_room(DeviceId device, std::function<void()> then) {
   if (!any) return false;
   shared_.log->warn("device {} has no memory for a program: workers that serve nobody make room", device.value);
   state.no_pool_before = shared_.now() + kShortOfMemory;
-  state.room_awaited.push_back(std::move(then));
+  state.room_awaited.push_back(request);
   return true;
 }
 
 void Workers::room_made(DeviceId device) {
   DeviceState& state = device_of(device);
   if (state.room_awaited.empty() || shared_.registry.workers_on(device, Worker::State::kLeaving) != 0) return;
-  for (const auto& then : std::exchange(state.room_awaited, {})) then();
+  for (MemoryRequest& request : std::exchange(state.room_awaited, {}))
+    shared_.events.post(RoomMade{std::move(request)});
 }
 
 }  // namespace heddle::daemon

@@ -31,9 +31,9 @@ class Workers {
   void refill(DeviceId device);
   // A session was opened: its worker can be on its way.
   void expect();
-  // Ends the GPU's workers that serve nobody and nobody waits for, whose contexts take memory; `then` follows when they
-  // are gone. False where there are none.
-  bool make_room(DeviceId device, std::function<void()> then);
+  // Ends the GPU's workers that serve nobody and nobody waits for, whose contexts take memory; RoomMade follows when
+  // they are gone. False where there are none.
+  bool make_room(const MemoryRequest& request);
 
   // Records what a bound worker serves, in the vault too.
   void bound(Worker& worker, SessionId session, uint32_t virtual_device, uint64_t serial);

@@ -9,8 +9,8 @@
 
 namespace heddle::daemon::testing {
 
-// The driver for tests in NVIDIA's place, for a household that starts while this lives: files beside it say what machine
-// it plays.
+// The driver for tests in NVIDIA's place, for a household that starts while this lives: files beside it say what
+// machine it plays.
 class FakeGpus {
  public:
   FakeGpus() {

@@ -10,8 +10,8 @@
 
 namespace heddle::daemon::testing {
 
-// NVIDIA's MPS as its users see it: a control program and a server, found first in PATH by a household that starts while
-// this lives.
+// NVIDIA's MPS as its users see it: a control program and a server, found first in PATH by a household that starts
+// while this lives.
 class FakeMps {
  public:
   FakeMps() {
