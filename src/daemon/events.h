@@ -14,10 +14,10 @@
 
 namespace heddle::daemon {
 
-// What happens outside of the books, in the order in which heddled noticed it. Each names what it is about; that may be
-// gone when its turn comes. Nothing large is copied: messages travel as they were received.
+// What heddled notices of the world outside, in that order. An event names its subject by id, because the subject may
+// be gone when the event is handled. Messages are moved, never copied.
 
-// From the control socket: Hello, a command, what a program asks for.
+// A message came on the control socket: Hello, a command, or a program's request.
 struct ClientSaid {
   uint64_t client;
   protocol::Packet packet;
@@ -26,12 +26,12 @@ struct ClientClosed {
   uint64_t client;
   Error why;
 };
-// The session's process.
+// The session's process has ended.
 struct ProcessEnded {
   SessionId session;
 };
 
-// A worker can serve somebody.
+// A worker of the device is ready to serve a task.
 struct WorkerWarm {
   DeviceId device;
 };
@@ -40,17 +40,17 @@ struct WorkerReturned {
   WorkerId worker;
   protocol::WorkerReady ready;
 };
-// SegmentFreed, TaskEnded, WorkerFault or Usage.
+// A worker sent SegmentFreed, TaskEnded, WorkerFault or Usage.
 struct WorkerSaid {
   WorkerId worker;
   protocol::Packet packet;
 };
-// Its connection has ended, not by our doing; WorkerGone follows, on a GPU some time later.
+// A worker's connection has ended, and heddled did not end it. WorkerGone follows, on a GPU some time later.
 struct WorkerLost {
   WorkerId worker;
 };
-// Its process has ended. `how`: "exit status 1", "signal 9 (Killed)". `certainly`: nothing of it is left on its device
-// either.
+// A worker's process has ended. `how`: "exit status 1", "signal 9 (Killed)". `certainly`: none of its work is left on
+// the device.
 struct WorkerGone {
   WorkerId worker;
   std::string how;
@@ -63,18 +63,18 @@ struct MpsFault {
   SessionId origin = {};      // whose fault it was, where that is known
   std::string own_text = {};  // for that one; empty: it is told when its worker is gone
 };
-// The GPU's workers are being ended, all of them; WorkerGone follows for each.
+// All workers of the GPU are being ended; WorkerGone follows for each.
 struct MpsLost {
   DeviceId device;
   MpsFault fault;
 };
 
-// A task has a device, and nobody serves it yet.
+// A task has a device and no executor.
 struct ExecutorWanted {
   DeviceId device;
 };
 
-// Memory that was asked of a GPU's keeper for a segment, if that still waits for it.
+// A segment's request for memory to a GPU's keeper, and the keeper's reply.
 struct MemoryRequest {
   DeviceId device;
   std::string uuid;
@@ -86,15 +86,15 @@ struct MemoryAnswered {
   MemoryRequest request;
   Result<Fd> memory;
 };
-// Workers of its GPU that served nobody have ended for it: it can be asked for again.
+// Idle workers of the GPU have ended to make room for the request, which can be sent again.
 struct RoomMade {
   MemoryRequest request;
 };
-// What programs had idle is back, as far as it comes, for the tasks that waited for it (idle_memory.h).
+// Programs have returned their idle memory, or do not answer: the tasks that were delayed for it go on (idle_memory.h).
 struct IdleReturned {
   std::deque<TaskId> delayed;
 };
-// A session's segment went, and its program has declared something that waited for that.
+// A segment of the session was removed, and a declaration of its program's waits for that.
 struct SegmentRemoved {
   SessionId session;
 };
@@ -102,24 +102,24 @@ struct SegmentRemoved {
 using Event = std::variant<ClientSaid, ClientClosed, ProcessEnded, WorkerWarm, WorkerReturned, WorkerSaid, WorkerLost,
                            WorkerGone, MpsLost, ExecutorWanted, MemoryAnswered, RoomMade, IdleReturned, SegmentRemoved>;
 
-// Events until their turn (turn.h). Whoever notices something posts it and goes on: nobody is called back in the middle
-// of what he is doing.
+// Events until the next turn handles them (turn.h). Whoever notices something posts an event and returns, so that no
+// component is called back in the middle of its own work.
 class EventQueue {
  public:
-  // `turn_due` is called when there is something to do and was nothing before.
+  // Calls `turn_due` when a turn becomes due, once until that turn begins.
   explicit EventQueue(std::function<void()> turn_due) : turn_due_(std::move(turn_due)) {}
 
   void post(Event event) {
     events_.push_back(std::move(event));
     wake();
   }
-  // Something has changed that the scheduler may decide upon.
+  // The scheduler may have something to decide.
   void books_changed() {
     books_changed_ = true;
     wake();
   }
 
-  // The turn is taken: what comes from now on is due again. False where nothing was.
+  // Returns whether a turn was due. What is posted from now on makes the next one due.
   bool begin_turn() { return std::exchange(due_, false); }
   std::optional<Event> next() {
     if (events_.empty()) return std::nullopt;

@@ -10,7 +10,7 @@ namespace heddle::daemon {
 
 // The one place where a task's state changes, and the one end of a task: what it holds or waits for returns to the
 // scheduler then, which may have ended it itself.
-void Tasks::take(Session& session, VirtualDevice& device, TaskEvent event) {
+void Tasks::apply(Session& session, VirtualDevice& device, TaskEvent event) {
   Task& task = *device.task;
   const auto step = next_step(task.state, event);
   if (!step) {
@@ -53,7 +53,7 @@ void Tasks::granted(const Decision& decision) {
   if (scheduler_->binds()) device->bound = decision.device;
   shared_.log->info("task {} of session {} gets device {} after {}: {}", decision.task.value, session->id.value,
                     decision.device.value, to_string(decision.waited), decision.reason);
-  take(*session, *device, task.serial == 0 ? TaskEvent::kGrantedEarly : TaskEvent::kGranted);
+  apply(*session, *device, task.serial == 0 ? TaskEvent::kGrantedEarly : TaskEvent::kGranted);
   if (device->task) trace_task(shared_, "task_granted", *session, *device->task, decision.memory, decision.reason);
 }
 
@@ -86,7 +86,7 @@ void Tasks::refused(const Decision& decision) {
     for (Segment* segment : SegmentStore::of_device(*session, device->index)) {
       if (segment->answer && device->task->serial == 0) asked = segment;
     }
-    take(*session, *device, TaskEvent::kRefused);
+    apply(*session, *device, TaskEvent::kRefused);
   }
   const uint32_t code = cuda_code(decision.error);
   if (!asked || !asked->answer || !session->connection) return fail_session(*session, code, decision.reason);
@@ -112,7 +112,7 @@ void Tasks::segment_freed(Session& session, VirtualDevice& device, uint64_t numb
 
 void Tasks::finished(Session& session, VirtualDevice& device, bool unmapped) {
   device.last_serial = device.task->serial;
-  take(session, device, TaskEvent::kFinished);
+  apply(session, device, TaskEvent::kFinished);
   if (unmapped) SegmentStore::let_go_all(session, device.index);
   carry_over(session, device);
   if (session.deferred) shared_.events.post(SegmentRemoved{session.id});  // nobody has them mapped any more
@@ -122,7 +122,7 @@ void Tasks::finished(Session& session, VirtualDevice& device, bool unmapped) {
 bool Tasks::executor_gone(Session& session, VirtualDevice& device, const std::string& why, bool certainly) {
   if (certainly) SegmentStore::let_go_all(session, device.index);
   if (!session.failed && !session.ending) fail_session(session, kCudaLaunchFailure, why);
-  if (device.task) take(session, device, TaskEvent::kExecutorGone);
+  if (device.task) apply(session, device, TaskEvent::kExecutorGone);
   segments_.remove_all(session, device.index);
   shared_.events.books_changed();
   return released(session);
@@ -150,8 +150,8 @@ bool Tasks::end(Session& session) {
 // What the virtual device holds goes back: at once where nobody serves it, else when its executor is gone.
 void Tasks::release(Session& session, VirtualDevice& device) {
   device.next.clear();
-  executor_.forget(session, device);
-  if (device.task) take(session, device, TaskEvent::kCancelled);
+  executor_.retire_kept(session, device);
+  if (device.task) apply(session, device, TaskEvent::kCancelled);
   if (device.task) return;
   segments_.remove_all(session, device.index);
   shared_.events.books_changed();

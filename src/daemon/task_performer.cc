@@ -122,14 +122,14 @@ void TaskPerformer::refuse(const Session& session, const Segment& segment, uint3
 Status TaskPerformer::add_memory(Session& session, VirtualDevice& device, Segment& segment) {
   if (!executor_.takes_memory(device)) return {};
   HEDDLE_TRY(segments_.back(session, segment));
-  if (segment.memory) executor_.give_segment(device, segment);
+  if (segment.memory) executor_.map_segment(device, segment);
   return {};
 }
 
 void TaskPerformer::memory_came(Session& session, Segment& segment) {
   VirtualDevice& device = session.devices[segment.virtual_device];
   if (!executor_.takes_memory(device) || session.failed || session.ending) return;
-  executor_.give_segment(device, segment);
+  executor_.map_segment(device, segment);
   executor_.proceed(device);
 }
 

@@ -1,7 +1,6 @@
 #include "daemon/task_state.h"
 
 #include <algorithm>
-#include <initializer_list>
 #include <iterator>
 
 namespace heddle::daemon {

@@ -101,7 +101,7 @@ Status Tasks::begin(Session& session, const protocol::BeginTask& begun) {
   device.task->declared = begun.need;
   device.task->need = need_of(begun.need);
   scheduler_->compute_grew(device.task->id, device.task->need, shared_.now());
-  take(session, device, TaskEvent::kBegun);
+  apply(session, device, TaskEvent::kBegun);
   shared_.events.books_changed();
   return {};
 }
@@ -156,7 +156,7 @@ void Tasks::start(Session& session, VirtualDevice& device, std::unique_ptr<Task>
   shared_.registry.tasks[task->id] = {session.id, device.index};
   device.task = std::move(task);
   device.live = memory;
-  take(session, device, device.task->serial == 0 ? TaskEvent::kMemoryAsked : TaskEvent::kBegun);
+  apply(session, device, device.task->serial == 0 ? TaskEvent::kMemoryAsked : TaskEvent::kBegun);
   trace_task(shared_, "task_arrived", session, *device.task, memory, "");
   arrive(session, device);
 }
@@ -169,7 +169,7 @@ void Tasks::arrive(Session& session, VirtualDevice& device) {
 }
 
 void Tasks::pass_on(Session& session, VirtualDevice& device) {
-  take(session, device, TaskEvent::kRequested);
+  apply(session, device, TaskEvent::kRequested);
   scheduler_->task_arrived(request_of(session, device), shared_.now());
   shared_.events.books_changed();
   ask_for_held_back(session, device);
@@ -252,7 +252,7 @@ void Tasks::readopt(Session& session, VirtualDevice& device) {
                         "heddled was restarted with another pool: " + adopted.error().text);
   task.held_back = std::move(later);
   ask_for_held_back(session, device);
-  if (task.state == TaskState::kPlaced && task.serial != 0) take(session, device, TaskEvent::kRestored);
+  if (task.state == TaskState::kPlaced && task.serial != 0) apply(session, device, TaskEvent::kRestored);
 }
 
 }  // namespace heddle::daemon

@@ -53,13 +53,13 @@ class Tasks : public ExecutorEvents {
   std::vector<policy::Decision> decide() { return scheduler_->decisions(shared_.now()); }
   void carry_out(const policy::Decision& decision);
   void say_who_may_idle() { idle_.say_who_may_idle(*scheduler_); }
-  void executor_found(Session& session, VirtualDevice& device) { take(session, device, TaskEvent::kServed); }
+  void executor_found(Session& session, VirtualDevice& device) { apply(session, device, TaskEvent::kServed); }
   void memory_came(Session& session, Segment& segment) { performer_.memory_came(session, segment); }
   // What they waited for is back, as far as it comes.
   void resume(const std::deque<TaskId>& delayed);
 
   void executor_rejoined(Session& session, VirtualDevice& device) override {
-    take(session, device, TaskEvent::kRejoined);
+    apply(session, device, TaskEvent::kRejoined);
   }
   void segment_freed(Session& session, VirtualDevice& device, uint64_t number) override;
   void finished(Session& session, VirtualDevice& device, bool unmapped) override;
@@ -81,7 +81,7 @@ class Tasks : public ExecutorEvents {
   void readopt(Session& session, VirtualDevice& device);
 
   // The state machine, and what the scheduler decides (task_life.cc).
-  void take(Session& session, VirtualDevice& device, TaskEvent event);
+  void apply(Session& session, VirtualDevice& device, TaskEvent event);
   void release(Session& session, VirtualDevice& device);
   bool released(const Session& session);
   void granted(const Decision& decision);

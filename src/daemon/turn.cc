@@ -8,7 +8,7 @@ void Turn::run() {
   bool decided = false;
   while (shared_.events.begin_turn()) {
     while (auto event = shared_.events.next()) {
-      std::visit([this](auto& each) { take(std::move(each)); }, *event);
+      std::visit([this](auto& each) { handle(std::move(each)); }, *event);
     }
     if (!shared_.events.take_books_changed()) continue;
     for (const policy::Decision& decision : tasks_.decide()) tasks_.carry_out(decision);
@@ -21,20 +21,20 @@ void Turn::run() {
     deadline_ = shared_.loop.at(*next, [this] { shared_.events.books_changed(); });
 }
 
-// Who has a device there and waits for a worker gets one, as far as there are any; others are started.
+// Pairs waiting tasks with the device's workers while there are any, then starts the workers that are missing.
 void Turn::serve(DeviceId device) {
   while (const auto found = executor_.pair(device)) tasks_.executor_found(*found->session, *found->device);
   workers_.refill(device);
 }
 
-// What the books say of it goes with the worker's own entry.
-void Turn::take(const WorkerGone& event) {
+// The session's deposits are withdrawn in one group with the worker's.
+void Turn::handle(const WorkerGone& event) {
   if (const auto session = executor_.worker_gone(event.worker, event.how, event.certainly))
     sessions_.released(*session);
   workers_.forget(event.worker);
 }
 
-void Turn::take(MemoryAnswered event) {
+void Turn::handle(MemoryAnswered event) {
   if (segments_.may_ask_again(event) && workers_.make_room(event.request)) return;
   const auto arrived = segments_.arrived(std::move(event));
   if (!arrived) return;

@@ -5,12 +5,13 @@
 
 namespace heddle::daemon {
 
-// One turn of heddled, at the end of each round of the loop in which something has happened:
+// One turn of heddled, at the end of each round of the loop in which an event was posted:
 //
-//   events    what programs, workers, keepers and timers have brought (events.h), in the order in which it was noticed
-//   decide    Scheduler::decisions: once for all of it
-//   act       Tasks carries each decision out; what comes of that is an event again
-//   commit    VaultLink::commit: before the loop sleeps, and before any message that somebody could act on
+//   events    handled in the order in which they were noticed (events.h): programs, workers, keepers
+//   decide    the scheduler decides once about all of them (Scheduler::decisions)
+//   act       Tasks carries each decision out; that may post further events, which this turn handles too
+//   commit    the loop commits deposits before it sleeps, and before each message that somebody could act on
+//             (VaultLink::commit)
 class Turn {
  public:
   Turn(Shared& shared, Tasks& tasks, WorkerExecutor& executor, Workers& workers, SegmentStore& segments,
@@ -27,20 +28,20 @@ class Turn {
   void run();
 
  private:
-  void take(ClientSaid event) { clients_.said(event.client, std::move(event.packet)); }
-  void take(const ClientClosed& event) { clients_.closed(event.client, event.why); }
-  void take(const ProcessEnded& event) { sessions_.process_ended(event.session); }
-  void take(const WorkerWarm& event) { serve(event.device); }
-  void take(const WorkerReturned& event) { executor_.worker_returned(event.worker, event.ready); }
-  void take(const WorkerSaid& event) { executor_.worker_said(event.worker, event.packet); }
-  void take(const WorkerLost& event) { executor_.worker_lost(event.worker); }
-  void take(const WorkerGone& event);
-  void take(const MpsLost& event) { executor_.mps_lost(event.device, event.fault); }
-  void take(const ExecutorWanted& event) { serve(event.device); }
-  void take(MemoryAnswered event);
-  void take(const RoomMade& event) { segments_.ask_again(event.request); }
-  void take(const IdleReturned& event) { tasks_.resume(event.delayed); }
-  void take(const SegmentRemoved& event) { requests_.retry_deferred(event.session); }
+  void handle(ClientSaid event) { clients_.said(event.client, std::move(event.packet)); }
+  void handle(const ClientClosed& event) { clients_.closed(event.client, event.why); }
+  void handle(const ProcessEnded& event) { sessions_.process_ended(event.session); }
+  void handle(const WorkerWarm& event) { serve(event.device); }
+  void handle(const WorkerReturned& event) { executor_.worker_returned(event.worker, event.ready); }
+  void handle(const WorkerSaid& event) { executor_.worker_said(event.worker, event.packet); }
+  void handle(const WorkerLost& event) { executor_.worker_lost(event.worker); }
+  void handle(const WorkerGone& event);
+  void handle(const MpsLost& event) { executor_.mps_lost(event.device, event.fault); }
+  void handle(const ExecutorWanted& event) { serve(event.device); }
+  void handle(MemoryAnswered event);
+  void handle(const RoomMade& event) { segments_.ask_again(event.request); }
+  void handle(const IdleReturned& event) { tasks_.resume(event.delayed); }
+  void handle(const SegmentRemoved& event) { requests_.retry_deferred(event.session); }
 
   void serve(DeviceId device);
 

@@ -86,7 +86,7 @@ void WorkerExecutor::stop(VirtualDevice& device) {
   if (device.worker) workers_.kill(*device.worker);
 }
 
-void WorkerExecutor::forget(const Session& session, const VirtualDevice& device) {
+void WorkerExecutor::retire_kept(const Session& session, const VirtualDevice& device) {
   if (Worker* kept = workers_.kept_for(session.id, device.index)) workers_.retire(*kept);
 }
 
@@ -98,7 +98,7 @@ void WorkerExecutor::send_everything(Session& session, VirtualDevice& device) {
 
 void WorkerExecutor::send_device_segments(Session& session, VirtualDevice& device) {
   for (Segment* segment : SegmentStore::of_device(session, device.index)) {
-    if (segment->memory) give_segment(device, *segment);
+    if (segment->memory) map_segment(device, *segment);
   }
   proceed(device);
 }
@@ -114,7 +114,7 @@ bool WorkerExecutor::takes_memory(const VirtualDevice& device) const {
   return device.worker && device.worker->connection && !device.worker->returning;
 }
 
-void WorkerExecutor::give_segment(VirtualDevice& device, Segment& segment) {
+void WorkerExecutor::map_segment(VirtualDevice& device, Segment& segment) {
   SegmentStore::give(segment);
   send_segment(*device.worker, segment, false);
 }

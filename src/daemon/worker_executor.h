@@ -20,9 +20,9 @@ class WorkerExecutor : public Executor {
   void engage(Session& session, VirtualDevice& device) override;
   void hand_over(Session& session, VirtualDevice& device) override;
   void stop(VirtualDevice& device) override;
-  void forget(const Session& session, const VirtualDevice& device) override;
+  void retire_kept(const Session& session, const VirtualDevice& device) override;
   bool takes_memory(const VirtualDevice& device) const override;
-  void give_segment(VirtualDevice& device, Segment& segment) override;
+  void map_segment(VirtualDevice& device, Segment& segment) override;
   void proceed(const VirtualDevice& device) override;
   void map_host(Session& session, const Segment& segment, bool release) override;
   void send_module(Session& session, const Module& module) override;
@@ -30,17 +30,18 @@ class WorkerExecutor : public Executor {
   // After a restart: a worker of a former life. It is killed where it serves no task.
   void adopt(Worker worker);
 
-  // In a turn (turn.h): the next task that waits for a worker of the device and can have one, with that worker.
+  // Pairs the next task that waits for a worker of the device with one; none if no task or no worker is left. The
+  // caller engages the worker before it asks again (Turn::serve).
   struct Pair {
     Session* session;
     VirtualDevice* device;
   };
   std::optional<Pair> pair(DeviceId device);
-  // What workers have brought (events.h).
+  // Events (events.h). Nothing happens where the worker has gone meanwhile.
   void worker_returned(WorkerId id, const protocol::WorkerReady& ready);
   void worker_said(WorkerId id, const protocol::Packet& packet);
   void worker_lost(WorkerId id);
-  // The session that was ending, where it holds nothing any more.
+  // Returns the session that the worker served, if it was ending and now holds nothing.
   std::optional<SessionId> worker_gone(WorkerId id, const std::string& how, bool certainly);
   void mps_lost(DeviceId device, const MpsFault& fault);
 

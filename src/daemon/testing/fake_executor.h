@@ -15,11 +15,11 @@ class FakeExecutor : public Executor {
   void engage(Session&, VirtualDevice&) override { told.push_back("engage"); }
   void hand_over(Session&, VirtualDevice&) override { told.push_back("hand over"); }
   void stop(VirtualDevice&) override { told.push_back("stop"); }
-  void forget(const Session&, const VirtualDevice&) override {}
+  void retire_kept(const Session&, const VirtualDevice&) override {}
   bool takes_memory(const VirtualDevice& device) const override {
     return device.task && device.task->state == TaskState::kRunning;
   }
-  void give_segment(VirtualDevice&, Segment& segment) override {
+  void map_segment(VirtualDevice&, Segment& segment) override {
     told.push_back("segment " + std::to_string(segment.number));
   }
   void proceed(const VirtualDevice&) override { told.push_back("proceed"); }
