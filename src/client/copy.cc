@@ -22,8 +22,8 @@ CopyPlace moved(CopyPlace place, const CopyOffset& at) {
 Done copy_on_host(const StreamRef& stream, const CopyPlace& to, const CopyPlace& from, const CopyShape& shape) {
   uint64_t last;
   {
-    const VirtualDevice::Lock lock(stream.device->mutex);
-    last = stream.slot == 0 ? stream.device->last_work() : stream.device->streams.at(stream.slot).last;
+    const VirtualDevice::Lock lock = stream.device->lock();
+    last = stream.slot == 0 ? stream.device->ring().last_work() : stream.device->streams.at(stream.slot).last;
   }
   HEDDLE_ANSWER(stream.slot == 0 && last > 0 ? stream.device->synchronize()
                                              : stream.device->synchronize_stream(stream.slot, last));
@@ -37,7 +37,7 @@ Done copy_directly(const StreamRef& stream, const CopyPlace& to, const CopyPlace
   VirtualDevice& device = *stream.device;
   uint64_t sequence;
   {
-    const VirtualDevice::Lock lock(device.mutex);
+    const VirtualDevice::Lock lock = device.lock();
     HEDDLE_ANSWER(device.prepare(VirtualDevice::Begin::kNo));
     auto record = device.reserve<CopyRecord>(RecordType::kCopy, stream.slot);
     if (!record) return tl::unexpected(std::move(record).error());
@@ -55,7 +55,7 @@ Done copy_directly(const StreamRef& stream, const CopyPlace& to, const CopyPlace
 // Done with all it was given, and what was allocated on it has its memory.
 Done await_memory(VirtualDevice& device) {
   {
-    const VirtualDevice::Lock lock(device.mutex);
+    const VirtualDevice::Lock lock = device.lock();
     HEDDLE_ANSWER(device.prepare(VirtualDevice::Begin::kYes));
     HEDDLE_ANSWER(device.append_plain(RecordType::kMarker, 0));  // behind what waits for the segments
   }

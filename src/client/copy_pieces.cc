@@ -56,8 +56,8 @@ struct InFlight {
 // Asks for a piece. nullopt: no room, and `may_wait` is false.
 Answer<std::optional<InFlight>> send_for(const StreamRef& stream, const CopyPlace& from, const CopyPiece& piece,
                                          bool may_wait) {
-  VirtualDevice::Lock lock(stream.device->mutex);
-  auto room = stream.device->try_reserve_bulk(piece.bytes());
+  VirtualDevice::Lock lock = stream.device->lock();
+  auto room = stream.device->ring().reserve_bulk(piece.bytes());
   if (!room && !may_wait) return std::nullopt;
   if (!room) {
     auto position = stream.device->reserve_bulk(lock, piece.bytes());
@@ -66,7 +66,7 @@ Answer<std::optional<InFlight>> send_for(const StreamRef& stream, const CopyPlac
   }
   auto sequence = append_piece(stream, bulk_end(*room), end_at(from, piece.at), piece, VirtualDevice::Begin::kYes);
   if (sequence) return InFlight{piece, *room, *sequence};
-  stream.device->release_bulk(*room, 0);
+  stream.device->ring().release_bulk(*room, 0);
   return tl::unexpected(std::move(sequence).error());
 }
 
@@ -74,9 +74,9 @@ Answer<std::optional<InFlight>> send_for(const StreamRef& stream, const CopyPlac
 Done receive(const StreamRef& stream, const CopyPlace& to, const InFlight& sent) {
   VirtualDevice& device = *stream.device;
   Done done = device.synchronize_stream(stream.slot, sent.sequence);
-  if (done) scatter(device.bulk_at(sent.position), to, sent.piece);
-  const VirtualDevice::Lock lock(device.mutex);
-  device.release_bulk(sent.position, sent.sequence);
+  if (done) scatter(device.ring().bulk_at(sent.position), to, sent.piece);
+  const VirtualDevice::Lock lock = device.lock();
+  device.ring().release_bulk(sent.position, sent.sequence);
   return done;
 }
 
@@ -136,23 +136,23 @@ CopyEnd end_at(const CopyPlace& place, const CopyOffset& at) {
 
 Done copy_in(const StreamRef& stream, const CopyPlace& to, const CopyPlace& from, const CopyShape& shape) {
   VirtualDevice& device = *stream.device;
-  CopyPieces pieces(shape, to, from, device.bulk_block_bytes());
+  CopyPieces pieces(shape, to, from, device.ring().bulk_block_bytes());
   while (const auto piece = pieces.next()) {
-    VirtualDevice::Lock lock(device.mutex);
+    VirtualDevice::Lock lock = device.lock();
     auto position = device.reserve_bulk(lock, piece->bytes());
     if (!position) return tl::unexpected(std::move(position).error());
     lock.unlock();
-    gather(device.bulk_at(*position), from, *piece);
+    gather(device.ring().bulk_at(*position), from, *piece);
     lock.lock();
     auto sequence = append_piece(stream, end_at(to, piece->at), bulk_end(*position), *piece, VirtualDevice::Begin::kNo);
-    device.release_bulk(*position, sequence ? *sequence : 0);
+    device.ring().release_bulk(*position, sequence ? *sequence : 0);
     if (!sequence) return tl::unexpected(std::move(sequence).error());
   }
   return {};
 }
 
 Done copy_out(const StreamRef& stream, const CopyPlace& to, const CopyPlace& from, const CopyShape& shape) {
-  CopyPieces pieces(shape, to, from, stream.device->bulk_block_bytes());
+  CopyPieces pieces(shape, to, from, stream.device->ring().bulk_block_bytes());
   std::deque<InFlight> in_flight;
   Done result;
   for (auto piece = pieces.next(); piece || !in_flight.empty();) {

@@ -140,7 +140,7 @@ Answer<CopyPlan> plan_symbol(const void* symbol, const void* other, size_t bytes
   if (!place) return tl::unexpected(std::move(place).error());
   {
     // What the program wrote into a variable lives in the worker.
-    const VirtualDevice::Lock lock(device->mutex);
+    const VirtualDevice::Lock lock = device->lock();
     device->pin_worker();
   }
   const CopyShape shape{bytes, 1, 1};

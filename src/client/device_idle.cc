@@ -16,13 +16,13 @@ bool VirtualDevice::may_stay(const Segment& segment, Freed how) const {
   if (segment.room || segment.textured || arena_.is_reserved(segment.address)) return false;
   const bool kept = segment.number != 0 && task_.begun();
   const bool by_program = how == Freed::kWaited || how == Freed::kBehind;
-  return kept && by_program && !home_ && !session_.checks_kernels() && idle_.allowed();
+  return kept && by_program && !home_ && !session().checks_kernels() && idle_.allowed();
 }
 
 // False where it has to be given back.
 bool VirtualDevice::stays(Segment* segment, Freed how) {
   if (!may_stay(*segment, how)) return false;
-  if (how != Freed::kWaited && !reached_all(last_work_)) return false;
+  if (how != Freed::kWaited && !ring_.reached(ring_.last_work())) return false;
   retire_lost();
   if (!return_idle(most_held_ - segment->bytes) || !idle_.offer(segment)) return false;
   // Somebody may have begun to wait in between: then heddled has looked before the offer, or the worker was asked.
@@ -31,9 +31,9 @@ bool VirtualDevice::stays(Segment* segment, Freed how) {
 
 // The last buffer went. The task goes on while its memory stays, for its worker to end.
 Done VirtualDevice::all_freed() {
-  if (task_.begun() && !idle_.empty() && reached_all(last_work_)) {
+  if (task_.begun() && !idle_.empty() && ring_.reached(ring_.last_work())) {
     task_.rest();
-    header().idle.task.store(IdleTable::offered_task(task_.serial()), std::memory_order_seq_cst);
+    ring_.header().idle.task.store(IdleTable::offered_task(task_.serial()), std::memory_order_seq_cst);
     if (idle_.allowed()) return {};
     resume();
   }
@@ -44,8 +44,8 @@ Done VirtualDevice::all_freed() {
 // In whichever order, the worker takes the task and what is idle, or this does.
 void VirtualDevice::resume_resting() {
   uint64_t offered = IdleTable::offered_task(task_.serial());
-  if (header().idle.task.compare_exchange_strong(offered, 0)) return task_.resume();
-  last_end_ = writer_.last_sequence();
+  if (ring_.header().idle.task.compare_exchange_strong(offered, 0)) return task_.resume();
+  last_end_ = ring_.last_sequence();
   std::vector<Segment*> live, ghosts;
   while (Segment* segment = idle_.take_oldest()) ghosts.push_back(segment);
   retire_lost();
@@ -67,7 +67,7 @@ Done VirtualDevice::shrink_idle(uint64_t added) {
   if (idle_.empty()) return {};
   retire_lost();
   const uint64_t used = arena_.segment_bytes() - idle_.bytes() + bytes_beside() + added;
-  const uint64_t budget = session_.welcome().budget_bytes;
+  const uint64_t budget = session().welcome().budget_bytes;
   return return_idle(budget - std::min(budget, used));
 }
 

@@ -15,22 +15,22 @@ constexpr size_t kStackStep = 16;
 
 Done VirtualDevice::set_limit(cudaLimit limit, size_t value) {
   if (limit < 0 || limit >= static_cast<int>(limits_.size())) return refuse(cudaErrorUnsupportedLimit);
-  const Lock lock(mutex);
+  const Lock lock = ring_.lock();
   HEDDLE_ANSWER(failure());
   if (limit == cudaLimitPrintfFifoSize) {
     if (uses_printf_ && value != limits_[limit]) return refuse(cudaErrorInvalidValue);
     value = std::clamp<size_t>(value, 1, protocol::kPrintBytes);
-    header().print_bytes.store(value, std::memory_order_release);
+    ring_.header().print_bytes.store(value, std::memory_order_release);
   } else if (limit == cudaLimitStackSize) {
     if (value > kMostStackBytes) return refuse(cudaErrorInvalidValue);
     value = round_up(std::max<size_t>(value, kStackStep), kStackStep);
-    header().stack_bytes.store(value, std::memory_order_release);
+    ring_.header().stack_bytes.store(value, std::memory_order_release);
     HEDDLE_ANSWER(append_limit(protocol::LimitKind::kStackBytes, value));
   } else if (limit == cudaLimitMallocHeapSize) {
     if (uses_malloc_ && value != limits_[limit]) return refuse(cudaErrorInvalidValue);
-    if (value > session_.welcome().budget_bytes) return refuse(cudaErrorMemoryAllocation);
+    if (value > session().welcome().budget_bytes) return refuse(cudaErrorMemoryAllocation);
     value = round_up(std::max<size_t>(value, kKiB), kKiB);
-    header().heap_bytes.store(value, std::memory_order_release);
+    ring_.header().heap_bytes.store(value, std::memory_order_release);
     HEDDLE_ANSWER(append_limit(protocol::LimitKind::kHeapBytes, value));
   }
   limits_[limit] = value;
@@ -39,12 +39,12 @@ Done VirtualDevice::set_limit(cudaLimit limit, size_t value) {
 
 Answer<size_t> VirtualDevice::limit(cudaLimit limit) {
   if (limit < 0 || limit >= static_cast<int>(limits_.size())) return refuse(cudaErrorUnsupportedLimit);
-  const Lock lock(mutex);
+  const Lock lock = ring_.lock();
   return limits_[limit];
 }
 
 bool VirtualDevice::has_default_limits() {
-  const Lock lock(mutex);
+  const Lock lock = ring_.lock();
   return limits_ == kDefaultLimits;
 }
 
@@ -53,7 +53,8 @@ Done VirtualDevice::reset_limits() {
   const bool used = std::exchange(uses_malloc_, false);
   uses_printf_ = false;
   const auto before = std::exchange(limits_, kDefaultLimits);
-  for (std::atomic<uint64_t>* each : {&header().print_bytes, &header().stack_bytes, &header().heap_bytes})
+  for (std::atomic<uint64_t>* each :
+       {&ring_.header().print_bytes, &ring_.header().stack_bytes, &ring_.header().heap_bytes})
     each->store(0, std::memory_order_release);
   const auto put_back = [&](cudaLimit limit, protocol::LimitKind kind) {
     return before[limit] == limits_[limit] ? Done{} : append_limit(kind, limits_[limit]);

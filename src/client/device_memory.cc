@@ -10,7 +10,7 @@ constexpr const char* kNoAddresses = "cudaMalloc: no addresses are left in the s
 }  // namespace
 
 Answer<uint64_t> VirtualDevice::allocate(uint64_t bytes) {
-  Lock lock(mutex);
+  Lock lock = ring_.lock();
   HEDDLE_ANSWER(failure());
   if (const auto promised = promises_.take(bytes)) return *promised;
   HEDDLE_ANSWER(settle_frees(lock, would_add(bytes)));
@@ -20,11 +20,11 @@ Answer<uint64_t> VirtualDevice::allocate(uint64_t bytes) {
 }
 
 Answer<uint64_t> VirtualDevice::allocate_room(uint64_t bytes) {
-  Lock lock(mutex);
+  Lock lock = ring_.lock();
   HEDDLE_ANSWER(failure());
   HEDDLE_ANSWER(settle_frees(lock, bytes));
   HEDDLE_ANSWER(make_room(bytes, bytes));
-  const auto place = arena_.allocate(bytes, committed());
+  const auto place = arena_.allocate(bytes, ring_.committed());
   if (!place) return refuse(cudaErrorMemoryAllocation, kNoAddresses);
   place->segment->room = true;
   HEDDLE_ANSWER(placed(*place));
@@ -43,11 +43,11 @@ Done VirtualDevice::settle_frees(Lock& lock, uint64_t added) {
 
 // The segment bytes that a buffer of so many would add. What exceeds the budget is not rounded up: it may be anything.
 uint64_t VirtualDevice::would_add(uint64_t bytes) {
-  return bytes > session_.welcome().budget_bytes ? bytes : arena_.would_add(bytes, committed());
+  return bytes > session().welcome().budget_bytes ? bytes : arena_.would_add(bytes, ring_.committed());
 }
 
 bool VirtualDevice::within_budget(uint64_t added) {
-  const uint64_t budget = session_.welcome().budget_bytes;
+  const uint64_t budget = session().welcome().budget_bytes;
   return added <= budget && used_bytes() + bytes_beside() <= budget - added;
 }
 
@@ -56,7 +56,7 @@ Done VirtualDevice::check_budget(uint64_t bytes, uint64_t added) {
   return refuse(cudaErrorMemoryAllocation,
                 stringf("cudaMalloc of %s: the program holds %s of its %s on device %u (heddle run --mem)",
                         to_string(Bytes{bytes}).c_str(), to_string(Bytes{used_bytes() + bytes_beside()}).c_str(),
-                        to_string(Bytes{session_.welcome().budget_bytes}).c_str(), home().index_));
+                        to_string(Bytes{session().welcome().budget_bytes}).c_str(), home().index()));
 }
 
 Done VirtualDevice::make_room(uint64_t bytes, uint64_t added) {
@@ -73,7 +73,7 @@ Answer<uint64_t> VirtualDevice::place(uint64_t bytes) {
     return place.address;
   }
   HEDDLE_ANSWER(shrink_idle(added));
-  const auto place = arena_.allocate(bytes, committed());
+  const auto place = arena_.allocate(bytes, ring_.committed());
   if (!place) return refuse(cudaErrorMemoryAllocation, kNoAddresses);
   HEDDLE_ANSWER(placed(*place));
   return place->address;
@@ -82,7 +82,7 @@ Answer<uint64_t> VirtualDevice::place(uint64_t bytes) {
 Done VirtualDevice::placed(const Arena::Place& place) {
   count_bytes();
   if (!place.new_segment) return {};
-  place.segment->born = writer_.last_sequence();
+  place.segment->born = ring_.last_sequence();
   if (binds_now()) resume();  // its memory is asked for here
   Done created = task_.created(place.segment, binds_now());
   if (created) return {};
@@ -93,81 +93,81 @@ Done VirtualDevice::placed(const Arena::Place& place) {
 }
 
 Answer<uint64_t> VirtualDevice::reserve_addresses(uint64_t bytes) {
-  const Lock lock(mutex);
+  const Lock lock = ring_.lock();
   HEDDLE_ANSWER(failure());
-  const auto address = arena_.reserve(bytes, committed());
+  const auto address = arena_.reserve(bytes, ring_.committed());
   if (!address) return refuse(cudaErrorMemoryAllocation, kNoAddresses);
   return *address;
 }
 
 Done VirtualDevice::back(uint64_t address, uint64_t bytes) {
   const auto can_back = [&] {
-    const Lock lock(mutex);
-    return arena_.can_back(address, committed());
+    const Lock lock = ring_.lock();
+    return arena_.can_back(address, ring_.committed());
   };
   if (!can_back()) {
     {
-      const Lock lock(mutex);
+      const Lock lock = ring_.lock();
       HEDDLE_ANSWER(prepare(Begin::kYes));  // else nothing would ever be committed
     }
-    HEDDLE_ANSWER(wait_until(can_back));
+    HEDDLE_ANSWER(ring_.wait_until(can_back));
   }
-  const Lock lock(mutex);
+  const Lock lock = ring_.lock();
   HEDDLE_ANSWER(failure());
   HEDDLE_ANSWER(make_room(bytes, bytes));
   return placed(arena_.back(address));
 }
 
 void VirtualDevice::unreserve(uint64_t address) {
-  const Lock lock(mutex);
+  const Lock lock = ring_.lock();
   arena_.unreserve(address);
 }
 
 Done VirtualDevice::release(uint64_t address) {
   {
-    const Lock lock(mutex);
+    const Lock lock = ring_.lock();
     const Buffer* buffer = arena_.buffer_at(address);
     const bool known = buffer ? buffer->address == address : freed_early_.contains(address);
     if (!known) return refuse(cudaErrorInvalidValue);
   }
   if (task_begun()) HEDDLE_ANSWER(synchronize());
 
-  const Lock lock(mutex);
+  const Lock lock = ring_.lock();
   if (freed_early_.erase(address) > 0) return {};
   return give_back(address, Freed::kWaited);
 }
 
 Done VirtualDevice::release_behind(uint64_t address) {
-  const Lock lock(mutex);
+  const Lock lock = ring_.lock();
   if (freed_early_.erase(address) > 0) return {};
   return give_back(address, Freed::kBehind);
 }
 
 void VirtualDevice::release_early(uint64_t address) {
-  const Lock lock(mutex);
+  const Lock lock = ring_.lock();
   const Buffer* buffer = arena_.buffer_at(address);
   if (!buffer || buffer->address != address || freed_early_.contains(address)) return;
   if (give_back(address, Freed::kEarly)) freed_early_.insert(address);
 }
 
 void VirtualDevice::open_promises(uint64_t task) {
-  const Lock lock(mutex);
+  const Lock lock = ring_.lock();
   promises_.open(task);
 }
 
 void VirtualDevice::promise(uint64_t task, uint64_t bytes) {
   if (bytes == 0 || binds_now()) return;
-  const Lock lock(mutex);
+  const Lock lock = ring_.lock();
   if (const auto address = place(bytes)) promises_.add(task, bytes, *address);
 }
 
 void VirtualDevice::take_back_promises(uint64_t task) {
-  const Lock lock(mutex);
+  const Lock lock = ring_.lock();
   for (const uint64_t address : promises_.take_back(task)) (void)give_back(address, Freed::kUntaken);
 }
 
 std::optional<TaskAccount> VirtualDevice::close_promises(uint64_t task) {
-  const Lock lock(mutex);
+  const Lock lock = ring_.lock();
   const auto closed = promises_.close(task);
   if (!closed) return std::nullopt;
   for (const uint64_t address : closed->left)
@@ -176,17 +176,17 @@ std::optional<TaskAccount> VirtualDevice::close_promises(uint64_t task) {
 }
 
 void VirtualDevice::give_back_promises(uint64_t task) {
-  const Lock lock(mutex);
+  const Lock lock = ring_.lock();
   for (const uint64_t address : promises_.untaken(task)) (void)give_back(address, Freed::kUntaken);
 }
 
 Done VirtualDevice::give_back(uint64_t address, Freed how) {
   resume();
-  Segment* segment = arena_.release(address, writer_.last_sequence());
+  Segment* segment = arena_.release(address, ring_.last_sequence());
   if (!segment) return refuse(cudaErrorInvalidValue);
   if (segment->buffers > 0) return {};
   if (!stays(segment, how)) {
-    const bool touched = segment->born != writer_.last_sequence() && (how != Freed::kUntaken || segment->shared);
+    const bool touched = segment->born != ring_.last_sequence() && (how != Freed::kUntaken || segment->shared);
     HEDDLE_ANSWER(task_.emptied(segment, touched, binds_now()));
   }
   count_bytes();
@@ -199,7 +199,7 @@ Done VirtualDevice::release_all() {
   for (;;) {
     std::optional<uint64_t> address;
     {
-      const Lock lock(mutex);
+      const Lock lock = ring_.lock();
       address = arena_.first_buffer();
     }
     if (!address) return {};
@@ -210,7 +210,7 @@ Done VirtualDevice::release_all() {
 // The variables of the program's modules begin anew, and what kernels allocated is gone: a worker that holds any goes.
 Done VirtualDevice::reset() {
   HEDDLE_ANSWER(release_all());
-  const Lock lock(mutex);
+  const Lock lock = ring_.lock();
   const bool rested = task_.resting();
   resume();
   HEDDLE_ANSWER(reset_limits());
@@ -222,7 +222,7 @@ Done VirtualDevice::reset() {
 }
 
 Done VirtualDevice::need_segment(uint64_t number) {
-  const Lock lock(mutex);
+  const Lock lock = ring_.lock();
   resume();
   if (!task_.begun()) return {};
   auto sequence = append(protocol::RecordType::kNeed, number);
@@ -230,23 +230,23 @@ Done VirtualDevice::need_segment(uint64_t number) {
 }
 
 bool VirtualDevice::task_begun() {
-  const Lock lock(mutex);
+  const Lock lock = ring_.lock();
   return task_.begun();
 }
 
 bool VirtualDevice::covers(uint64_t address, uint64_t bytes) {
-  const Lock lock(mutex);
+  const Lock lock = ring_.lock();
   return arena_.covers(address, bytes);
 }
 
 std::optional<Buffer> VirtualDevice::buffer_at(uint64_t address) {
-  const Lock lock(mutex);
+  const Lock lock = ring_.lock();
   const Buffer* buffer = arena_.buffer_at(address);
   return buffer ? std::optional(*buffer) : std::nullopt;
 }
 
 uint64_t VirtualDevice::live_bytes() {
-  const Lock lock(mutex);
+  const Lock lock = ring_.lock();
   return used_bytes();
 }
 

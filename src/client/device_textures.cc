@@ -8,14 +8,14 @@ namespace heddle::client {
 using protocol::RecordType;
 
 Answer<uint64_t> VirtualDevice::open_texture(const Texture& texture, TextureState state) {
-  const Lock lock(mutex);
+  const Lock lock = ring_.lock();
   HEDDLE_ANSWER(prepare(Begin::kNo));
   const auto slot = textures.open(
-      state, [this](uint32_t, const TextureState& before) { return before.gone <= header().committed.load(); });
+      state, [this](uint32_t, const TextureState& before) { return before.gone <= ring_.header().committed.load(); });
   if (!slot)
     return refuse(cudaErrorMemoryAllocation,
                   stringf("all %u texture and surface objects of a device are in use", protocol::kMaxTextures));
-  const uint64_t handle = textures.handle(index_, *slot);
+  const uint64_t handle = textures.handle(index(), *slot);
   if (model().kind == DeviceKind::kCuda && Handle::parse(kTextureTag, handle)->number >= kEndOfTextureNumbers) {
     textures.close(*slot);
     return refuse(cudaErrorMemoryAllocation,
@@ -23,14 +23,14 @@ Answer<uint64_t> VirtualDevice::open_texture(const Texture& texture, TextureStat
                           (kEndOfTextureNumbers - kFirstTextureNumber) / kTextureNumberStep));
   }
   if (const Buffer* const buffer = arena_.buffer_at(texture.address)) buffer->segment->textured = true;
-  auto& shared = memory_.textures()[*slot];
+  auto& shared = ring_.texture_slot(*slot);
   shared.handle.store(0, std::memory_order_release);
   shared.texture = texture;
   shared.born.store(0, std::memory_order_release);
   shared.gone.store(0, std::memory_order_release);
   shared.handle.store(handle, std::memory_order_release);
-  if (header().textures_used.load(std::memory_order_relaxed) <= *slot)
-    header().textures_used.store(*slot + 1, std::memory_order_release);
+  if (ring_.header().textures_used.load(std::memory_order_relaxed) <= *slot)
+    ring_.header().textures_used.store(*slot + 1, std::memory_order_release);
   auto sequence = append(RecordType::kTexture, *slot);
   if (!sequence) return tl::unexpected(std::move(sequence).error());
   shared.born.store(*sequence, std::memory_order_release);
@@ -39,20 +39,20 @@ Answer<uint64_t> VirtualDevice::open_texture(const Texture& texture, TextureStat
 
 Answer<uint32_t> VirtualDevice::texture_slot(uint64_t handle, bool surface) {
   const auto parsed = Handle::parse(kTextureTag, handle);
-  const auto slot = parsed && parsed->device == index_ ? textures.find(*parsed) : std::nullopt;
+  const auto slot = parsed && parsed->device == index() ? textures.find(*parsed) : std::nullopt;
   if (!slot || textures.at(*slot).surface != surface) return refuse(cudaErrorInvalidValue);
   return *slot;
 }
 
 Answer<TextureState> VirtualDevice::texture(uint64_t handle, bool surface) {
-  const Lock lock(mutex);
+  const Lock lock = ring_.lock();
   const auto slot = texture_slot(handle, surface);
   if (!slot) return tl::unexpected(slot.error());
   return textures.at(*slot);
 }
 
 Done VirtualDevice::close_texture(uint64_t handle, bool surface) {
-  const Lock lock(mutex);
+  const Lock lock = ring_.lock();
   HEDDLE_ANSWER(prepare(Begin::kNo));
   const auto slot = texture_slot(handle, surface);
   if (!slot) return tl::unexpected(slot.error());
@@ -62,14 +62,14 @@ Done VirtualDevice::close_texture(uint64_t handle, bool surface) {
 Done VirtualDevice::take_away_texture(uint32_t slot) {
   auto sequence = append(RecordType::kTextureGone, slot);
   if (!sequence) return tl::unexpected(std::move(sequence).error());
-  memory_.textures()[slot].gone.store(*sequence, std::memory_order_release);
+  ring_.texture_slot(slot).gone.store(*sequence, std::memory_order_release);
   textures.at(slot).gone = *sequence;
   textures.close(slot);
   return {};
 }
 
 Done VirtualDevice::close_all_textures() {
-  const Lock lock(mutex);
+  const Lock lock = ring_.lock();
   for (uint32_t slot = 0; slot < textures.size(); ++slot) {
     if (textures.live(slot)) HEDDLE_ANSWER(take_away_texture(slot));
   }

@@ -18,7 +18,7 @@ Answer<uint64_t> enqueue_fill(const StreamRef& stream, const Fill& fill) {
   if (to.kind == CopyPlace::kDevice && !to.device->covers(to.address, bytes)) return refuse(cudaErrorInvalidValue);
 
   VirtualDevice& device = *stream.device;
-  const VirtualDevice::Lock lock(device.mutex);
+  const VirtualDevice::Lock lock = device.lock();
   HEDDLE_ANSWER(device.prepare(VirtualDevice::Begin::kNo));
   auto record = device.reserve<FillRecord>(RecordType::kFill, stream.slot);
   if (!record) return tl::unexpected(std::move(record).error());
@@ -36,11 +36,11 @@ Answer<uint64_t> enqueue_fill(const StreamRef& stream, const Fill& fill) {
 // The call stands in the stream like any other record.
 Done enqueue_host_call(const StreamRef& stream, std::function<void(cudaError_t)> run) {
   VirtualDevice& device = *stream.device;
-  const VirtualDevice::Lock lock(device.mutex);
+  const VirtualDevice::Lock lock = device.lock();
   HEDDLE_ANSWER(device.prepare(VirtualDevice::Begin::kYes));
   auto sequence = device.append_plain(RecordType::kHostCall, stream.slot);
   if (!sequence) return tl::unexpected(std::move(sequence).error());
-  device.host_calls.add(device, stream.slot, {*sequence, std::move(run), nullptr});
+  device.host_calls.add(device.ring(), stream.slot, {*sequence, std::move(run), nullptr});
   return {};
 }
 
@@ -51,7 +51,7 @@ Done enqueue_host_function(const StreamRef& stream, cudaHostFn_t function, void*
 }
 
 Done enqueue_wait(const StreamRef& stream, uint64_t sequence, uint32_t event) {
-  const VirtualDevice::Lock lock(stream.device->mutex);
+  const VirtualDevice::Lock lock = stream.device->lock();
   HEDDLE_ANSWER(stream.device->prepare(VirtualDevice::Begin::kNo));
   auto appended = stream.device->append_plain(RecordType::kEventWait, stream.slot, event, sequence);
   return appended ? Done{} : Done(tl::unexpected(std::move(appended).error()));
@@ -59,11 +59,11 @@ Done enqueue_wait(const StreamRef& stream, uint64_t sequence, uint32_t event) {
 
 Done enqueue_wait_until(const StreamRef& stream, VirtualDevice::Begin begin, std::function<bool()> ready) {
   VirtualDevice& device = *stream.device;
-  const VirtualDevice::Lock lock(device.mutex);
+  const VirtualDevice::Lock lock = device.lock();
   HEDDLE_ANSWER(device.prepare(begin));
   auto sequence = device.append_plain(RecordType::kHostCall, stream.slot);
   if (!sequence) return tl::unexpected(std::move(sequence).error());
-  device.host_calls.add(device, stream.slot, {*sequence, [](cudaError_t) {}, std::move(ready)});
+  device.host_calls.add(device.ring(), stream.slot, {*sequence, [](cudaError_t) {}, std::move(ready)});
   return {};
 }
 
@@ -82,14 +82,14 @@ Done join_lanes(const StreamRef& stream) {
   std::vector<std::pair<const VirtualDevice*, std::vector<Mark>>> behind;
   uint64_t sum = 0;
   home.for_each_lane([&](VirtualDevice& lane) {
-    const VirtualDevice::Lock lock(lane.mutex);
-    const std::vector<Mark> last{{0, lane.last_work()}};
-    sum += lane.last_work();
+    const VirtualDevice::Lock lock = lane.lock();
+    const std::vector<Mark> last{{0, lane.ring().last_work()}};
+    sum += lane.ring().last_work();
     if (!lane.reached(last)) behind.emplace_back(&lane, last);
   });
   if (behind.empty()) return {};
   {
-    const VirtualDevice::Lock lock(home.mutex);
+    const VirtualDevice::Lock lock = home.lock();
     StreamState& state = home.streams.at(stream.slot);
     if (state.non_blocking || state.joined == sum) return {};
     state.joined = sum;
@@ -101,19 +101,19 @@ Done join_lanes(const StreamRef& stream) {
 }
 
 Answer<uint64_t> enqueue_marker(const StreamRef& stream) {
-  const VirtualDevice::Lock lock(stream.device->mutex);
+  const VirtualDevice::Lock lock = stream.device->lock();
   HEDDLE_ANSWER(stream.device->prepare(VirtualDevice::Begin::kNo));
   return stream.device->append_plain(RecordType::kMarker, stream.slot);
 }
 
 Answer<uint64_t> last_of(const StreamRef& stream) {
-  const VirtualDevice::Lock lock(stream.device->mutex);
+  const VirtualDevice::Lock lock = stream.device->lock();
   StreamState& own = stream.device->streams.at(stream.slot);
   if (stream.slot != 0) return own.last;
   bool others_later = false;
   for (uint32_t i = 1; i < stream.device->streams.size() && !others_later; ++i) {
     const StreamState& other = stream.device->streams.at(i);
-    others_later = !other.non_blocking && other.last > own.last && !stream.device->stream_reached(i, other.last);
+    others_later = !other.non_blocking && other.last > own.last && !stream.device->ring().stream_reached(i, other.last);
   }
   if (!others_later) return own.last;
   HEDDLE_ANSWER(stream.device->prepare(VirtualDevice::Begin::kNo));

@@ -23,9 +23,9 @@ Done create(cudaEvent_t* event, unsigned flags) {
   auto device = runtime().current_device();
   if (!device) return tl::unexpected(std::move(device).error());
   HEDDLE_ANSWER((*device)->failure());
-  const VirtualDevice::Lock lock((*device)->mutex);
+  const VirtualDevice::Lock lock = (*device)->lock();
   const auto slot = (*device)->events.open(
-      {0, flags}, [&](uint32_t i, const EventState& state) { return (*device)->event_reached(i, state.last); });
+      {0, flags}, [&](uint32_t i, const EventState& state) { return (*device)->ring().event_reached(i, state.last); });
   if (!slot)
     return refuse(cudaErrorMemoryAllocation, stringf("all %u events of a device are in use", protocol::kMaxEvents));
   *event = reinterpret_cast<cudaEvent_t>((*device)->events.handle((*device)->index(), *slot));
@@ -40,20 +40,21 @@ Done check_capture(cudaEvent_t event) {
 
 Done query(const EventRef& ref) {
   HEDDLE_ANSWER(ref.device->failure());
-  if (ref.device->event_reached(ref.slot, ref.state.last)) return {};
+  if (ref.device->ring().event_reached(ref.slot, ref.state.last)) return {};
   HEDDLE_ANSWER(ref.device->start_pending());
   HEDDLE_ANSWER(ref.device->session().look());
   return refuse(cudaErrorNotReady);
 }
 
 Done synchronize(const EventRef& ref) {
-  if (!ref.device->event_reached(ref.slot, ref.state.last)) {
+  if (!ref.device->ring().event_reached(ref.slot, ref.state.last)) {
     HEDDLE_ANSWER(ref.device->start_pending());
-    const Done waited = ref.device->wait_until([&] { return ref.device->event_reached(ref.slot, ref.state.last); });
-    ref.device->drain_prints();
+    const Done waited =
+        ref.device->ring().wait_until([&] { return ref.device->ring().event_reached(ref.slot, ref.state.last); });
+    ref.device->ring().drain_prints();
     HEDDLE_ANSWER(waited);
   }
-  ref.device->drain_prints();
+  ref.device->ring().drain_prints();
   return ref.device->failure();
 }
 
@@ -68,7 +69,7 @@ Done elapsed(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   HEDDLE_ANSWER(query(*from));
   HEDDLE_ANSWER(query(*to));
   const auto nanoseconds =
-      static_cast<int64_t>(to->device->event_time(to->slot) - from->device->event_time(from->slot));
+      static_cast<int64_t>(to->device->ring().event_time(to->slot) - from->device->ring().event_time(from->slot));
   *milliseconds = static_cast<float>(static_cast<double>(nanoseconds) * 1e-6);
   return {};
 }
@@ -107,7 +108,7 @@ HEDDLE_EXPORT cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned 
 HEDDLE_EXPORT cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return on_event(event, [event](const EventRef& ref) -> Done {
     captures().forget_event(event);
-    const VirtualDevice::Lock lock(ref.device->mutex);
+    const VirtualDevice::Lock lock = ref.device->lock();
     ref.device->events.close(ref.slot);
     return {};
   });

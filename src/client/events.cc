@@ -11,7 +11,7 @@ Done wait_across(const StreamRef& stream, const EventRef& event) {
   const uint32_t slot = event.slot;
   const uint64_t until = event.state.last;
   return enqueue_wait_until(stream, VirtualDevice::Begin::kYes,
-                            [=] { return there->event_reached(slot, until) || !there->failure(); });
+                            [=] { return there->ring().event_reached(slot, until) || !there->failure(); });
 }
 
 }  // namespace
@@ -21,7 +21,7 @@ Answer<EventRef> resolve_event(cudaEvent_t event) {
   if (!handle) return refuse(cudaErrorInvalidResourceHandle);
   auto device = runtime().device(static_cast<int>(handle->device));
   if (!device) return refuse(cudaErrorInvalidResourceHandle);
-  const VirtualDevice::Lock lock((*device)->mutex);
+  const VirtualDevice::Lock lock = (*device)->lock();
   const auto slot = (*device)->events.find(*handle);
   if (!slot) return refuse(cudaErrorInvalidResourceHandle);
   return EventRef{*device, *slot, (*device)->events.at(*slot)};
@@ -29,7 +29,7 @@ Answer<EventRef> resolve_event(cudaEvent_t event) {
 
 Done record_event(const EventRef& event, const StreamRef& stream) {
   if (stream.device != event.device) return refuse(cudaErrorInvalidResourceHandle);
-  const VirtualDevice::Lock lock(event.device->mutex);
+  const VirtualDevice::Lock lock = event.device->lock();
   HEDDLE_ANSWER(event.device->prepare(VirtualDevice::Begin::kNo));
   auto sequence = event.device->append_plain(protocol::RecordType::kEventRecord, stream.slot, event.slot);
   if (!sequence) return tl::unexpected(std::move(sequence).error());
@@ -39,7 +39,7 @@ Done record_event(const EventRef& event, const StreamRef& stream) {
 
 Done wait_for_event(const StreamRef& stream, const EventRef& event) {
   HEDDLE_ANSWER(stream.device->failure());
-  if (event.device->event_reached(event.slot, event.state.last)) return {};
+  if (event.device->ring().event_reached(event.slot, event.state.last)) return {};
   if (event.device != stream.device) return wait_across(stream, event);
   return enqueue_wait(stream, event.state.last, event.slot);
 }

@@ -4,8 +4,6 @@
 
 #include <thread>
 
-#include "client/virtual_device.h"
-
 namespace heddle::client {
 namespace {
 
@@ -25,18 +23,18 @@ std::thread quiet_thread(std::function<void()> body) {
 
 }  // namespace
 
-void HostCalls::add(VirtualDevice& device, uint32_t stream, HostCall call) {
+void HostCalls::add(RingPort& ring, uint32_t stream, HostCall call) {
   {
     const std::lock_guard lock(mutex_);
     queues_[stream].push_back(std::move(call));
-    if (!started_) quiet_thread([this, &device] { serve(device); }).detach();
+    if (!started_) quiet_thread([this, &ring] { serve(ring); }).detach();
     started_ = true;
   }
   added_.notify_one();
-  protocol::ring_bell(device.header().to_client);  // the stream may stand there already
+  protocol::ring_bell(ring.header().to_client);  // the stream may stand there already
 }
 
-void HostCalls::serve(VirtualDevice& device) {
+void HostCalls::serve(RingPort& ring) {
   for (;;) {
     bool asks = false;
     {
@@ -44,22 +42,22 @@ void HostCalls::serve(VirtualDevice& device) {
       added_.wait(lock, [&] { return !queues_.empty(); });
       for (const auto& [stream, queue] : queues_) asks |= queue.front().ready != nullptr;
     }
-    const uint32_t seen = protocol::read_bell(device.header().to_client);
-    if (run_one(device)) continue;
-    protocol::wait_bell(device.header().to_client, seen, asks ? kAskEvery : kLookEvery);
-    (void)device.session().look();  // what it says shows in run_one, through failure()
+    const uint32_t seen = protocol::read_bell(ring.header().to_client);
+    if (run_one(ring)) continue;
+    protocol::wait_bell(ring.header().to_client, seen, asks ? kAskEvery : kLookEvery);
+    (void)ring.session().look();  // what it says shows in run_one, through failure()
   }
 }
 
-bool HostCalls::run_one(VirtualDevice& device) {
-  const Done health = device.failure();
+bool HostCalls::run_one(RingPort& ring) {
+  const Done health = ring.failure();
   HostCall call;
   uint32_t stream = 0;
   {
     const std::lock_guard lock(mutex_);
     for (auto& [index, queue] : queues_) {
       HostCall& front = queue.front();
-      const uint64_t reached = device.stream_slot(index).host_reached.load(std::memory_order_acquire);
+      const uint64_t reached = ring.stream_slot(index).host_reached.load(std::memory_order_acquire);
       const bool stands = reached >= front.sequence && (!front.ready || front.ready());
       if (!stands && health) continue;
       call = std::move(front);
@@ -69,19 +67,19 @@ bool HostCalls::run_one(VirtualDevice& device) {
     if (!call.run) return false;
   }
   call.run(health ? cudaSuccess : health.error().code);
-  release(device, stream, call.sequence);
+  release(ring, stream, call.sequence);
   return true;
 }
 
-void HostCalls::release(VirtualDevice& device, uint32_t stream, uint64_t sequence) {
+void HostCalls::release(RingPort& ring, uint32_t stream, uint64_t sequence) {
   {
     const std::lock_guard lock(mutex_);
     const auto queue = queues_.find(stream);
     queue->second.pop_front();
     if (queue->second.empty()) queues_.erase(queue);
   }
-  device.stream_slot(stream).host_done.store(sequence, std::memory_order_release);
-  protocol::ring_bell(device.header().to_worker);
+  ring.stream_slot(stream).host_done.store(sequence, std::memory_order_release);
+  protocol::ring_bell(ring.header().to_worker);
 }
 
 }  // namespace heddle::client

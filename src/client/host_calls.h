@@ -5,9 +5,8 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <mutex>
 
-#include "client/answer.h"
+#include "client/ring_port.h"
 
 // Calls that a stream makes into the program (cudaLaunchHostFunc, cudaStreamAddCallback), and waits for another
 // device's event, which are calls too.
@@ -18,8 +17,6 @@
 // middle of a call.
 namespace heddle::client {
 
-class VirtualDevice;
-
 struct HostCall {
   uint64_t sequence = 0;                  // of its record
   std::function<void(cudaError_t)> run;   // with what the device has to say of its health
@@ -29,12 +26,12 @@ struct HostCall {
 class HostCalls {
  public:
   // Queues the call of a record that was just published on `stream`; under the device's lock, so that order is kept.
-  void add(VirtualDevice& device, uint32_t stream, HostCall call);
+  void add(RingPort& ring, uint32_t stream, HostCall call);
 
  private:
-  void serve(VirtualDevice& device);
-  bool run_one(VirtualDevice& device);
-  void release(VirtualDevice& device, uint32_t stream, uint64_t sequence);
+  void serve(RingPort& ring);
+  bool run_one(RingPort& ring);
+  void release(RingPort& ring, uint32_t stream, uint64_t sequence);
 
   std::mutex mutex_;
   std::condition_variable added_;

@@ -12,18 +12,18 @@ void VirtualDevice::add_lane(VirtualDevice* lane) {
 }
 
 Answer<bool> VirtualDevice::begin_apart(VirtualDevice& lane) {
-  const Lock lock(mutex), lane_lock(lane.mutex);
+  const Lock lock = ring_.lock(), lane_lock = lane.lock();
   HEDDLE_ANSWER(failure());
   resume();
   const bool with_home = !task_.begun();
-  protocol::BeginTask first{0, {index_}};
+  protocol::BeginTask first{0, {index()}};
   if (with_home) {
     auto offered = task_.offer();
     if (!offered) return tl::unexpected(std::move(offered).error());
     first = *offered;
   }
   auto granted = Answer<bool>(false);
-  if (auto second = lane.task_.offer()) granted = session_.begin_apart(first, *second);
+  if (auto second = lane.task_.offer()) granted = session().begin_apart(first, *second);
   if (!granted || !*granted) {
     lane.task_.declined();
     lane.task_.forget_need();
@@ -36,7 +36,7 @@ Answer<bool> VirtualDevice::begin_apart(VirtualDevice& lane) {
 }
 
 bool VirtualDevice::is_empty() {
-  const Lock lock(mutex);
+  const Lock lock = ring_.lock();
   return arena_.buffer_count() == 0 && !task_.begun();
 }
 
@@ -51,30 +51,30 @@ void VirtualDevice::published_meanwhile(uint32_t stream, uint64_t sequence) {
 }
 
 void VirtualDevice::begin_inside() {
-  const Lock lock(mutex);
+  const Lock lock = ring_.lock();
   look_outside();
   ++insiders_;
 }
 
 void VirtualDevice::end_inside() {
-  const Lock lock(mutex);
+  const Lock lock = ring_.lock();
   if (--insiders_ == 0) inside_last_ = streams.at(0).last;
 }
 
 std::vector<Mark> VirtualDevice::outside_work() {
-  const Lock lock(mutex);
+  const Lock lock = ring_.lock();
   look_outside();
   std::vector<Mark> marks;
   for (uint32_t i = 0; i < streams.size(); ++i) {
     const StreamState& stream = streams.at(i);
     const uint64_t last = i == 0 ? outside_last_ : stream.last;
-    if (!stream.non_blocking && !stream_reached(i, last)) marks.push_back({i, last});
+    if (!stream.non_blocking && !ring_.stream_reached(i, last)) marks.push_back({i, last});
   }
   return marks;
 }
 
 bool VirtualDevice::must_follow(const std::vector<Mark>& marks) {
-  const Lock lock(mutex);
+  const Lock lock = ring_.lock();
   if (marks.empty() || marks == followed_) return false;
   followed_ = marks;
   return true;
@@ -82,15 +82,7 @@ bool VirtualDevice::must_follow(const std::vector<Mark>& marks) {
 
 bool VirtualDevice::reached(const std::vector<Mark>& marks) const {
   return std::all_of(marks.begin(), marks.end(),
-                     [&](const Mark& mark) { return stream_reached(mark.stream, mark.sequence); });
-}
-
-Done VirtualDevice::shared_failure() const {
-  const VirtualDevice* failed = home().is_healthy() ? nullptr : &home();
-  home().for_each_lane([&](const VirtualDevice& lane) {
-    if (!failed && !lane.is_healthy()) failed = &lane;
-  });
-  return failed ? failed->read_failure() : Done{};
+                     [&](const Mark& mark) { return ring_.stream_reached(mark.stream, mark.sequence); });
 }
 
 Done VirtualDevice::synchronize_with_lanes() {

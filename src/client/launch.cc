@@ -148,7 +148,7 @@ Done launch_on(const StreamRef& stream, Function& function, const LaunchShape& s
   const image::KernelInfo& info = *function.info.load(std::memory_order_acquire);
   HEDDLE_ANSWER(check_launch(function, shape, device));
 
-  const VirtualDevice::Lock lock(device.mutex);
+  const VirtualDevice::Lock lock = device.lock();
   const uint64_t blocks = uint64_t{shape.grid.x} * shape.grid.y * shape.grid.z;
   HEDDLE_ANSWER(device.task().launch(blocks, shape.block.x * shape.block.y * shape.block.z, info.registers,
                                      static_cast<uint32_t>(info.static_shared + shape.shared_bytes)));

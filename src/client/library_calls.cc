@@ -11,7 +11,7 @@ namespace {
 Answer<protocol::LibraryOpened> ask(VirtualDevice& device, library::Library library) {
   uint64_t position, sequence;
   {
-    VirtualDevice::Lock lock(device.mutex);
+    VirtualDevice::Lock lock = device.lock();
     auto reserved = device.reserve_bulk(lock, sizeof(protocol::LibraryOpened));
     if (!reserved) return tl::unexpected(std::move(reserved).error());
     position = *reserved;
@@ -24,9 +24,9 @@ Answer<protocol::LibraryOpened> ask(VirtualDevice& device, library::Library libr
   }
   const Done done = device.synchronize_stream(0, sequence);
   protocol::LibraryOpened opened;
-  std::memcpy(&opened, device.bulk_at(position), sizeof opened);
-  const VirtualDevice::Lock lock(device.mutex);
-  device.release_bulk(position, sequence);
+  std::memcpy(&opened, device.ring().bulk_at(position), sizeof opened);
+  const VirtualDevice::Lock lock = device.lock();
+  device.ring().release_bulk(position, sequence);
   if (!done) return tl::unexpected(done.error());
   return opened;
 }
@@ -49,11 +49,11 @@ Done call_library(const StreamRef& stream, const library::Call& call, bool open)
   VirtualDevice& device = *stream.device;
   HEDDLE_ANSWER(device.failure());
   {
-    const VirtualDevice::Lock lock(device.mutex);
+    const VirtualDevice::Lock lock = device.lock();
     HEDDLE_ANSWER(device.task().launch(demand->blocks, library::Demand::kThreads, library::Demand::kRegisters, 0));
   }
   if (open) HEDDLE_ANSWER(open_library(device, call.library));
-  const VirtualDevice::Lock lock(device.mutex);
+  const VirtualDevice::Lock lock = device.lock();
   HEDDLE_ANSWER(device.prepare(VirtualDevice::Begin::kYes));
   const size_t bytes = call.words.size_bytes();
   auto record = device.reserve<protocol::LibraryCallRecord>(protocol::RecordType::kLibraryCall, stream.slot, bytes);

@@ -24,7 +24,7 @@ std::optional<uint64_t> MemoryPool::reuse(uint64_t bytes, const StreamRef& strea
   if (found == free_.end() || found->first > 2 * bytes) return std::nullopt;
   const auto [size, free] = *found;
   const bool behind = free.sequence == 0 || free.slot == stream.slot;
-  const bool done = behind || (reuse_[1] && device_->stream_reached(free.slot, free.sequence));
+  const bool done = behind || (reuse_[1] && device_->ring().stream_reached(free.slot, free.sequence));
   if (!done && !reuse_[2]) return std::nullopt;
   if (!done) waited = enqueue_wait(stream, free.sequence);
   if (!waited) return std::nullopt;

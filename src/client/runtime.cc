@@ -130,7 +130,7 @@ Done Runtime::synchronize_all() {
 void Runtime::drain_prints() {
   if (in_fork_child_) return;
   for (uint32_t i = 0; i < protocol::kMaxDevices; ++i) {
-    if (VirtualDevice* device = opened(i)) device->drain_prints();
+    if (VirtualDevice* device = opened(i)) device->ring().drain_prints();
   }
 }
 

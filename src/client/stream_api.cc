@@ -25,7 +25,7 @@ Done create(cudaStream_t* stream, unsigned flags, int priority) {
   auto slot = (*device)->open_stream(flags == cudaStreamNonBlocking, clamped);
   if (!slot) return tl::unexpected(std::move(slot).error());
   forget_attributes({*device, *slot});
-  const VirtualDevice::Lock lock((*device)->mutex);
+  const VirtualDevice::Lock lock = (*device)->lock();
   *stream = reinterpret_cast<cudaStream_t>((*device)->streams.handle((*device)->index(), *slot));
   return {};
 }
@@ -34,7 +34,7 @@ Done create(cudaStream_t* stream, unsigned flags, int priority) {
 Done destroy(cudaStream_t stream, const StreamRef& ref) {
   if (reinterpret_cast<uintptr_t>(stream) <= 2) return refuse(cudaErrorInvalidResourceHandle);
   HEDDLE_ANSWER(captures().stream_ends(ref));
-  const VirtualDevice::Lock lock(ref.device->mutex);
+  const VirtualDevice::Lock lock = ref.device->lock();
   ref.device->streams.close(ref.slot);
   return {};
 }
@@ -44,7 +44,7 @@ Done query(const StreamRef& ref) {
   HEDDLE_ANSWER(ref.device->failure());
   auto last = last_of(ref);
   if (!last) return tl::unexpected(std::move(last).error());
-  if (ref.device->stream_reached(ref.slot, *last)) return {};
+  if (ref.device->ring().stream_reached(ref.slot, *last)) return {};
   HEDDLE_ANSWER(ref.device->start_pending());  // who asks wants it to happen
   HEDDLE_ANSWER(ref.device->session().look());
   return refuse(cudaErrorNotReady);
@@ -92,7 +92,7 @@ HEDDLE_EXPORT cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 HEDDLE_EXPORT cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
   return on_stream(stream, [&](const StreamRef& ref) -> Done {
     if (!flags) return refuse(cudaErrorInvalidValue);
-    const VirtualDevice::Lock lock(ref.device->mutex);
+    const VirtualDevice::Lock lock = ref.device->lock();
     *flags = ref.device->streams.at(ref.slot).non_blocking ? cudaStreamNonBlocking : 0;
     return {};
   });
@@ -101,7 +101,7 @@ HEDDLE_EXPORT cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flag
 HEDDLE_EXPORT cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
   return on_stream(stream, [&](const StreamRef& ref) -> Done {
     if (!priority) return refuse(cudaErrorInvalidValue);
-    const VirtualDevice::Lock lock(ref.device->mutex);
+    const VirtualDevice::Lock lock = ref.device->lock();
     *priority = ref.device->streams.at(ref.slot).priority;
     return {};
   });
@@ -110,7 +110,7 @@ HEDDLE_EXPORT cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priori
 HEDDLE_EXPORT cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id) {
   return on_stream(stream, [&](const StreamRef& ref) -> Done {
     if (!id) return refuse(cudaErrorInvalidValue);
-    const VirtualDevice::Lock lock(ref.device->mutex);
+    const VirtualDevice::Lock lock = ref.device->lock();
     *id = ref.device->streams.handle(ref.device->index(), ref.slot);
     return {};
   });

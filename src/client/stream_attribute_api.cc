@@ -37,9 +37,9 @@ Done set_priority(const StreamRef& stream, const Value& value) {
   int priority = 0;
   std::memcpy(&priority, value.pad, sizeof priority);
   priority = std::clamp(priority, kGreatestPriority, kLeastPriority);
-  const VirtualDevice::Lock lock(stream.device->mutex);
+  const VirtualDevice::Lock lock = stream.device->lock();
   stream.device->streams.at(stream.slot).priority = priority;
-  stream.device->stream_slot(stream.slot).priority.store(priority, std::memory_order_release);
+  stream.device->ring().stream_slot(stream.slot).priority.store(priority, std::memory_order_release);
   return {};
 }
 
@@ -57,7 +57,7 @@ Done set(const StreamRef& stream, int attribute, const Value* value) {
 Done get(const StreamRef& stream, int attribute, Value* value) {
   if (!value) return refuse(cudaErrorInvalidValue);
   if (attribute == kPriority) {
-    const VirtualDevice::Lock lock(stream.device->mutex);
+    const VirtualDevice::Lock lock = stream.device->lock();
     std::memcpy(value->pad, &stream.device->streams.at(stream.slot).priority, sizeof(int));
     return {};
   }

@@ -20,7 +20,7 @@ void give_back(void* streams) {
   for (uint32_t i = 0; i < mine->slots.size(); ++i) {
     VirtualDevice* device = runtime().opened(i);
     if (!mine->slots[i] || !device) continue;
-    const VirtualDevice::Lock lock(device->mutex);
+    const VirtualDevice::Lock lock = device->lock();
     device->streams.close(*mine->slots[i]);
   }
   delete mine;
@@ -77,7 +77,7 @@ Answer<StreamRef> find_stream(cudaStream_t stream) {
   if (!handle) return refuse(cudaErrorInvalidResourceHandle);
   auto device = runtime().device(static_cast<int>(handle->device));
   if (!device) return refuse(cudaErrorInvalidResourceHandle);
-  const VirtualDevice::Lock lock((*device)->mutex);
+  const VirtualDevice::Lock lock = (*device)->lock();
   const auto slot = (*device)->streams.find(*handle);
   return slot ? Answer<StreamRef>(StreamRef{*device, *slot}) : refuse(cudaErrorInvalidResourceHandle);
 }

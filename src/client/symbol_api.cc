@@ -20,7 +20,7 @@ Done copy_symbol(const void* host, const void* other, size_t bytes, size_t offse
 Answer<std::pair<uint64_t, uint64_t>> ask_address(VirtualDevice& device, const Symbol& symbol) {
   uint64_t position, sequence;
   {
-    VirtualDevice::Lock lock(device.mutex);
+    VirtualDevice::Lock lock = device.lock();
     auto reserved = device.reserve_bulk(lock, 2 * sizeof(uint64_t));
     if (!reserved) return tl::unexpected(std::move(reserved).error());
     position = *reserved;
@@ -35,9 +35,9 @@ Answer<std::pair<uint64_t, uint64_t>> ask_address(VirtualDevice& device, const S
   }
   const Done done = device.synchronize_stream(0, sequence);
   uint64_t words[2];
-  std::memcpy(words, device.bulk_at(position), sizeof words);
-  const VirtualDevice::Lock lock(device.mutex);
-  device.release_bulk(position, sequence);
+  std::memcpy(words, device.ring().bulk_at(position), sizeof words);
+  const VirtualDevice::Lock lock = device.lock();
+  device.ring().release_bulk(position, sequence);
   if (!done) return tl::unexpected(done.error());
   return std::pair(words[0], words[1]);
 }

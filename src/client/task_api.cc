@@ -62,7 +62,7 @@ void need_launch(VirtualDevice& device, const heddle_launch& said) {
   const uint64_t threads = uint64_t{said.block[0]} * said.block[1] * said.block[2];
   // A shape that a guard would have kept from being launched says nothing.
   if (blocks == 0 || threads == 0 || threads > info.max_threads) return;
-  const VirtualDevice::Lock lock(device.mutex);
+  const VirtualDevice::Lock lock = device.lock();
   (void)device.task().launch(blocks, static_cast<uint32_t>(threads), info.registers,
                              static_cast<uint32_t>(info.static_shared + said.shared_bytes));
 }

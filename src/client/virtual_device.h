@@ -2,29 +2,22 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
-#include <mutex>
 #include <set>
 #include <vector>
 
 #include "client/answer.h"
 #include "client/arena.h"
-#include "client/bulk_area.h"
 #include "client/handle_table.h"
 #include "client/host_calls.h"
 #include "client/idle_memory.h"
 #include "client/lazy_task.h"
 #include "client/promises.h"
-#include "client/session.h"
-#include "core/clock.h"
-#include "protocol/ring_writer.h"
+#include "client/ring_port.h"
 
 // One device as the program sees it: its ring to a worker, its memory, streams and events. Or a lane of one (apart.h).
 //
-// Thread safety: `mutex` guards everything but the waiting. A thread that waits for something to complete does not
-// hold it; one that waits for room in the ring does, since nobody else could append either, and only the worker (which
-// never waits for the program's threads, but for the host-call thread, which takes no lock) makes room. A device's lock
-// is taken before its lanes'.
+// Thread safety: the ring's lock guards everything but the waiting (ring_port.h). A device's lock is taken before its
+// lanes'.
 namespace heddle::client {
 
 struct StreamState {
@@ -56,19 +49,19 @@ struct TextureState {
 
 class VirtualDevice : private TaskVoice {
  public:
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = RingPort::Lock;
   enum class Begin { kNo, kYes };
 
   // `memory` is the ring; [base, base + bytes) is this device's part of the window. A lane has a `home`.
   VirtualDevice(Session& session, uint32_t index, protocol::RingMemory memory, uint64_t base, uint64_t bytes,
                 VirtualDevice* home = nullptr);
 
-  Session& session() const { return session_; }
-  uint32_t index() const { return index_; }
-  const DeviceModel& model() const { return session_.welcome().devices[home().index_]; }
-  protocol::RingHeader& header() const { return memory_.header(); }
-
-  std::mutex mutex;
+  RingPort& ring() { return ring_; }
+  const RingPort& ring() const { return ring_; }
+  [[nodiscard]] Lock lock() { return ring_.lock(); }
+  Session& session() const { return ring_.session(); }
+  uint32_t index() const { return ring_.index(); }
+  const DeviceModel& model() const { return session().welcome().devices[home().index()]; }
 
   // --- lanes (lanes.cc) ---
   bool is_lane() const { return home_ != nullptr; }
@@ -143,14 +136,14 @@ class VirtualDevice : private TaskVoice {
   template <class Record>
   Answer<Record*> reserve(protocol::RecordType type, uint32_t stream, size_t trailing_bytes = 0) {
     resume();
-    if (auto* record = writer_.reserve<Record>(type, stream, trailing_bytes)) [[likely]]
+    if (auto* record = ring_.reserve<Record>(type, stream, trailing_bytes)) [[likely]]
       return record;
-    HEDDLE_ANSWER(wait_for_room([&] { return writer_.reserve<Record>(type, stream, trailing_bytes) != nullptr; }));
-    return writer_.reserve<Record>(type, stream, trailing_bytes);
+    HEDDLE_ANSWER(wait_for_room([&] { return ring_.reserve<Record>(type, stream, trailing_bytes) != nullptr; }));
+    return ring_.reserve<Record>(type, stream, trailing_bytes);
   }
   uint64_t publish(uint32_t stream) {
-    const uint64_t sequence = writer_.publish();
-    streams.at(stream).last = last_work_ = sequence;
+    const uint64_t sequence = ring_.publish_work();
+    streams.at(stream).last = sequence;
     if (insiders_ != 0) [[unlikely]]
       published_meanwhile(stream, sequence);
     return sequence;
@@ -161,20 +154,12 @@ class VirtualDevice : private TaskVoice {
     resume();
     return task_;
   }
-  // The last record of a stream: what a program that waits for the device waits for.
-  uint64_t last_work() const { return last_work_; }
   // The worker must keep what it holds: module variables were written, or addresses of it are out.
   void pin_worker() { worker_pinned_ = true; }
 
-  // --- bulk area: takes the lock itself ---
-  // A payload's place; waits for room, and begins the task for that.
+  // A payload's place in the bulk area; waits for room, and begins the task for that. A thread that holds payloads may
+  // not wait for more, since others may do the same: it asks the ring.
   Answer<uint64_t> reserve_bulk(Lock& lock, uint64_t bytes);
-  // The same without waiting: nullopt where there is no room now. A thread that holds payloads may not wait for more,
-  // since others may do the same.
-  std::optional<uint64_t> try_reserve_bulk(uint64_t bytes) { return bulk_.reserve(bytes, committed()); }
-  void release_bulk(uint64_t position, uint64_t sequence);
-  char* bulk_at(uint64_t position) const { return memory_.bulk().data() + position; }
-  uint64_t bulk_block_bytes() const { return bulk_.block_bytes(); }
 
   // --- texture and surface objects (device_textures.cc): takes the lock itself ---
   Answer<uint64_t> open_texture(const Texture& texture, TextureState state);
@@ -197,29 +182,6 @@ class VirtualDevice : private TaskVoice {
   }
 
   // --- waiting: without the lock ---
-  // Sleeps until `reached()`; an error when the session or the device fails first.
-  template <class Reached>
-  Done wait_until(Reached&& reached) {
-    const MonotonicClock clock;
-    for (TimePoint looked = clock.now();;) {
-      const uint32_t seen = protocol::read_bell(header().to_client);
-      if (reached()) return {};
-      drain_reports();
-      HEDDLE_ANSWER(failure());
-      protocol::watch_bell(header().to_client, seen, kLookEvery);
-      const TimePoint now = clock.now();
-      if (now - looked < kLookEvery) continue;  // a system call; bells may ring often
-      HEDDLE_ANSWER(session_.look());
-      looked = now;
-    }
-  }
-  bool stream_reached(uint32_t stream, uint64_t sequence) const {
-    return memory_.streams()[stream].completed.load(std::memory_order_acquire) >= sequence;
-  }
-  bool event_reached(uint32_t event, uint64_t sequence) const {
-    return memory_.events()[event].completed.load(std::memory_order_acquire) >= sequence;
-  }
-  uint64_t event_time(uint32_t event) const { return memory_.events()[event].time_ns.load(std::memory_order_relaxed); }
   // Begins the task if work waits for it, waits for all work of the stream or device, prints what kernels printed,
   // and tells what went wrong.
   Done synchronize_stream(uint32_t stream, uint64_t sequence);
@@ -227,18 +189,10 @@ class VirtualDevice : private TaskVoice {
   // Lets work run that the program asks about.
   Done start_pending();
 
-  // What went wrong on the device, sticky: reads two words where nothing did.
-  Done failure() const {
-    if (is_healthy() && !home_ && !has_lanes()) [[likely]]
-      return {};
-    return shared_failure();
-  }
-  void drain_prints();
-  // What is for standard error alone: the driver's words on a fault are there before the fault is told of.
-  void drain_reports() const;
+  // What went wrong on the device, sticky.
+  Done failure() const { return ring_.failure(); }
 
   // --- handles ---
-  protocol::StreamSlot& stream_slot(uint32_t stream) const { return memory_.streams()[stream]; }
   HandleTable<StreamState> streams{kStreamTag, protocol::kMaxStreams};
   HandleTable<EventState> events{kEventTag, protocol::kMaxEvents};
   HandleTable<TextureState> textures{kTextureTag, protocol::kMaxTextures};
@@ -246,8 +200,6 @@ class VirtualDevice : private TaskVoice {
   HostCalls host_calls;
 
  private:
-  static constexpr Duration kLookEvery = std::chrono::milliseconds(100);
-
   // What becomes of a buffer's memory depends on what may still touch it.
   enum class Freed {
     kWaited,   // all work that was called before is done
@@ -260,20 +212,14 @@ class VirtualDevice : private TaskVoice {
   Done await_end() override;
   Answer<uint64_t> declare(const Segment& segment, bool answer) override;
   Done begin(uint64_t serial, const protocol::ComputeNeed& need) override;
-  Done grow(const protocol::ComputeNeed& need) override { return session_.grow_task(need); }
+  Done grow(const protocol::ComputeNeed& need) override { return session().grow_task(need); }
   Answer<uint64_t> append(protocol::RecordType type, uint64_t a) override { return append(type, a, 0); }
   // A record that is no work of a stream.
   Answer<uint64_t> append(protocol::RecordType type, uint64_t a, uint64_t b);
   Done append_limit(protocol::LimitKind kind, uint64_t bytes);
-  void withdrawn(const Segment& segment) override { session_.forget_segment(segment.number); }
+  void withdrawn(const Segment& segment) override { session().forget_segment(segment.number); }
   void retire(Segment* segment, uint64_t sequence) override;
 
-  bool is_healthy() const {
-    return header().fault.load(std::memory_order_acquire) == 0 &&
-           header().binding.load(std::memory_order_acquire) != static_cast<uint32_t>(protocol::Binding::kFailed);
-  }
-  // Of the device and all its lanes, whichever of them this is.
-  Done shared_failure() const;
   // What counts against the device's budget beside this ring's memory.
   uint64_t bytes_beside() const;
   // A record was published while a thread is in an operation of a task apart.
@@ -296,7 +242,7 @@ class VirtualDevice : private TaskVoice {
   Done make_room(uint64_t bytes, uint64_t added);  // what is idle makes way for it
   Done placed(const Arena::Place& place);
   Done give_back(uint64_t address, Freed how);
-  bool binds_now() const { return session_.welcome().binds_at_malloc != 0; }
+  bool binds_now() const { return session().welcome().binds_at_malloc != 0; }
 
   // Under the lock: memory that stays though it is freed (device_idle.cc).
   bool may_stay(const Segment& segment, Freed how) const;
@@ -316,12 +262,8 @@ class VirtualDevice : private TaskVoice {
 
   template <class Room>
   Done wait_for_room(Room&& room);
-  Done read_failure() const;
-  uint64_t committed() const { return header().committed.load(std::memory_order_acquire); }
-  bool reached_all(uint64_t sequence) const { return header().completed.load(std::memory_order_acquire) >= sequence; }
 
-  Session& session_;
-  const uint32_t index_;
+  RingPort ring_;
   VirtualDevice* const home_;                    // of a lane
   VirtualDevice* next_lane_ = nullptr;           // of a lane; fixed before it is in the home's list
   std::atomic<VirtualDevice*> lanes_{nullptr};   // of a home, the newest first; never taken out
@@ -329,31 +271,25 @@ class VirtualDevice : private TaskVoice {
   uint64_t inside_last_ = 0, outside_last_ = 0;  // of the legacy default stream: by tasks apart, by all others
   uint32_t insiders_ = 0;                        // threads in an operation of a task apart
   std::vector<Mark> followed_;                   // of a lane: what it waits for already
-  protocol::RingMemory memory_;
-  protocol::RingWriter writer_;
-  BulkArea bulk_;
-  std::atomic<uint64_t> bulk_releases_{0};
   Arena arena_;
   IdleMemory idle_;
   uint64_t most_held_ = 0;  // by the program at once; more never stays idle
   LazyTask task_;
   Promises promises_;
   std::set<uint64_t> freed_early_;  // until the program frees them itself
-  uint64_t last_work_ = 0;
-  uint64_t last_end_ = 0;  // sequence at the end of the last task: what came before needs no new task
+  uint64_t last_end_ = 0;           // sequence at the end of the last task: what came before needs no new task
   bool worker_pinned_ = false;
   bool uses_malloc_ = false, uses_printf_ = false;
   // By cudaLimit: stack, printf, heap, and those that have no effect here; a GPU's defaults.
   static constexpr std::array<size_t, 7> kDefaultLimits{1024, protocol::kDefaultPrintBytes, 8 * kMiB, 2, 2048, 64, 0};
   std::array<size_t, 7> limits_ = kDefaultLimits;
-  mutable std::mutex print_mutex_;
 };
 
 // Only the wait for room calls this out of line: it begins the task, without which no room would ever come.
 template <class Room>
 Done VirtualDevice::wait_for_room(Room&& room) {
   HEDDLE_ANSWER(task_.begin());
-  return wait_until(room);
+  return ring_.wait_until(room);
 }
 
 }  // namespace heddle::client

@@ -94,7 +94,7 @@ void GraphExec::close() {
   pinned_.clear();
   release(std::exchange(references_, {}));
   if (lanes_.empty()) return;
-  const VirtualDevice::Lock device_lock(lanes_.front().device->mutex);
+  const VirtualDevice::Lock device_lock = lanes_.front().device->lock();
   for (size_t i = 1; i < lanes_.size(); ++i) lanes_[i].device->streams.close(lanes_[i].slot);
   lanes_.clear();
 }
@@ -162,13 +162,13 @@ Done GraphExec::open_lanes(const StreamRef& stream) {
 }
 
 uint64_t GraphExec::tail(size_t lane) {
-  const VirtualDevice::Lock lock(device_->mutex);
+  const VirtualDevice::Lock lock = device_->lock();
   return device_->streams.at(lanes_[lane].slot).last;
 }
 
 // Behind the launch before, and behind everything that the stream was given.
 Done GraphExec::begin(const StreamRef& stream) {
-  if (end_ != 0 && device_->header().completed.load(std::memory_order_acquire) < end_)
+  if (end_ != 0 && device_->ring().header().completed.load(std::memory_order_acquire) < end_)
     HEDDLE_ANSWER(enqueue_wait(stream, end_));
   if (lane_count_ == 1) return {};
   auto start = enqueue_marker(stream);

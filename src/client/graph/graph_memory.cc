@@ -10,7 +10,7 @@ namespace {
 
 bool is_behind(const GraphRange& range, const StreamRef& stream) {
   return std::all_of(range.used.begin(), range.used.end(), [&](const auto& use) {
-    return use.first == stream.slot || range.device->stream_reached(use.first, use.second);
+    return use.first == stream.slot || range.device->ring().stream_reached(use.first, use.second);
   });
 }
 
@@ -113,7 +113,7 @@ Done GraphMemory::allocate(const std::vector<GraphAllocationPtr>& allocations, c
 
 Done GraphMemory::back(GraphRange& range, const StreamRef& stream) {
   VirtualDevice& device = *range.device;
-  std::erase_if(range.used, [&](const auto& use) { return device.stream_reached(use.first, use.second); });
+  std::erase_if(range.used, [&](const auto& use) { return device.ring().stream_reached(use.first, use.second); });
   for (const auto& [slot, sequence] : range.used) {
     if (slot != stream.slot) HEDDLE_ANSWER(enqueue_wait(stream, sequence));
   }
