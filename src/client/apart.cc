@@ -8,9 +8,9 @@ namespace heddle::client {
 
 VirtualDevice* ApartTasks::idle_lane(VirtualDevice& home) const {
   VirtualDevice* idle = nullptr;
-  home.for_each_lane([&](VirtualDevice& lane) {
+  home.lanes().for_each([&](VirtualDevice& lane) {
     const bool used = std::any_of(where_.begin(), where_.end(), [&](const auto& task) { return task.second == &lane; });
-    if (!used && lane.is_empty()) idle = &lane;
+    if (!used && lane.memory().is_empty()) idle = &lane;
   });
   return idle;
 }
@@ -49,14 +49,14 @@ void ApartTasks::enter(uint64_t task) {
   if (where->is_lane()) {
     (void)follow_home(*where);  // a failure shows at the operation
   } else {
-    where->begin_inside();
+    where->lanes().begin_inside();
   }
   place.inside = where;
 }
 
 void ApartTasks::leave() {
   VirtualDevice*& inside = thread_place().inside;
-  if (inside && !inside->is_lane()) inside->end_inside();
+  if (inside && !inside->is_lane()) inside->lanes().end_inside();
   inside = nullptr;
 }
 

@@ -13,7 +13,7 @@ Answer<uint64_t> room_for(const Array& array) {
   Texture most = array.layout;
   if (array.flags & cudaArraySurfaceLoadStore) most.flags |= Texture::kSurface;
   if (array.device->model().kind != DeviceKind::kCuda || !needs_image(most)) return 0;
-  return array.device->allocate_room(image_bytes(most));
+  return array.device->memory().allocate_room(image_bytes(most));
 }
 
 Done make(cudaArray_t* handle, const cudaChannelFormatDesc* format, const cudaExtent& extent, unsigned flags) {
@@ -23,12 +23,12 @@ Done make(cudaArray_t* handle, const cudaChannelFormatDesc* format, const cudaEx
   Array array{*format, extent, flags, *device, {}};
   HEDDLE_ANSWER(set_format(*format, array.layout));
   HEDDLE_ANSWER(set_extent(extent, flags, array.layout));
-  auto address = (*device)->allocate(array.layout.bytes());
+  auto address = (*device)->memory().allocate(array.layout.bytes());
   if (!address) return tl::unexpected(std::move(address).error());
   array.layout.address = *address;
   auto room = room_for(array);
   if (!room) {
-    (void)(*device)->release(*address);
+    (void)(*device)->memory().release(*address);
     return tl::unexpected(std::move(room).error());
   }
   array.room = *room;
@@ -43,9 +43,9 @@ Done release(cudaArray_t handle) {
   }
   auto array = arrays().take(handle);
   if (!array) return tl::unexpected(std::move(array).error());
-  Done released = array->device->release(array->layout.address);
+  Done released = array->device->memory().release(array->layout.address);
   if (array->room == 0) return released;
-  Done room_released = array->device->release(array->room);  // behind the array: its copy goes first
+  Done room_released = array->device->memory().release(array->room);  // behind the array: its copy goes first
   return released ? room_released : released;
 }
 

@@ -20,13 +20,9 @@ CopyPlace moved(CopyPlace place, const CopyOffset& at) {
 
 // Copies between host memory that is pageable at one end wait for the stream and then need no worker.
 Done copy_on_host(const StreamRef& stream, const CopyPlace& to, const CopyPlace& from, const CopyShape& shape) {
-  uint64_t last;
-  {
-    const VirtualDevice::Lock lock = stream.device->lock();
-    last = stream.slot == 0 ? stream.device->ring().last_work() : stream.device->streams.at(stream.slot).last;
-  }
-  HEDDLE_ANSWER(stream.slot == 0 && last > 0 ? stream.device->synchronize()
-                                             : stream.device->synchronize_stream(stream.slot, last));
+  VirtualDevice& device = *stream.device;
+  HEDDLE_ANSWER(stream.slot == 0 ? device.synchronize()
+                                 : device.synchronize_stream(stream.slot, device.streams().state(stream.slot).last));
   copy_rows_on_host(to, from, shape);
   return {};
 }
@@ -111,7 +107,7 @@ Done copy_across(const StreamRef& stream, const CopyPlace& to, const CopyPlace& 
 Done check_range(const CopyPlace& place, const CopyShape& shape) {
   if (place.kind != CopyPlace::kDevice && place.kind != CopyPlace::kPinned) return {};
   const uint64_t bytes = (shape.depth - 1) * place.slice + (shape.height - 1) * place.pitch + shape.width;
-  const bool covered = place.kind == CopyPlace::kDevice ? place.device->covers(place.address, bytes)
+  const bool covered = place.kind == CopyPlace::kDevice ? place.device->memory().covers(place.address, bytes)
                                                         : runtime().host_memory().covers(place.address, bytes);
   return covered ? Done{} : refuse(cudaErrorInvalidValue);
 }

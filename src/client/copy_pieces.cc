@@ -60,7 +60,7 @@ Answer<std::optional<InFlight>> send_for(const StreamRef& stream, const CopyPlac
   auto room = stream.device->ring().reserve_bulk(piece.bytes());
   if (!room && !may_wait) return std::nullopt;
   if (!room) {
-    auto position = stream.device->reserve_bulk(lock, piece.bytes());
+    auto position = stream.device->task().reserve_bulk(lock, piece.bytes());
     if (!position) return tl::unexpected(std::move(position).error());
     room = *position;
   }
@@ -139,7 +139,7 @@ Done copy_in(const StreamRef& stream, const CopyPlace& to, const CopyPlace& from
   CopyPieces pieces(shape, to, from, device.ring().bulk_block_bytes());
   while (const auto piece = pieces.next()) {
     VirtualDevice::Lock lock = device.lock();
-    auto position = device.reserve_bulk(lock, piece->bytes());
+    auto position = device.task().reserve_bulk(lock, piece->bytes());
     if (!position) return tl::unexpected(std::move(position).error());
     lock.unlock();
     gather(device.ring().bulk_at(*position), from, *piece);

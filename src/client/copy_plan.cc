@@ -141,7 +141,7 @@ Answer<CopyPlan> plan_symbol(const void* symbol, const void* other, size_t bytes
   {
     // What the program wrote into a variable lives in the worker.
     const VirtualDevice::Lock lock = device->lock();
-    device->pin_worker();
+    device->task().pin_worker();
   }
   const CopyShape shape{bytes, 1, 1};
   return end == SymbolEnd::kTo ? CopyPlan{*part, *place, shape} : CopyPlan{*place, *part, shape};

@@ -130,11 +130,11 @@ HEDDLE_EXPORT cudaError_t cudaDeviceReset() {
     auto device = runtime().current_device();
     if (!device) return tl::unexpected(std::move(device).error());
     HEDDLE_ANSWER((*device)->synchronize_with_lanes());
-    HEDDLE_ANSWER((*device)->close_all_textures());
+    HEDDLE_ANSWER((*device)->textures().close_all());
     arrays().forget(*device);
     HEDDLE_ANSWER((*device)->reset());
     Done lanes;
-    (*device)->for_each_lane([&](VirtualDevice& lane) {
+    (*device)->lanes().for_each([&](VirtualDevice& lane) {
       if (lanes) lanes = lane.reset();
     });
     HEDDLE_ANSWER(lanes);
@@ -148,10 +148,10 @@ HEDDLE_EXPORT cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
   return answer([&]() -> Done {
     auto device = runtime().current_device();
     if (!device) return tl::unexpected(std::move(device).error());
-    HEDDLE_ANSWER((*device)->set_limit(limit, value));
+    HEDDLE_ANSWER((*device)->limits().set(limit, value));
     Done lanes;
-    (*device)->for_each_lane([&](VirtualDevice& lane) {
-      if (lanes) lanes = lane.set_limit(limit, value);
+    (*device)->lanes().for_each([&](VirtualDevice& lane) {
+      if (lanes) lanes = lane.limits().set(limit, value);
     });
     return lanes;
   });
@@ -162,7 +162,7 @@ HEDDLE_EXPORT cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
     if (!value) return refuse(cudaErrorInvalidValue);
     auto device = runtime().current_device();
     if (!device) return tl::unexpected(std::move(device).error());
-    auto found = (*device)->limit(limit);
+    auto found = (*device)->limits().get(limit);
     if (!found) return tl::unexpected(std::move(found).error());
     *value = *found;
     return {};

@@ -15,7 +15,8 @@ Answer<uint64_t> enqueue_fill(const StreamRef& stream, const Fill& fill) {
   const uint64_t bytes = (shape.depth - 1) * to.slice + (shape.height - 1) * to.pitch + shape.width;
   if (to.kind == CopyPlace::kPinned && !runtime().host_memory().covers(to.address, bytes))
     return refuse(cudaErrorInvalidValue);
-  if (to.kind == CopyPlace::kDevice && !to.device->covers(to.address, bytes)) return refuse(cudaErrorInvalidValue);
+  if (to.kind == CopyPlace::kDevice && !to.device->memory().covers(to.address, bytes))
+    return refuse(cudaErrorInvalidValue);
 
   VirtualDevice& device = *stream.device;
   const VirtualDevice::Lock lock = device.lock();
@@ -40,7 +41,7 @@ Done enqueue_host_call(const StreamRef& stream, std::function<void(cudaError_t)>
   HEDDLE_ANSWER(device.prepare(VirtualDevice::Begin::kYes));
   auto sequence = device.append_plain(RecordType::kHostCall, stream.slot);
   if (!sequence) return tl::unexpected(std::move(sequence).error());
-  device.host_calls.add(device.ring(), stream.slot, {*sequence, std::move(run), nullptr});
+  device.host_calls().add(stream.slot, {*sequence, std::move(run), nullptr});
   return {};
 }
 
@@ -63,17 +64,17 @@ Done enqueue_wait_until(const StreamRef& stream, VirtualDevice::Begin begin, std
   HEDDLE_ANSWER(device.prepare(begin));
   auto sequence = device.append_plain(RecordType::kHostCall, stream.slot);
   if (!sequence) return tl::unexpected(std::move(sequence).error());
-  device.host_calls.add(device.ring(), stream.slot, {*sequence, [](cudaError_t) {}, std::move(ready)});
+  device.host_calls().add(stream.slot, {*sequence, [](cudaError_t) {}, std::move(ready)});
   return {};
 }
 
 Done follow_home(VirtualDevice& lane) {
   VirtualDevice& home = lane.home();
-  const auto marks = home.outside_work();
-  if (!lane.must_follow(marks)) return {};
+  const auto marks = home.lanes().outside_work();
+  if (!lane.lanes().must_follow(marks)) return {};
   HEDDLE_ANSWER(home.start_pending());
   return enqueue_wait_until({&lane, 0}, VirtualDevice::Begin::kNo,
-                            [&home, marks] { return home.reached(marks) || !home.failure(); });
+                            [&home, marks] { return home.lanes().reached(marks) || !home.failure(); });
 }
 
 Done join_lanes(const StreamRef& stream) {
@@ -81,22 +82,22 @@ Done join_lanes(const StreamRef& stream) {
   if (thread_place().inside == &home) return {};
   std::vector<std::pair<const VirtualDevice*, std::vector<Mark>>> behind;
   uint64_t sum = 0;
-  home.for_each_lane([&](VirtualDevice& lane) {
+  home.lanes().for_each([&](VirtualDevice& lane) {
     const VirtualDevice::Lock lock = lane.lock();
     const std::vector<Mark> last{{0, lane.ring().last_work()}};
     sum += lane.ring().last_work();
-    if (!lane.reached(last)) behind.emplace_back(&lane, last);
+    if (!lane.lanes().reached(last)) behind.emplace_back(&lane, last);
   });
   if (behind.empty()) return {};
   {
     const VirtualDevice::Lock lock = home.lock();
-    StreamState& state = home.streams.at(stream.slot);
+    StreamState& state = home.streams().at(stream.slot);
     if (state.non_blocking || state.joined == sum) return {};
     state.joined = sum;
   }
   return enqueue_wait_until(stream, VirtualDevice::Begin::kNo, [&home, behind] {
-    return !home.failure() ||
-           std::all_of(behind.begin(), behind.end(), [](const auto& lane) { return lane.first->reached(lane.second); });
+    return !home.failure() || std::all_of(behind.begin(), behind.end(),
+                                          [](const auto& lane) { return lane.first->lanes().reached(lane.second); });
   });
 }
 
@@ -108,11 +109,11 @@ Answer<uint64_t> enqueue_marker(const StreamRef& stream) {
 
 Answer<uint64_t> last_of(const StreamRef& stream) {
   const VirtualDevice::Lock lock = stream.device->lock();
-  StreamState& own = stream.device->streams.at(stream.slot);
+  StreamState& own = stream.device->streams().at(stream.slot);
   if (stream.slot != 0) return own.last;
   bool others_later = false;
-  for (uint32_t i = 1; i < stream.device->streams.size() && !others_later; ++i) {
-    const StreamState& other = stream.device->streams.at(i);
+  for (uint32_t i = 1; i < stream.device->streams().size() && !others_later; ++i) {
+    const StreamState& other = stream.device->streams().at(i);
     others_later = !other.non_blocking && other.last > own.last && !stream.device->ring().stream_reached(i, other.last);
   }
   if (!others_later) return own.last;

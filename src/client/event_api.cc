@@ -23,12 +23,9 @@ Done create(cudaEvent_t* event, unsigned flags) {
   auto device = runtime().current_device();
   if (!device) return tl::unexpected(std::move(device).error());
   HEDDLE_ANSWER((*device)->failure());
-  const VirtualDevice::Lock lock = (*device)->lock();
-  const auto slot = (*device)->events.open(
-      {0, flags}, [&](uint32_t i, const EventState& state) { return (*device)->ring().event_reached(i, state.last); });
-  if (!slot)
-    return refuse(cudaErrorMemoryAllocation, stringf("all %u events of a device are in use", protocol::kMaxEvents));
-  *event = reinterpret_cast<cudaEvent_t>((*device)->events.handle((*device)->index(), *slot));
+  auto handle = (*device)->events().open(flags);
+  if (!handle) return tl::unexpected(std::move(handle).error());
+  *event = reinterpret_cast<cudaEvent_t>(*handle);
   return {};
 }
 
@@ -44,18 +41,6 @@ Done query(const EventRef& ref) {
   HEDDLE_ANSWER(ref.device->start_pending());
   HEDDLE_ANSWER(ref.device->session().look());
   return refuse(cudaErrorNotReady);
-}
-
-Done synchronize(const EventRef& ref) {
-  if (!ref.device->ring().event_reached(ref.slot, ref.state.last)) {
-    HEDDLE_ANSWER(ref.device->start_pending());
-    const Done waited =
-        ref.device->ring().wait_until([&] { return ref.device->ring().event_reached(ref.slot, ref.state.last); });
-    ref.device->ring().drain_prints();
-    HEDDLE_ANSWER(waited);
-  }
-  ref.device->ring().drain_prints();
-  return ref.device->failure();
 }
 
 Done elapsed(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
@@ -108,8 +93,7 @@ HEDDLE_EXPORT cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned 
 HEDDLE_EXPORT cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return on_event(event, [event](const EventRef& ref) -> Done {
     captures().forget_event(event);
-    const VirtualDevice::Lock lock = ref.device->lock();
-    ref.device->events.close(ref.slot);
+    ref.device->events().close(ref.slot);
     return {};
   });
 }
@@ -135,7 +119,7 @@ HEDDLE_EXPORT cudaError_t cudaEventQuery(cudaEvent_t event) {
 HEDDLE_EXPORT cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return on_event(event, [event](const EventRef& ref) -> Done {
     HEDDLE_ANSWER(check_capture(event));
-    HEDDLE_ANSWER(synchronize(ref));
+    HEDDLE_ANSWER(ref.device->task().synchronize_event(ref.slot, ref.state.last));
     memory_pools().synchronized(*ref.device);
     return {};
   });

@@ -21,10 +21,9 @@ Answer<EventRef> resolve_event(cudaEvent_t event) {
   if (!handle) return refuse(cudaErrorInvalidResourceHandle);
   auto device = runtime().device(static_cast<int>(handle->device));
   if (!device) return refuse(cudaErrorInvalidResourceHandle);
-  const VirtualDevice::Lock lock = (*device)->lock();
-  const auto slot = (*device)->events.find(*handle);
-  if (!slot) return refuse(cudaErrorInvalidResourceHandle);
-  return EventRef{*device, *slot, (*device)->events.at(*slot)};
+  const auto found = (*device)->events().find(*handle);
+  if (!found) return refuse(cudaErrorInvalidResourceHandle);
+  return EventRef{*device, found->slot, found->state};
 }
 
 Done record_event(const EventRef& event, const StreamRef& stream) {
@@ -33,7 +32,7 @@ Done record_event(const EventRef& event, const StreamRef& stream) {
   HEDDLE_ANSWER(event.device->prepare(VirtualDevice::Begin::kNo));
   auto sequence = event.device->append_plain(protocol::RecordType::kEventRecord, stream.slot, event.slot);
   if (!sequence) return tl::unexpected(std::move(sequence).error());
-  event.device->events.at(event.slot).last = *sequence;
+  event.device->events().recorded(event.slot, *sequence);
   return {};
 }
 

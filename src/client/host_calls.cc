@@ -23,18 +23,18 @@ std::thread quiet_thread(std::function<void()> body) {
 
 }  // namespace
 
-void HostCalls::add(RingPort& ring, uint32_t stream, HostCall call) {
+void HostCalls::add(uint32_t stream, HostCall call) {
   {
     const std::lock_guard lock(mutex_);
     queues_[stream].push_back(std::move(call));
-    if (!started_) quiet_thread([this, &ring] { serve(ring); }).detach();
+    if (!started_) quiet_thread([this] { serve(); }).detach();
     started_ = true;
   }
   added_.notify_one();
-  protocol::ring_bell(ring.header().to_client);  // the stream may stand there already
+  protocol::ring_bell(ring_.header().to_client);  // the stream may stand there already
 }
 
-void HostCalls::serve(RingPort& ring) {
+void HostCalls::serve() {
   for (;;) {
     bool asks = false;
     {
@@ -42,22 +42,22 @@ void HostCalls::serve(RingPort& ring) {
       added_.wait(lock, [&] { return !queues_.empty(); });
       for (const auto& [stream, queue] : queues_) asks |= queue.front().ready != nullptr;
     }
-    const uint32_t seen = protocol::read_bell(ring.header().to_client);
-    if (run_one(ring)) continue;
-    protocol::wait_bell(ring.header().to_client, seen, asks ? kAskEvery : kLookEvery);
-    (void)ring.session().look();  // what it says shows in run_one, through failure()
+    const uint32_t seen = protocol::read_bell(ring_.header().to_client);
+    if (run_one()) continue;
+    protocol::wait_bell(ring_.header().to_client, seen, asks ? kAskEvery : kLookEvery);
+    (void)ring_.session().look();  // what it says shows in run_one, through failure()
   }
 }
 
-bool HostCalls::run_one(RingPort& ring) {
-  const Done health = ring.failure();
+bool HostCalls::run_one() {
+  const Done health = ring_.failure();
   HostCall call;
   uint32_t stream = 0;
   {
     const std::lock_guard lock(mutex_);
     for (auto& [index, queue] : queues_) {
       HostCall& front = queue.front();
-      const uint64_t reached = ring.stream_slot(index).host_reached.load(std::memory_order_acquire);
+      const uint64_t reached = ring_.stream_slot(index).host_reached.load(std::memory_order_acquire);
       const bool stands = reached >= front.sequence && (!front.ready || front.ready());
       if (!stands && health) continue;
       call = std::move(front);
@@ -67,19 +67,19 @@ bool HostCalls::run_one(RingPort& ring) {
     if (!call.run) return false;
   }
   call.run(health ? cudaSuccess : health.error().code);
-  release(ring, stream, call.sequence);
+  release(stream, call.sequence);
   return true;
 }
 
-void HostCalls::release(RingPort& ring, uint32_t stream, uint64_t sequence) {
+void HostCalls::release(uint32_t stream, uint64_t sequence) {
   {
     const std::lock_guard lock(mutex_);
     const auto queue = queues_.find(stream);
     queue->second.pop_front();
     if (queue->second.empty()) queues_.erase(queue);
   }
-  ring.stream_slot(stream).host_done.store(sequence, std::memory_order_release);
-  protocol::ring_bell(ring.header().to_worker);
+  ring_.stream_slot(stream).host_done.store(sequence, std::memory_order_release);
+  protocol::ring_bell(ring_.header().to_worker);
 }
 
 }  // namespace heddle::client

@@ -25,15 +25,18 @@ struct HostCall {
 
 class HostCalls {
  public:
+  explicit HostCalls(RingPort& ring) : ring_(ring) {}
+
   // Queues the call of a record that was just published on `stream`; under the device's lock, so that order is kept.
-  void add(RingPort& ring, uint32_t stream, HostCall call);
+  void add(uint32_t stream, HostCall call);
 
  private:
-  void serve(RingPort& ring);
-  bool run_one(RingPort& ring);
-  void release(RingPort& ring, uint32_t stream, uint64_t sequence);
+  void serve();
+  bool run_one();
+  void release(uint32_t stream, uint64_t sequence);
 
-  std::mutex mutex_;
+  RingPort& ring_;
+  std::mutex mutex_;  // guards what follows
   std::condition_variable added_;
   bool started_ = false;
   std::map<uint32_t, std::deque<HostCall>> queues_;  // by stream; no empty ones

@@ -158,11 +158,11 @@ Done launch_on(const StreamRef& stream, Function& function, const LaunchShape& s
     return tl::unexpected(std::move(record).error());
   fill(**record, function, info, shape, arguments);
   device.publish(stream.slot);
-  device.uses(function.module->info().allocates, function.module->info().prints);
+  device.limits().uses(function.module->info().allocates, function.module->info().prints);
   // A task on a lane has nothing to do with variables, nor with what kernels allocate.
   const bool leaves_something =
       function.module->has_mutable_variables.load(std::memory_order_relaxed) || function.module->info().allocates;
-  if (leaves_something && !device.is_lane()) device.pin_worker();
+  if (leaves_something && !device.is_lane()) device.task().pin_worker();
   return {};
 }
 

@@ -22,7 +22,7 @@
 // is declared with the task all the same, and freed at once behind them.
 namespace heddle::client {
 
-// Where a task's words go: to heddled and into the ring. A VirtualDevice, or a test.
+// Where a task's words go: to heddled and into the ring. A DeviceTask, or a test.
 class TaskVoice {
  public:
   virtual ~TaskVoice() = default;

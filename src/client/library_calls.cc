@@ -12,7 +12,7 @@ Answer<protocol::LibraryOpened> ask(VirtualDevice& device, library::Library libr
   uint64_t position, sequence;
   {
     VirtualDevice::Lock lock = device.lock();
-    auto reserved = device.reserve_bulk(lock, sizeof(protocol::LibraryOpened));
+    auto reserved = device.task().reserve_bulk(lock, sizeof(protocol::LibraryOpened));
     if (!reserved) return tl::unexpected(std::move(reserved).error());
     position = *reserved;
     HEDDLE_ANSWER(device.prepare(VirtualDevice::Begin::kYes));

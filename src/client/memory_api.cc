@@ -20,9 +20,9 @@ Answer<void*> allocate(size_t bytes) {
   HEDDLE_ANSWER(captures().check_unsafe());
   auto device = runtime().current_device();
   if (!device) return tl::unexpected(std::move(device).error());
-  auto address = (*device)->allocate(bytes);
+  auto address = (*device)->memory().allocate(bytes);
   if (!address && address.error().code == cudaErrorMemoryAllocation && make_room(**device))
-    address = (*device)->allocate(bytes);
+    address = (*device)->memory().allocate(bytes);
   if (!address) return tl::unexpected(std::move(address).error());
   return reinterpret_cast<void*>(*address);
 }
@@ -46,7 +46,7 @@ Done release_on(VirtualDevice& device, uint64_t address) {
     HEDDLE_ANSWER(device.synchronize());
     return graph_memory().free(of_graph, nullptr);
   }
-  if (!memory_pools().own(address)) return device.release(address);
+  if (!memory_pools().own(address)) return device.memory().release(address);
   HEDDLE_ANSWER(device.synchronize());
   auto freed = memory_pools().free(address, nullptr);
   if (!freed) return tl::unexpected(std::move(freed).error());
@@ -104,7 +104,8 @@ HEDDLE_EXPORT cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes
     auto info = (*device)->session().memory_info((*device)->index());
     if (!info) return tl::unexpected(std::move(info).error());
     // heddled counts the lanes among the others where there is a budget for all of them.
-    const uint64_t live = std::max(info->others_bytes, (*device)->lanes_bytes()) + (*device)->live_bytes();
+    const uint64_t lanes = (*device)->is_lane() ? 0 : (*device)->memory().bytes_beside();
+    const uint64_t live = std::max(info->others_bytes, lanes) + (*device)->memory().used_bytes();
     if (total_bytes) *total_bytes = info->budget_bytes;
     if (free_bytes) *free_bytes = info->budget_bytes - std::min(live, info->budget_bytes);
     return {};
@@ -120,7 +121,7 @@ HEDDLE_EXPORT cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attrib
     auto* const bytes = const_cast<void*>(pointer);
     *attributes = {cudaMemoryTypeUnregistered, -2, nullptr, bytes};  // -2: no device, as CUDA says it
     if (VirtualDevice* device = runtime().device_of(address)) {
-      if (device->buffer_at(address))
+      if (device->memory().buffer_at(address))
         *attributes = {cudaMemoryTypeDevice, static_cast<int>(device->home().index()), bytes, nullptr};
     } else if (runtime().in_window(address)) {
       if (const auto buffer = runtime().host_memory().find(address)) {

@@ -40,7 +40,7 @@ Answer<uint64_t> MemoryPool::reserve(uint64_t bytes) {
     return refuse(cudaErrorMemoryAllocation,
                   stringf("cudaMallocFromPoolAsync of %s: the pool holds %s of its %s", to_string(Bytes{bytes}).c_str(),
                           to_string(Bytes{reserved_bytes_}).c_str(), to_string(Bytes{limit_}).c_str()));
-  auto address = device_->allocate(bytes);
+  auto address = device_->memory().allocate(bytes);
   if (!address) return address;
   used_.emplace(*address, bytes);
   used_bytes_ += bytes;
@@ -84,7 +84,8 @@ Done MemoryPool::free(uint64_t address, const StreamRef* stream) {
 
 void MemoryPool::trim(uint64_t keep) {
   for (auto next = free_.begin(); next != free_.end() && reserved_bytes_ > keep;) {
-    if (!device_->release_behind(next->second.address)) return;  // the failure shows at the program's next call
+    if (!device_->memory().release_behind(next->second.address))
+      return;  // the failure shows at the program's next call
     reserved_bytes_ -= next->first;
     next = free_.erase(next);
   }

@@ -60,7 +60,7 @@ Done release(void* pointer, cudaStream_t stream) {
   if (!freed) return tl::unexpected(std::move(freed).error());
   if (*freed) return {};
   VirtualDevice* const device = runtime().device_of(address);
-  return device ? device->release_behind(address) : refuse(cudaErrorInvalidValue);
+  return device ? device->memory().release_behind(address) : refuse(cudaErrorInvalidValue);
 }
 
 template <class Body>

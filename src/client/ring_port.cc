@@ -11,14 +11,8 @@ constexpr uint32_t kBlocksAhead = 16;
 
 }  // namespace
 
-void RingGroup::add(const RingPort& ring) {
-  const uint32_t count = count_.load(std::memory_order_relaxed);
-  rings_[count] = &ring;
-  count_.store(count + 1, std::memory_order_release);
-}
-
 const RingPort* RingGroup::failed() const {
-  for (uint32_t i = 0; i < count_.load(std::memory_order_acquire); ++i) {
+  for (uint32_t i = 0; i < rings_.size(); ++i) {
     if (!rings_[i]->is_healthy()) return rings_[i];
   }
   return nullptr;
@@ -27,6 +21,7 @@ const RingPort* RingGroup::failed() const {
 RingPort::RingPort(Session& session, uint32_t index, protocol::RingMemory memory, RingPort* home)
     : session_(session),
       index_(index),
+      home_index_(home ? home->index_ : index),
       group_(home ? home->group_ : own_group_),
       memory_(std::move(memory)),
       writer_(memory_),

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <mutex>
 #include <optional>
 
+#include "client/add_only_list.h"
 #include "client/answer.h"
 #include "client/bulk_area.h"
 #include "client/session.h"
@@ -26,15 +26,14 @@ class RingPort;
 // The rings of one device of the program: its own and its lanes' (apart.h). A failure of one is the device's.
 class RingGroup {
  public:
-  // By one thread at a time; never taken out.
-  void add(const RingPort& ring);
-  bool is_single() const { return count_.load(std::memory_order_acquire) == 1; }
+  // By one thread at a time.
+  void add(const RingPort& ring) { rings_.add(&ring); }
+  bool is_single() const { return rings_.size() == 1; }
   // Null where all are well.
   const RingPort* failed() const;
 
  private:
-  std::array<const RingPort*, protocol::kMaxDevices> rings_{};
-  std::atomic<uint32_t> count_{0};
+  AddOnlyList<const RingPort, protocol::kMaxDevices> rings_;
 };
 
 class RingPort {
@@ -48,6 +47,10 @@ class RingPort {
 
   Session& session() const { return session_; }
   uint32_t index() const { return index_; }
+  // Of the device that the program means: another's, for a lane.
+  uint32_t home_index() const { return home_index_; }
+  bool is_lane() const { return home_index_ != index_; }
+  const DeviceModel& model() const { return session_.welcome().devices[home_index_]; }
   protocol::RingHeader& header() const { return memory_.header(); }
   protocol::StreamSlot& stream_slot(uint32_t stream) const { return memory_.streams()[stream]; }
   protocol::TextureSlot& texture_slot(uint32_t slot) const { return memory_.textures()[slot]; }
@@ -137,7 +140,7 @@ class RingPort {
   Done read_failure() const;
 
   Session& session_;
-  const uint32_t index_;
+  const uint32_t index_, home_index_;
   RingGroup own_group_;  // of a home
   RingGroup& group_;
   protocol::RingMemory memory_;

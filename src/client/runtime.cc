@@ -11,11 +11,6 @@ Runtime& runtime() {
   return *the_runtime;
 }
 
-ThreadPlace& thread_place() {
-  thread_local ThreadPlace place;
-  return place;
-}
-
 namespace {
 
 // So many that each device's and lane's part of the window is still a quarter more than it may hold: a freed range's
@@ -85,7 +80,7 @@ VirtualDevice* Runtime::open_lane(VirtualDevice& home) {
   auto lane = open(home.session().welcome().device_count + lanes_open_, &home);
   if (!lane) return nullptr;
   ++lanes_open_;
-  home.add_lane(*lane);
+  home.lanes().add(*lane);
   return *lane;
 }
 
@@ -115,7 +110,7 @@ VirtualDevice* Runtime::device_of(uint64_t address) const {
 
 Done Runtime::announce_host_segment(uint64_t number) {
   for (uint32_t i = 0; i < protocol::kMaxDevices; ++i) {
-    if (VirtualDevice* device = opened(i)) HEDDLE_ANSWER(device->need_segment(number));
+    if (VirtualDevice* device = opened(i)) HEDDLE_ANSWER(device->task().need_segment(number));
   }
   return {};
 }

@@ -8,6 +8,7 @@
 #include "client/apart.h"
 #include "client/host_memory.h"
 #include "client/registry.h"
+#include "client/thread_place.h"
 #include "client/virtual_device.h"
 
 // Everything that the library knows, for the life of the process. Made at the first use, never destroyed.
@@ -65,15 +66,5 @@ class Runtime {
 };
 
 Runtime& runtime();
-
-// Where a thread's calls go.
-struct ThreadPlace {
-  int device = 0;                   // cudaSetDevice's choice
-  VirtualDevice* inside = nullptr;  // in an operation of a task apart: the task's lane or device
-};
-ThreadPlace& thread_place();
-inline int& current_device_index() {
-  return thread_place().device;
-}
 
 }  // namespace heddle::client

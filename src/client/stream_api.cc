@@ -22,11 +22,10 @@ Done create(cudaStream_t* stream, unsigned flags, int priority) {
   if (!device) return tl::unexpected(std::move(device).error());
   HEDDLE_ANSWER((*device)->failure());
   const int clamped = std::max(kGreatestPriority, std::min(kLeastPriority, priority));
-  auto slot = (*device)->open_stream(flags == cudaStreamNonBlocking, clamped);
+  auto slot = (*device)->streams().open(flags == cudaStreamNonBlocking, clamped);
   if (!slot) return tl::unexpected(std::move(slot).error());
   forget_attributes({*device, *slot});
-  const VirtualDevice::Lock lock = (*device)->lock();
-  *stream = reinterpret_cast<cudaStream_t>((*device)->streams.handle((*device)->index(), *slot));
+  *stream = reinterpret_cast<cudaStream_t>((*device)->streams().handle(*slot));
   return {};
 }
 
@@ -34,8 +33,7 @@ Done create(cudaStream_t* stream, unsigned flags, int priority) {
 Done destroy(cudaStream_t stream, const StreamRef& ref) {
   if (reinterpret_cast<uintptr_t>(stream) <= 2) return refuse(cudaErrorInvalidResourceHandle);
   HEDDLE_ANSWER(captures().stream_ends(ref));
-  const VirtualDevice::Lock lock = ref.device->lock();
-  ref.device->streams.close(ref.slot);
+  ref.device->streams().close(ref.slot);
   return {};
 }
 
@@ -92,8 +90,7 @@ HEDDLE_EXPORT cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 HEDDLE_EXPORT cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
   return on_stream(stream, [&](const StreamRef& ref) -> Done {
     if (!flags) return refuse(cudaErrorInvalidValue);
-    const VirtualDevice::Lock lock = ref.device->lock();
-    *flags = ref.device->streams.at(ref.slot).non_blocking ? cudaStreamNonBlocking : 0;
+    *flags = ref.device->streams().state(ref.slot).non_blocking ? cudaStreamNonBlocking : 0;
     return {};
   });
 }
@@ -101,8 +98,7 @@ HEDDLE_EXPORT cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flag
 HEDDLE_EXPORT cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
   return on_stream(stream, [&](const StreamRef& ref) -> Done {
     if (!priority) return refuse(cudaErrorInvalidValue);
-    const VirtualDevice::Lock lock = ref.device->lock();
-    *priority = ref.device->streams.at(ref.slot).priority;
+    *priority = ref.device->streams().state(ref.slot).priority;
     return {};
   });
 }
@@ -110,8 +106,7 @@ HEDDLE_EXPORT cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priori
 HEDDLE_EXPORT cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id) {
   return on_stream(stream, [&](const StreamRef& ref) -> Done {
     if (!id) return refuse(cudaErrorInvalidValue);
-    const VirtualDevice::Lock lock = ref.device->lock();
-    *id = ref.device->streams.handle(ref.device->index(), ref.slot);
+    *id = ref.device->streams().handle(ref.slot);
     return {};
   });
 }

@@ -37,9 +37,7 @@ Done set_priority(const StreamRef& stream, const Value& value) {
   int priority = 0;
   std::memcpy(&priority, value.pad, sizeof priority);
   priority = std::clamp(priority, kGreatestPriority, kLeastPriority);
-  const VirtualDevice::Lock lock = stream.device->lock();
-  stream.device->streams.at(stream.slot).priority = priority;
-  stream.device->ring().stream_slot(stream.slot).priority.store(priority, std::memory_order_release);
+  stream.device->streams().set_priority(stream.slot, priority);
   return {};
 }
 
@@ -57,8 +55,8 @@ Done set(const StreamRef& stream, int attribute, const Value* value) {
 Done get(const StreamRef& stream, int attribute, Value* value) {
   if (!value) return refuse(cudaErrorInvalidValue);
   if (attribute == kPriority) {
-    const VirtualDevice::Lock lock = stream.device->lock();
-    std::memcpy(value->pad, &stream.device->streams.at(stream.slot).priority, sizeof(int));
+    const int priority = stream.device->streams().state(stream.slot).priority;
+    std::memcpy(value->pad, &priority, sizeof priority);
     return {};
   }
   if (!is_hint(attribute))

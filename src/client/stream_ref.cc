@@ -20,8 +20,7 @@ void give_back(void* streams) {
   for (uint32_t i = 0; i < mine->slots.size(); ++i) {
     VirtualDevice* device = runtime().opened(i);
     if (!mine->slots[i] || !device) continue;
-    const VirtualDevice::Lock lock = device->lock();
-    device->streams.close(*mine->slots[i]);
+    device->streams().close(*mine->slots[i]);
   }
   delete mine;
 }
@@ -44,7 +43,7 @@ ThreadStreams& my_streams() {
 Answer<StreamRef> my_stream(VirtualDevice* device) {
   auto& slot = my_streams().slots[device->index()];
   if (!slot) {
-    auto opened = device->open_stream(false, 0);
+    auto opened = device->streams().open(false, 0);
     if (!opened) return tl::unexpected(std::move(opened).error());
     slot = *opened;
   }
@@ -77,8 +76,7 @@ Answer<StreamRef> find_stream(cudaStream_t stream) {
   if (!handle) return refuse(cudaErrorInvalidResourceHandle);
   auto device = runtime().device(static_cast<int>(handle->device));
   if (!device) return refuse(cudaErrorInvalidResourceHandle);
-  const VirtualDevice::Lock lock = (*device)->lock();
-  const auto slot = (*device)->streams.find(*handle);
+  const auto slot = (*device)->streams().find(*handle);
   return slot ? Answer<StreamRef>(StreamRef{*device, *slot}) : refuse(cudaErrorInvalidResourceHandle);
 }
 
@@ -86,7 +84,7 @@ Answer<StreamRef> find_stream(cudaStream_t stream) {
 
 Answer<StreamRef> resolve_stream(cudaStream_t stream) {
   auto found = find_stream(stream);
-  if (found && found->device->has_lanes()) [[unlikely]]
+  if (found && found->device->lanes().any()) [[unlikely]]
     HEDDLE_ANSWER(join_lanes(*found));
   return found;
 }

@@ -21,7 +21,7 @@ Answer<std::pair<uint64_t, uint64_t>> ask_address(VirtualDevice& device, const S
   uint64_t position, sequence;
   {
     VirtualDevice::Lock lock = device.lock();
-    auto reserved = device.reserve_bulk(lock, 2 * sizeof(uint64_t));
+    auto reserved = device.task().reserve_bulk(lock, 2 * sizeof(uint64_t));
     if (!reserved) return tl::unexpected(std::move(reserved).error());
     position = *reserved;
     HEDDLE_ANSWER(device.prepare(VirtualDevice::Begin::kYes));
@@ -31,7 +31,7 @@ Answer<std::pair<uint64_t, uint64_t>> ask_address(VirtualDevice& device, const S
     (*record)->index = symbol.index;
     (*record)->position = position;
     sequence = device.publish(0);
-    device.pin_worker();
+    device.task().pin_worker();
   }
   const Done done = device.synchronize_stream(0, sequence);
   uint64_t words[2];

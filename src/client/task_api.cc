@@ -84,7 +84,7 @@ bool keeps_to_its_buffers(const heddle_launch& said, uint64_t pointers, uint32_t
 // Graphs and limits are the device's; neither is carried over to a lane.
 bool may_run_apart(const heddle_task& task, VirtualDevice& device) {
   if (task.size < sizeof(heddle_task) || !(task.flags & HEDDLE_TASK_APART) || !task.pointers) return false;
-  if (device.session().welcome().lane_count == 0 || Graph::any_made() || !device.has_default_limits()) return false;
+  if (device.session().welcome().lane_count == 0 || Graph::any_made() || !device.limits().are_default()) return false;
   const uint32_t arch = 10 * device.model().capability_major + device.model().capability_minor;
   for (uint64_t i = 0; i < task.launch_count; ++i) {
     if (!keeps_to_its_buffers(task.launches[i], task.pointers[i], arch)) return false;
@@ -93,10 +93,10 @@ bool may_run_apart(const heddle_task& task, VirtualDevice& device) {
 }
 
 void announce(const heddle_task& task, uint64_t number, VirtualDevice& device) {
-  device.open_promises(number);
+  device.memory().open_promises(number);
   for (uint64_t i = 0; i < task.buffer_count; ++i) {
     const heddle_buffer& buffer = task.buffers[i];
-    for (uint64_t k = 0; k < std::min(buffer.count, kMostBuffers); ++k) device.promise(number, buffer.bytes);
+    for (uint64_t k = 0; k < std::min(buffer.count, kMostBuffers); ++k) device.memory().promise(number, buffer.bytes);
   }
   for (uint64_t i = 0; i < task.launch_count; ++i) need_launch(device, task.launches[i]);
 }
@@ -109,7 +109,7 @@ bool announce_apart(const heddle_task& task, uint64_t number, VirtualDevice& dev
   announce(task, number, *lane);
   const auto begun = device.begin_apart(*lane);
   if (begun && *begun) return true;
-  lane->take_back_promises(number);
+  lane->memory().take_back_promises(number);
   runtime().apart_tasks.stay_home(number, device);
   return false;
 }
@@ -139,7 +139,7 @@ void end(uint64_t task) {
     runtime().apart_tasks.close(task);
     for (uint32_t i = 0; i < protocol::kMaxDevices; ++i) {
       VirtualDevice* device = runtime().opened(i);
-      const auto account = device ? device->close_promises(task) : std::nullopt;
+      const auto account = device ? device->memory().close_promises(task) : std::nullopt;
       if (!account) continue;
       if (speaks())
         std::fprintf(stderr, "heddle: task %lu: declared %lu bytes, of which %lu were allocated, and %lu beside them\n",
@@ -153,7 +153,7 @@ void end(uint64_t task) {
 void allocated(uint64_t task) {
   quietly([&] {
     for (uint32_t i = 0; i < protocol::kMaxDevices; ++i) {
-      if (VirtualDevice* device = runtime().opened(i)) device->give_back_promises(task);
+      if (VirtualDevice* device = runtime().opened(i)) device->memory().give_back_promises(task);
     }
   });
 }
@@ -162,7 +162,7 @@ void free_early(void* buffer) {
   quietly([&] {
     const auto address = reinterpret_cast<uint64_t>(buffer);
     VirtualDevice* device = runtime().device_of(address);
-    if (device && frees_early(*device)) device->release_early(address);
+    if (device && frees_early(*device)) device->memory().release_early(address);
   });
 }
 

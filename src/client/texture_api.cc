@@ -30,7 +30,7 @@ Done bind(const void* pointer, Resource& resource) {
   Texture& texture = resource.texture;
   const uint64_t address = reinterpret_cast<uint64_t>(pointer), bytes = texture.bytes();
   const bool covered = place->kind == CopyPlace::kDevice
-                           ? place->device == resource.device && resource.device->covers(address, bytes)
+                           ? place->device == resource.device && resource.device->memory().covers(address, bytes)
                            : place->kind == CopyPlace::kPinned && runtime().host_memory().covers(address, bytes);
   if (!covered || address % texture.texel_bytes() != 0) return refuse(cudaErrorInvalidValue);
   const bool gpu = resource.device->model().kind == DeviceKind::kCuda;
@@ -120,7 +120,7 @@ Done create_texture(cudaTextureObject_t* object, const cudaResourceDesc* descrip
   auto resource = resource_of(*description);
   if (!resource) return tl::unexpected(std::move(resource).error());
   HEDDLE_ANSWER(set_sampling(*sampling, resource->texture));
-  auto handle = resource->device->open_texture(resource->texture, {*description, *sampling, false, 0});
+  auto handle = resource->device->textures().open(resource->texture, {*description, *sampling, false, 0});
   if (!handle) return tl::unexpected(std::move(handle).error());
   *object = *handle;
   return {};
@@ -133,7 +133,7 @@ Done create_surface(cudaSurfaceObject_t* object, const cudaResourceDesc* descrip
   auto array = arrays().find(description->res.array.array);
   if (!array || !(array->flags & cudaArraySurfaceLoadStore)) return refuse(cudaErrorInvalidValue);
   resource->texture.flags = Texture::kSurface | (resource->texture.flags & Texture::kGather);
-  auto handle = resource->device->open_texture(resource->texture, {*description, {}, true, 0});
+  auto handle = resource->device->textures().open(resource->texture, {*description, {}, true, 0});
   if (!handle) return tl::unexpected(std::move(handle).error());
   *object = *handle;
   return {};
@@ -150,13 +150,13 @@ Done destroy(uint64_t object, bool surface) {
   if (object == 0) return {};
   auto device = device_of_object(object);
   if (!device) return tl::unexpected(std::move(device).error());
-  return (*device)->close_texture(object, surface);
+  return (*device)->textures().close(object, surface);
 }
 
 Answer<TextureState> state_of(uint64_t object, bool surface) {
   auto device = device_of_object(object);
   if (!device) return tl::unexpected(std::move(device).error());
-  return (*device)->texture(object, surface);
+  return (*device)->textures().find(object, surface);
 }
 
 Done describe(cudaResourceDesc* description, uint64_t object, bool surface) {

@@ -94,8 +94,7 @@ void GraphExec::close() {
   pinned_.clear();
   release(std::exchange(references_, {}));
   if (lanes_.empty()) return;
-  const VirtualDevice::Lock device_lock = lanes_.front().device->lock();
-  for (size_t i = 1; i < lanes_.size(); ++i) lanes_[i].device->streams.close(lanes_[i].slot);
+  for (size_t i = 1; i < lanes_.size(); ++i) lanes_[i].device->streams().close(lanes_[i].slot);
   lanes_.clear();
 }
 
@@ -154,7 +153,7 @@ Done GraphExec::open_lanes(const StreamRef& stream) {
   if (lanes_.empty()) lanes_.push_back(stream);
   lanes_.front() = stream;
   while (lanes_.size() < lane_count_) {
-    auto slot = device_->open_stream(true, 0);
+    auto slot = device_->streams().open(true, 0);
     if (!slot) return tl::unexpected(std::move(slot).error());
     lanes_.push_back({device_, *slot});
   }
@@ -162,8 +161,7 @@ Done GraphExec::open_lanes(const StreamRef& stream) {
 }
 
 uint64_t GraphExec::tail(size_t lane) {
-  const VirtualDevice::Lock lock = device_->lock();
-  return device_->streams.at(lanes_[lane].slot).last;
+  return device_->streams().state(lanes_[lane].slot).last;
 }
 
 // Behind the launch before, and behind everything that the stream was given.

@@ -59,7 +59,7 @@ Answer<GraphAllocationPtr> GraphAddresses::place(VirtualDevice& device, uint64_t
 }
 
 Answer<std::shared_ptr<GraphRange>> GraphMemory::reserve(VirtualDevice& device, uint64_t bytes) {
-  auto address = device.reserve_addresses(bytes);
+  auto address = device.memory().reserve_addresses(bytes);
   if (!address) return tl::unexpected(std::move(address).error());
   auto range = std::make_shared<GraphRange>();
   range->device = &device;
@@ -74,7 +74,7 @@ void GraphMemory::ended(GraphRange& range) {
   const std::lock_guard lock(mutex_);
   ranges_.erase(range.address);
   give_back(range);
-  range.device->unreserve(range.address);
+  range.device->memory().unreserve(range.address);
 }
 
 void GraphMemory::know(const GraphAllocationPtr& allocation) {
@@ -119,11 +119,11 @@ Done GraphMemory::back(GraphRange& range, const StreamRef& stream) {
   }
   if (range.backed) return {};
   make_way(range.bytes, stream);
-  Done backed = device.back(range.address, range.bytes);
+  Done backed = device.memory().back(range.address, range.bytes);
   if (!backed && backed.error().code == cudaErrorMemoryAllocation) {
     trim_locked(device);
     memory_pools().make_room(device);
-    backed = device.back(range.address, range.bytes);
+    backed = device.memory().back(range.address, range.bytes);
   }
   HEDDLE_ANSWER(backed);
   range.backed = true;
@@ -135,7 +135,7 @@ Done GraphMemory::back(GraphRange& range, const StreamRef& stream) {
 // Memory goes back behind everything that was called so far: the record says so, and nobody waits here.
 bool GraphMemory::give_back(GraphRange& range) {
   if (!range.backed) return false;
-  (void)range.device->release_behind(range.address);  // a failure shows at the program's next call
+  (void)range.device->memory().release_behind(range.address);  // a failure shows at the program's next call
   range.backed = false;
   return true;
 }
