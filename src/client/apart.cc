@@ -6,6 +6,12 @@
 
 namespace heddle::client {
 
+// Never destroyed.
+ApartTasks& apart_tasks() {
+  static auto* const all = new ApartTasks;
+  return *all;
+}
+
 VirtualDevice* ApartTasks::idle_lane(VirtualDevice& home) const {
   VirtualDevice* idle = nullptr;
   home.lanes().for_each([&](VirtualDevice& lane) {

@@ -41,4 +41,6 @@ class ApartTasks {
   std::map<uint64_t, VirtualDevice*> where_;  // by task: the device or lane of its operations
 };
 
+ApartTasks& apart_tasks();
+
 }  // namespace heddle::client

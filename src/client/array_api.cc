@@ -1,6 +1,7 @@
 // CUDA arrays: made, freed, asked for what they are.
 
 #include "client/arrays.h"
+#include "client/runtime.h"
 
 namespace heddle::client {
 namespace {

@@ -1,7 +1,7 @@
 // Copies to and from CUDA arrays. cudaMemcpy3D, which takes arrays too, is in memcpy_api.cc.
 
 #include "client/arrays.h"
-#include "client/copy_plan.h"
+#include "client/submit.h"
 
 namespace heddle::client {
 namespace {
@@ -34,12 +34,12 @@ Done join(const Answer<CopyPlace>& to, const Answer<CopyPlace>& from, const Copy
           cudaStream_t stream, CopyMode mode) {
   if (!to) return tl::unexpected(to.error());
   if (!from) return tl::unexpected(from.error());
-  auto resolved = resolve_stream(stream);
+  auto resolved = enter_stream(stream);
   if (!resolved) return tl::unexpected(std::move(resolved).error());
   HEDDLE_ANSWER(resolved->device->failure());
   auto plan = plan_places(*to, *from, shape, kind);
   if (!plan) return tl::unexpected(std::move(plan).error());
-  return copy(*resolved, plan->to, plan->from, plan->shape, mode);
+  return submit_copy(*resolved, *plan, mode);
 }
 
 Answer<CopyPlace> memory_at(const void* pointer, size_t pitch, size_t width, size_t height) {

@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "client/answer.h"
-#include "client/copy.h"
+#include "client/places.h"
 #include "core/texture.h"
 
 // CUDA arrays: buffers of device memory whose elements and dimensions are known here. Rows lie behind each other

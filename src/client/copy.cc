@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "client/copy_pieces.h"
-#include "client/graph/capture.h"
 
 namespace heddle::client {
 
@@ -115,12 +114,6 @@ Done check_range(const CopyPlace& place, const CopyShape& shape) {
 }  // namespace
 
 Done copy(const StreamRef& stream, const CopyPlace& to, const CopyPlace& from, CopyShape shape, CopyMode mode) {
-  if (mode == CopyMode::kBlocking) {
-    HEDDLE_ANSWER(captures().refuse_on(stream));
-    HEDDLE_ANSWER(captures().check_unsafe());
-  } else if (auto done = captured(stream, [&] { return copy_work({to, from, shape}); })) {
-    return *done;
-  }
   if (shape.empty()) return {};
   HEDDLE_ANSWER(check_range(to, shape));
   HEDDLE_ANSWER(check_range(from, shape));

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "client/copy.h"
+#include "client/places.h"
+#include "client/stream_ref.h"
 
 // Staged copies: the bytes pass through the ring's bulk area, in pieces that fit a block of it.
 namespace heddle::client {

@@ -1,6 +1,7 @@
 #include "client/copy_plan.h"
 
 #include "client/arrays.h"
+#include "client/runtime.h"
 
 namespace heddle::client {
 namespace {

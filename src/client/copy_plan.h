@@ -1,6 +1,7 @@
 #pragma once
 
-#include "client/copy.h"
+#include "client/places.h"
+#include "client/registry.h"
 
 // What the calls of cudaMemcpy's family mean: two places and a shape, checked as far as one can before anything runs.
 namespace heddle::client {

@@ -13,8 +13,7 @@ class DeviceTask : private TaskVoice {
   using Lock = RingPort::Lock;
   enum class Begin { kNo, kYes };
 
-  DeviceTask(RingPort& ring, DeviceSegments& segments)
-      : ring_(ring), segments_(segments), task_(*this, ring.index()) {}
+  DeviceTask(RingPort& ring, DeviceSegments& segments) : ring_(ring), segments_(segments), task_(*this, ring.index()) {}
 
   // --- records: under the lock ---
   // Makes the ring ready for a record: failures show, new segments are declared, the task begins where asked.
@@ -60,7 +59,8 @@ class DeviceTask : private TaskVoice {
   Done need_segment(uint64_t number);
   // Begins the task if work waits for it: lets work run that the program asks about.
   Done start_pending();
-  // The same, then waits for the stream's or the event's record or for all work, prints what kernels printed, and tells what went wrong.
+  // The same, then waits for the stream's or the event's record or for all work, prints what kernels printed, and tells
+  // what went wrong.
   Done synchronize_stream(uint32_t stream, uint64_t sequence);
   Done synchronize_event(uint32_t event, uint64_t sequence);
   Done synchronize();

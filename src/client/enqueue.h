@@ -1,6 +1,7 @@
 #pragma once
 
-#include "client/copy.h"
+#include "client/places.h"
+#include "client/stream_ref.h"
 
 // Records that several calls put into streams: memory fills, calls into the program, waits.
 namespace heddle::client {

@@ -1,7 +1,7 @@
 // Events.
 
-#include "client/graph/capture.h"
 #include "client/memory_pool.h"
+#include "client/submit.h"
 
 namespace heddle::client {
 namespace {
@@ -62,7 +62,7 @@ Done elapsed(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
 Done record(cudaEvent_t event, cudaStream_t stream, bool external) {
   auto ref = resolve_event(event);
   if (!ref) return tl::unexpected(std::move(ref).error());
-  auto on = resolve_stream(stream);
+  auto on = enter_stream(stream);
   if (!on) return tl::unexpected(std::move(on).error());
   if (on->device != ref->device) return refuse(cudaErrorInvalidResourceHandle);
   auto captured = captures().record(event, *on, external);
@@ -73,7 +73,7 @@ Done record(cudaEvent_t event, cudaStream_t stream, bool external) {
 Done wait(cudaStream_t stream, cudaEvent_t event, bool external) {
   auto ref = resolve_event(event);
   if (!ref) return tl::unexpected(std::move(ref).error());
-  auto waiting = resolve_stream(stream);
+  auto waiting = enter_stream(stream);
   if (!waiting) return tl::unexpected(std::move(waiting).error());
   auto captured = captures().wait(*waiting, event, *ref, external);
   if (!captured) return tl::unexpected(std::move(captured).error());

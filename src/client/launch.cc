@@ -1,7 +1,7 @@
 // The launch path. Counted for one thread, everything warm, no worker asleep: about 120 instructions and four cache
 // misses at most, next to two uncontended lock operations and one atomic addition (the worker's bell):
 //   2 loads   session and device, through thread-local current device
-//   1 load    whether any stream captures
+//   2 loads   whether any stream captures, whether the device has lanes (submit.h)
 //   2 loads   fault and binding words of the ring's header
 //   ~25       comparisons of the shape with the device's and the kernel's limits
 //   1 lock    the device's
@@ -12,7 +12,6 @@
 
 #include "client/launch.h"
 
-#include "client/graph/capture.h"
 #include "client/occupancy.h"
 #include "client/stream_attributes.h"
 
@@ -129,18 +128,6 @@ Done check_launch(const Function& function, const LaunchShape& shape, const Virt
   HEDDLE_ANSWER(device.failure());
   HEDDLE_ANSWER(check_shape(function, info, shape, device.model()));
   return shape.cooperative ? check_cooperative(info, shape, device.model()) : Done{};
-}
-
-Done launch(const void* key, Function& function, const LaunchShape& shape, void** arguments, cudaStream_t stream) {
-  auto resolved = resolve_stream(stream);
-  if (!resolved) [[unlikely]]
-    return tl::unexpected(std::move(resolved).error());
-  if (auto done = captured(*resolved, [&]() -> Answer<Work> {
-        HEDDLE_ANSWER(check_launch(function, shape, *resolved->device));
-        return kernel_work(key, function, resolved->device, shape, arguments);
-      })) [[unlikely]]
-    return *done;
-  return launch_on(*resolved, function, shape, arguments);
 }
 
 Done launch_on(const StreamRef& stream, Function& function, const LaunchShape& shape, void** arguments) {

@@ -10,9 +10,8 @@ struct LaunchShape {
   bool cooperative = false;
 };
 
-// Enqueues one kernel. Wrong shapes are refused here, with CUDA's codes; what goes wrong on the device shows later.
-Done launch(const void* key, Function& function, const LaunchShape& shape, void** arguments, cudaStream_t stream);
-// The same into a stream that is known, whatever is being captured.
+// Enqueues one kernel, whatever is being captured. Wrong shapes are refused here, with CUDA's codes; what goes wrong on
+// the device shows later.
 Done launch_on(const StreamRef& stream, Function& function, const LaunchShape& shape, void** arguments);
 // Hints may be passed over; what changes the meaning of a launch may not.
 Done apply_attribute(const cudaLaunchAttribute& attribute, LaunchShape& shape);

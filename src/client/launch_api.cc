@@ -1,9 +1,21 @@
 // Launches, in the forms that nvcc's stubs and programs use.
 
 #include "client/launch.h"
+#include "client/submit.h"
 
 namespace heddle::client {
 namespace {
+
+Done launch(const void* key, Function& function, const LaunchShape& shape, void** arguments, cudaStream_t stream) {
+  const auto on = enter_stream(stream);
+  if (!on) [[unlikely]]
+    return tl::unexpected(on.error());
+  const auto work = [&]() -> Answer<Work> {
+    HEDDLE_ANSWER(check_launch(function, shape, *on->device));
+    return kernel_work(key, function, on->device, shape, arguments);
+  };
+  return submit(*on, work, [&] { return launch_on(*on, function, shape, arguments); });
+}
 
 cudaError_t launch_by_key(const void* key, const LaunchShape& shape, void** arguments, cudaStream_t stream) {
   return answer([&]() -> Done {

@@ -5,10 +5,10 @@
 #include <array>
 #include <mutex>
 
-#include "client/copy_plan.h"
 #include "client/enqueue.h"
 #include "client/graph/capture.h"
 #include "client/library_calls.h"
+#include "client/submit.h"
 
 namespace heddle::client {
 
@@ -39,7 +39,7 @@ bool in_use() {
 
 int call(uint32_t library, uint32_t function, const uint64_t* words, uint32_t count, void* stream, bool open) {
   return quiet_answer([&]() -> Done {
-    auto resolved = resolve_stream(static_cast<cudaStream_t>(stream));
+    auto resolved = enter_stream(static_cast<cudaStream_t>(stream));
     if (!resolved) return tl::unexpected(std::move(resolved).error());
     HEDDLE_ANSWER(captures().refuse_on(*resolved));
     return call_library(*resolved, {static_cast<library::Library>(library), function, {words, count}}, open);
@@ -57,12 +57,12 @@ int release(void* pointer) {
 int copy_rows(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height, void* stream,
               bool blocking) {
   return quiet_answer([&]() -> Done {
-    auto resolved = resolve_stream(static_cast<cudaStream_t>(stream));
+    auto resolved = enter_stream(static_cast<cudaStream_t>(stream));
     if (!resolved) return tl::unexpected(std::move(resolved).error());
     HEDDLE_ANSWER(resolved->device->failure());
     auto plan = plan_rows(to, to_pitch, from, from_pitch, width, height, cudaMemcpyDefault);
     if (!plan) return tl::unexpected(std::move(plan).error());
-    return copy(*resolved, plan->to, plan->from, plan->shape, blocking ? CopyMode::kBlocking : CopyMode::kAsync);
+    return submit_copy(*resolved, *plan, blocking ? CopyMode::kBlocking : CopyMode::kAsync);
   });
 }
 

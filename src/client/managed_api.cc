@@ -3,8 +3,8 @@
 //
 // CUDA 13 gave the functions' first names to those that take a cudaMemLocation.
 
-#include "client/graph/capture.h"
 #include "client/host_memory.h"
+#include "client/submit.h"
 
 namespace heddle::client {
 namespace {
@@ -56,7 +56,7 @@ cudaError_t prefetch(const void* pointer, size_t bytes, const cudaMemLocation& l
   return answer([&]() -> Done {
     if (flags != 0) return refuse(cudaErrorInvalidValue);
     HEDDLE_ANSWER(check_prefetch(pointer, bytes, location));
-    auto resolved = resolve_stream(stream);
+    auto resolved = enter_stream(stream);
     if (!resolved) return tl::unexpected(std::move(resolved).error());
     return captures().refuse_on(*resolved);
   });

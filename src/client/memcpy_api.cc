@@ -1,6 +1,6 @@
 // cudaMemcpy and its family: 1D, 2D, 3D, between devices.
 
-#include "client/copy_plan.h"
+#include "client/submit.h"
 
 namespace heddle::client {
 namespace {
@@ -8,12 +8,12 @@ namespace {
 // `plan()` is called once the device is known to be well.
 template <class Plan>
 Done run(cudaStream_t stream, CopyMode mode, Plan&& plan) {
-  auto resolved = resolve_stream(stream);
+  auto resolved = enter_stream(stream);
   if (!resolved) return tl::unexpected(std::move(resolved).error());
   HEDDLE_ANSWER(resolved->device->failure());
   Answer<CopyPlan> planned = plan();
   if (!planned) return tl::unexpected(std::move(planned).error());
-  return copy(*resolved, planned->to, planned->from, planned->shape, mode);
+  return submit_copy(*resolved, *planned, mode);
 }
 
 Done copy_linear(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream, CopyMode mode) {

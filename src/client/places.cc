@@ -1,8 +1,8 @@
-// Where a pointer points.
+#include "client/places.h"
 
 #include <map>
 
-#include "client/copy.h"
+#include "client/runtime.h"
 
 namespace heddle::client {
 namespace {

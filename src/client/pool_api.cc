@@ -1,8 +1,8 @@
 // Stream-ordered allocation and memory pools.
 
-#include "client/graph/capture.h"
 #include "client/graph/memory_nodes.h"
 #include "client/memory_pool.h"
+#include "client/submit.h"
 
 namespace heddle::client {
 namespace {
@@ -32,35 +32,43 @@ Answer<Work> capture_free(void* pointer, const StreamRef& stream) {
   return free_work(*info.graph, reinterpret_cast<uint64_t>(pointer));
 }
 
-Done allocate(void** pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
-  if (!pointer) return refuse(cudaErrorInvalidValue);
-  *pointer = nullptr;
-  auto resolved = resolve_stream(stream);
-  if (!resolved) return tl::unexpected(std::move(resolved).error());
-  if (bytes == 0) return resolved->device->failure();
-  if (auto done = captured(*resolved, [&] { return capture_allocation(pointer, bytes, pool, *resolved); }))
-    return *done;
-  auto address = memory_pools().allocate(bytes, pool, *resolved);
+Done allocate_now(void** pointer, size_t bytes, cudaMemPool_t pool, const StreamRef& stream) {
+  auto address = memory_pools().allocate(bytes, pool, stream);
   const bool full = !address && address.error().code == cudaErrorMemoryAllocation;
-  if (full && graph_memory().trim(*resolved->device)) address = memory_pools().allocate(bytes, pool, *resolved);
+  if (full && graph_memory().trim(*stream.device)) address = memory_pools().allocate(bytes, pool, stream);
   if (!address) return tl::unexpected(std::move(address).error());
   *pointer = reinterpret_cast<void*>(*address);
   return {};
 }
 
-// Memory of cudaMalloc goes back too, behind all work that the program has called so far.
-Done release(void* pointer, cudaStream_t stream) {
-  auto resolved = resolve_stream(stream);
+Done allocate(void** pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
+  if (!pointer) return refuse(cudaErrorInvalidValue);
+  *pointer = nullptr;
+  auto resolved = enter_stream(stream);
   if (!resolved) return tl::unexpected(std::move(resolved).error());
-  if (!pointer) return {};
-  if (auto done = captured(*resolved, [&] { return capture_free(pointer, *resolved); })) return *done;
-  const auto address = reinterpret_cast<uint64_t>(pointer);
-  if (const auto of_graph = graph_memory().find(address)) return graph_memory().free(of_graph, &*resolved);
-  auto freed = memory_pools().free(address, &*resolved);
+  if (bytes == 0) return resolved->device->failure();
+  return submit(
+      *resolved, [&] { return capture_allocation(pointer, bytes, pool, *resolved); },
+      [&] { return allocate_now(pointer, bytes, pool, *resolved); });
+}
+
+// Memory of cudaMalloc goes back too, behind all work that the program has called so far.
+Done release_now(uint64_t address, const StreamRef& stream) {
+  if (const auto of_graph = graph_memory().find(address)) return graph_memory().free(of_graph, &stream);
+  auto freed = memory_pools().free(address, &stream);
   if (!freed) return tl::unexpected(std::move(freed).error());
   if (*freed) return {};
   VirtualDevice* const device = runtime().device_of(address);
   return device ? device->memory().release_behind(address) : refuse(cudaErrorInvalidValue);
+}
+
+Done release(void* pointer, cudaStream_t stream) {
+  auto resolved = enter_stream(stream);
+  if (!resolved) return tl::unexpected(std::move(resolved).error());
+  if (!pointer) return {};
+  return submit(
+      *resolved, [&] { return capture_free(pointer, *resolved); },
+      [&] { return release_now(reinterpret_cast<uint64_t>(pointer), *resolved); });
 }
 
 template <class Body>

@@ -5,7 +5,6 @@
 #include <memory>
 #include <mutex>
 
-#include "client/apart.h"
 #include "client/host_memory.h"
 #include "client/registry.h"
 #include "client/thread_place.h"
@@ -24,7 +23,6 @@ namespace heddle::client {
 class Runtime {
  public:
   Registry registry;
-  ApartTasks apart_tasks;
 
   // The session; connects at the first call. cudaErrorInitializationError in a child of fork().
   Answer<Session*> session();

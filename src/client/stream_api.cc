@@ -1,8 +1,8 @@
 // Streams.
 
-#include "client/graph/capture.h"
 #include "client/memory_pool.h"
 #include "client/stream_attributes.h"
+#include "client/submit.h"
 
 namespace heddle::client {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 template <class Body>
 cudaError_t on_stream(cudaStream_t stream, Body&& body) {
   return answer([&]() -> Done {
-    auto resolved = resolve_stream(stream);
+    auto resolved = enter_stream(stream);
     if (!resolved) return tl::unexpected(std::move(resolved).error());
     return body(*resolved);
   });
@@ -138,8 +138,12 @@ HEDDLE_EXPORT cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* po
 HEDDLE_EXPORT cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
   return on_stream(stream, [&](const StreamRef& ref) -> Done {
     if (!function) return refuse(cudaErrorInvalidValue);
-    if (auto done = captured(ref, [&]() -> Answer<Work> { return HostWork{function, data}; })) return *done;
-    return enqueue_host_function(ref, function, data);
+    return submit(
+        ref,
+        [&]() -> Answer<Work> {
+          return HostWork{function, data};
+        },
+        [&] { return enqueue_host_function(ref, function, data); });
   });
 }
 

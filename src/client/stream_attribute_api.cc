@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "client/stream_attributes.h"
+#include "client/submit.h"
 
 namespace heddle::client {
 namespace {
@@ -80,7 +81,7 @@ Done copy(const StreamRef& to, const StreamRef& from) {
 template <class Body>
 cudaError_t on_stream(cudaStream_t stream, Body&& body) {
   return answer([&]() -> Done {
-    auto resolved = resolve_stream(stream);
+    auto resolved = enter_stream(stream);
     if (!resolved) return tl::unexpected(std::move(resolved).error());
     return body(*resolved);
   });
@@ -104,7 +105,7 @@ HEDDLE_EXPORT cudaError_t cudaStreamGetAttribute(cudaStream_t stream, int attrib
 
 HEDDLE_EXPORT cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
   return on_stream(to, [&](const StreamRef& target) -> Done {
-    auto source = resolve_stream(from);
+    auto source = enter_stream(from);
     return source ? copy(target, *source) : Done(tl::unexpected(std::move(source).error()));
   });
 }

@@ -2,9 +2,6 @@
 
 #include <pthread.h>
 
-#include "client/enqueue.h"
-#include "client/graph/capture.h"
-
 namespace heddle::client {
 namespace {
 
@@ -60,16 +57,13 @@ PerThreadDefault::~PerThreadDefault() {
   t_per_thread_default = before_;
 }
 
-namespace {
-
-Answer<StreamRef> find_stream(cudaStream_t stream) {
+Answer<StreamRef> resolve_stream(cudaStream_t stream) {
   const auto value = reinterpret_cast<uintptr_t>(stream);
   const auto mine = reinterpret_cast<uintptr_t>(cudaStreamPerThread);
   if (value <= mine) {
     auto device = runtime().current_device();
     if (!device) return tl::unexpected(std::move(device).error());
     if (value == mine || (value == 0 && t_per_thread_default)) return my_stream(*device);
-    HEDDLE_ANSWER(captures().check_legacy(&(*device)->home()));
     return StreamRef{*device, 0};
   }
   const auto handle = Handle::parse(kStreamTag, value);
@@ -78,15 +72,6 @@ Answer<StreamRef> find_stream(cudaStream_t stream) {
   if (!device) return refuse(cudaErrorInvalidResourceHandle);
   const auto slot = (*device)->streams().find(*handle);
   return slot ? Answer<StreamRef>(StreamRef{*device, *slot}) : refuse(cudaErrorInvalidResourceHandle);
-}
-
-}  // namespace
-
-Answer<StreamRef> resolve_stream(cudaStream_t stream) {
-  auto found = find_stream(stream);
-  if (found && found->device->lanes().any()) [[unlikely]]
-    HEDDLE_ANSWER(join_lanes(*found));
-  return found;
 }
 
 }  // namespace heddle::client

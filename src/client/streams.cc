@@ -51,8 +51,8 @@ void Streams::set_priority(uint32_t slot, int priority) {
 
 Answer<uint64_t> Events::open(unsigned flags) {
   const Lock lock = ring_.lock();
-  const auto slot = table_.open(
-      {0, flags}, [&](uint32_t i, const EventState& state) { return ring_.event_reached(i, state.last); });
+  const auto slot =
+      table_.open({0, flags}, [&](uint32_t i, const EventState& state) { return ring_.event_reached(i, state.last); });
   if (!slot)
     return refuse(cudaErrorMemoryAllocation, stringf("all %u events of a device are in use", protocol::kMaxEvents));
   return table_.handle(ring_.index(), *slot);

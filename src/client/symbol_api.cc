@@ -1,19 +1,19 @@
 // __device__ and __constant__ variables by their host addresses.
 
-#include "client/copy_plan.h"
 #include "client/registry.h"
+#include "client/submit.h"
 
 namespace heddle::client {
 namespace {
 
 Done copy_symbol(const void* host, const void* other, size_t bytes, size_t offset, cudaMemcpyKind kind,
                  cudaStream_t stream, CopyMode mode, SymbolEnd end) {
-  auto resolved = resolve_stream(stream);
+  auto resolved = enter_stream(stream);
   if (!resolved) return tl::unexpected(std::move(resolved).error());
   HEDDLE_ANSWER(resolved->device->failure());
   auto plan = plan_symbol(host, other, bytes, offset, kind, end, resolved->device);
   if (!plan) return tl::unexpected(std::move(plan).error());
-  return copy(*resolved, plan->to, plan->from, plan->shape, mode);
+  return submit_copy(*resolved, *plan, mode);
 }
 
 // The worker writes the answer into the bulk area.

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "client/apart.h"
 #include "client/graph/graph.h"
 #include "client/launch.h"
 
@@ -104,13 +105,13 @@ void announce(const heddle_task& task, uint64_t number, VirtualDevice& device) {
 // On a lane, if there is one and heddled gives it a device at once; else false, and nothing has happened.
 bool announce_apart(const heddle_task& task, uint64_t number, VirtualDevice& device) {
   if (!may_run_apart(task, device)) return false;
-  VirtualDevice* const lane = runtime().apart_tasks.open(number, device);
+  VirtualDevice* const lane = apart_tasks().open(number, device);
   if (!lane) return false;
   announce(task, number, *lane);
   const auto begun = device.begin_apart(*lane);
   if (begun && *begun) return true;
   lane->memory().take_back_promises(number);
-  runtime().apart_tasks.stay_home(number, device);
+  apart_tasks().stay_home(number, device);
   return false;
 }
 
@@ -127,7 +128,7 @@ uint64_t begin(const heddle_task* task) {
 }
 
 void enter(uint64_t task) {
-  quietly([&] { runtime().apart_tasks.enter(task); });
+  quietly([&] { apart_tasks().enter(task); });
 }
 
 void leave() {
@@ -136,7 +137,7 @@ void leave() {
 
 void end(uint64_t task) {
   quietly([&] {
-    runtime().apart_tasks.close(task);
+    apart_tasks().close(task);
     for (uint32_t i = 0; i < protocol::kMaxDevices; ++i) {
       VirtualDevice* device = runtime().opened(i);
       const auto account = device ? device->memory().close_promises(task) : std::nullopt;

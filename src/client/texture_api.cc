@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "client/arrays.h"
+#include "client/runtime.h"
 
 namespace heddle::client {
 namespace {

@@ -1,7 +1,7 @@
 // Stream capture: beginning and ending it.
 
-#include "client/graph/capture.h"
 #include "client/graph/node_lists.h"
+#include "client/submit.h"
 
 namespace heddle::client {
 namespace {
@@ -12,7 +12,7 @@ bool is_mode(cudaStreamCaptureMode mode) {
 
 Done begin(cudaStream_t stream, cudaStreamCaptureMode mode, Graph* graph, std::vector<GraphNode*> dependencies) {
   if (!is_mode(mode)) return refuse(cudaErrorInvalidValue);
-  auto resolved = resolve_stream(stream);
+  auto resolved = enter_stream(stream);
   if (!resolved) return tl::unexpected(std::move(resolved).error());
   HEDDLE_ANSWER(resolved->device->failure());
   return captures().begin(*resolved, mode, graph, std::move(dependencies));
@@ -31,7 +31,7 @@ Done begin_into(cudaStream_t stream, cudaGraph_t handle, const cudaGraphNode_t* 
 Done end(cudaStream_t stream, cudaGraph_t* graph) {
   if (!graph) return refuse(cudaErrorInvalidValue);
   *graph = nullptr;
-  auto resolved = resolve_stream(stream);
+  auto resolved = enter_stream(stream);
   if (!resolved) return tl::unexpected(std::move(resolved).error());
   auto captured = captures().end(*resolved);
   if (!captured) return tl::unexpected(std::move(captured).error());

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "client/submit.h"
+
 namespace heddle::client {
 namespace {
 
@@ -79,7 +81,7 @@ Done list_neighbours(cudaGraphNode_t handle, Neighbours which, cudaGraphNode_t* 
 
 Done update_capture(cudaStream_t stream, const cudaGraphNode_t* nodes, const cudaGraphEdgeData* edges, size_t count,
                     unsigned flags) {
-  auto resolved = resolve_stream(stream);
+  auto resolved = enter_stream(stream);
   if (!resolved) return tl::unexpected(std::move(resolved).error());
   if (flags > cudaStreamSetCaptureDependencies || (count > 0 && !nodes)) return refuse(cudaErrorInvalidValue);
   HEDDLE_ANSWER(check_edges(edges, count));
@@ -93,7 +95,7 @@ Done update_capture(cudaStream_t stream, const cudaGraphNode_t* nodes, const cud
 }
 
 Done tell_capture(cudaStream_t stream, const CaptureAnswer& to) {
-  auto resolved = resolve_stream(stream);
+  auto resolved = enter_stream(stream);
   if (!resolved) return tl::unexpected(std::move(resolved).error());
   if (!to.status) return refuse(cudaErrorInvalidValue);
   const Captures::Info info = captures().info(*resolved);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "client/copy.h"
 #include "client/copy_pieces.h"
 #include "client/events.h"
 

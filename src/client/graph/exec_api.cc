@@ -1,7 +1,7 @@
 // Instantiated graphs: making, launching, changing them.
 
-#include "client/graph/capture.h"
 #include "client/graph/exec.h"
+#include "client/submit.h"
 
 namespace heddle::client {
 namespace {
@@ -33,15 +33,14 @@ Done instantiate(cudaGraphExec_t* made, cudaGraph_t handle, cudaGraphInstantiate
 Done launch(cudaGraphExec_t handle, cudaStream_t stream) {
   auto exec = resolve_exec(handle);
   if (!exec) return tl::unexpected(std::move(exec).error());
-  auto resolved = resolve_stream(stream);
+  auto resolved = enter_stream(stream);
   if (!resolved) return tl::unexpected(std::move(resolved).error());
-  if (auto done = captured(*resolved, [&]() -> Answer<Work> {
-        auto graph = (*exec)->as_graph();
-        if (!graph) return tl::unexpected(std::move(graph).error());
-        return ChildWork{std::move(*graph)};
-      }))
-    return *done;
-  return (*exec)->launch(*resolved);
+  const auto work = [&]() -> Answer<Work> {
+    auto graph = (*exec)->as_graph();
+    if (!graph) return tl::unexpected(std::move(graph).error());
+    return ChildWork{std::move(*graph)};
+  };
+  return submit(*resolved, work, [&] { return (*exec)->launch(*resolved); });
 }
 
 template <class Body>
@@ -91,7 +90,7 @@ HEDDLE_EXPORT cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t str
 HEDDLE_EXPORT cudaError_t cudaGraphUpload(cudaGraphExec_t handle, cudaStream_t stream) {
   return answer([&]() -> Done {
     if (auto exec = resolve_exec(handle); !exec) return tl::unexpected(std::move(exec).error());
-    auto resolved = resolve_stream(stream);
+    auto resolved = enter_stream(stream);
     if (!resolved) return tl::unexpected(std::move(resolved).error());
     return captures().refuse_on(*resolved);
   });
