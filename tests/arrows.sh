@@ -1,6 +1,6 @@
 #!/bin/sh
 # Which room may include which: the arrows of docs/architecture.md. Linking cannot check headers; this does. Then that
-# units do not include each other in circles.
+# units do not include each other in circles, and that files stay short enough to be read.
 set -u
 cd "$(dirname "$0")/../src" || exit 2
 
@@ -42,6 +42,20 @@ for room in client; do
   if ! grep -rE "^#include \"$room/[^\"]*\.h\"" --include='*.h' --include='*.cc' "$room" |
     sed -E 's,^([^:]*)\.(h|cc):#include "(.*)\.h",\1 \3,' | tsort >/dev/null; then
     echo "units of room $room include each other in a circle: those that tsort names" >&2
+    status=1
+  fi
+done
+# Longer than 400 lines only: tests, what they run against (testing/), and these.
+long_ones() {
+  cat <<'END'
+library/cublas_operands.cc  a table: the operands of each of cuBLAS's functions, after its documentation
+END
+}
+for file in $(find . -name '*.h' -o -name '*.cc' -o -name '*.cpp'); do
+  file=${file#./}
+  case $file in *_test.cc | */testing/*) continue ;; esac
+  if [ "$(wc -l <"$file")" -gt 400 ] && ! long_ones | grep -q "^$file "; then
+    echo "src/$file has more than 400 lines: it holds more than one idea" >&2
     status=1
   fi
 done
