@@ -32,7 +32,7 @@ Done DeviceMemory::all_freed() {
   const bool can_rest = task_.lazy().begun() && !segments_.idle().empty() && ring_.reached(ring_.last_work());
   if (can_rest && task_.rest()) return {};
   HEDDLE_ANSWER(return_idle(0));
-  return task_.lazy().all_freed();
+  return task_.all_freed();
 }
 
 Segment* DeviceMemory::take_idle(uint64_t bytes) {
@@ -56,7 +56,7 @@ Done DeviceMemory::return_idle(uint64_t most) {
   while (segments_.idle().bytes() > most) {
     Segment* const oldest = segments_.idle().take_oldest();
     if (!oldest) break;
-    HEDDLE_ANSWER(task_.lazy().emptied(oldest, true, binds_now()));
+    HEDDLE_ANSWER(task_.emptied(oldest, true, binds_now()));
   }
   segments_.retire_lost();
   return {};

@@ -78,7 +78,7 @@ Done DeviceMemory::placed(const Arena::Place& place) {
   if (!place.new_segment) return {};
   place.segment->born = ring_.last_sequence();
   if (binds_now()) task_.resume();  // its memory is asked for here
-  Done created = task_.lazy().created(place.segment, binds_now());
+  Done created = task_.created(place.segment, binds_now());
   if (created) return {};
   segments_.arena().release(place.address, 0);
   segments_.arena().retire(place.segment, 0);
@@ -181,7 +181,7 @@ Done DeviceMemory::give_back(uint64_t address, Freed how) {
   if (segment->buffers > 0) return {};
   if (!stays(segment, how)) {
     const bool touched = segment->born != ring_.last_sequence() && (how != Freed::kUntaken || segment->shared);
-    HEDDLE_ANSWER(task_.lazy().emptied(segment, touched, binds_now()));
+    HEDDLE_ANSWER(task_.emptied(segment, touched, binds_now()));
   }
   segments_.count();
   // A worker that holds the program's variables stays until the session ends or the program resets the device.

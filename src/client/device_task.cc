@@ -10,8 +10,8 @@ Done DeviceTask::prepare(Begin begin) {
   HEDDLE_ANSWER(ring_.failure());
   resume();
   if (begin == Begin::kYes && !task_.begun()) [[unlikely]]
-    HEDDLE_ANSWER(task_.begin());
-  return task_.before_record();
+    HEDDLE_ANSWER(told(task_.begin()));
+  return told(task_.before_record());
 }
 
 Answer<uint64_t> DeviceTask::append(RecordType type, uint64_t a, uint64_t b) {
@@ -67,7 +67,7 @@ Done DeviceTask::need_segment(uint64_t number) {
   const Lock lock = ring_.lock();
   resume();
   if (!task_.begun()) return {};
-  auto sequence = append(RecordType::kNeed, number);
+  auto sequence = append(RecordType::kNeed, number, 0);
   return sequence ? Done{} : Done(tl::unexpected(std::move(sequence).error()));
 }
 
@@ -106,23 +106,63 @@ Done DeviceTask::synchronize() {
   return finish([&] { return ring_.reached(sequence); });
 }
 
-// Follows at once on the work that the program waited for before it freed the last buffer.
-Done DeviceTask::await_end() {
-  ring_.session().end_task(ring_.index());
-  return ring_.wait_until([&] { return ring_.is_bound_to(protocol::Binding::kUnbound); });
+Answer<bool> DeviceTask::begin_apart(DeviceTask& lane) {
+  HEDDLE_ANSWER(ring_.failure());
+  resume();
+  const bool with_home = !task_.begun();
+  protocol::BeginTask first{0, {ring_.index()}};
+  if (with_home) {
+    auto offered = task_.offer();
+    if (!offered) return tl::unexpected(told_error(std::move(offered).error()).error());
+    first = *offered;
+  }
+  auto granted = Result<bool>(false);
+  if (auto second = lane.task_.offer()) granted = ring_.session().begin_apart(first, *second);
+  if (!granted || !*granted) {
+    lane.task_.declined();
+    lane.task_.forget_need();
+    if (with_home) task_.declined();
+    if (!granted) return tl::unexpected(Failure(std::move(granted).error()));
+    return false;
+  }
+  if (with_home) HEDDLE_ANSWER(told(task_.accepted()));
+  HEDDLE_ANSWER(lane.told(lane.task_.accepted()));
+  return true;
 }
 
-Answer<uint64_t> DeviceTask::declare(const Segment& segment, bool answer) {
+Error DeviceTask::as_error(const Failure& failure) const {
+  return {ring_.failure() ? ErrorCode::kPeerDied : ErrorCode::kDeviceFault, failure.text};
+}
+
+Done DeviceTask::told_error(Error error) const {
+  if (error.code == ErrorCode::kDeviceFault) HEDDLE_ANSWER(ring_.failure());
+  return tl::unexpected(Failure(std::move(error)));
+}
+
+// Follows at once on the work that the program waited for before it freed the last buffer.
+Status DeviceTask::await_end() {
+  ring_.session().end_task(ring_.index());
+  const Done ended = ring_.wait_until([&] { return ring_.is_bound_to(protocol::Binding::kUnbound); });
+  return ended ? Status{} : Status(tl::unexpected(as_error(ended.error())));
+}
+
+Result<uint64_t> DeviceTask::declare(const Segment& segment, bool answer) {
   if (task_.begun()) ring_.header().task_totals.extensions.fetch_add(1, std::memory_order_relaxed);
   return ring_.session().declare_segment(ring_.index(), segment, answer);
 }
 
-Done DeviceTask::begin(uint64_t serial, const protocol::ComputeNeed& need) {
+Status DeviceTask::begin(uint64_t serial, const protocol::ComputeNeed& need) {
   return ring_.session().begin_task(serial, need);
 }
 
-Done DeviceTask::grow(const protocol::ComputeNeed& need) {
+Status DeviceTask::grow(const protocol::ComputeNeed& need) {
   return ring_.session().grow_task(need);
+}
+
+Result<uint64_t> DeviceTask::append(RecordType type, uint64_t a) {
+  const auto sequence = append(type, a, 0);
+  if (!sequence) return tl::unexpected(as_error(sequence.error()));
+  return *sequence;
 }
 
 void DeviceTask::withdrawn(const Segment& segment) {

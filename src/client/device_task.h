@@ -35,7 +35,7 @@ class DeviceTask : private TaskVoice {
 
   // --- the task: under the lock ---
   // As it is: it may be resting, and its worker may have ended it since.
-  LazyTask& lazy() { return task_; }
+  const LazyTask& lazy() const { return task_; }
   // Before a record, and before anything that asks whether the task has begun: one that rests goes on, or has ended.
   void resume() {
     if (task_.resting()) [[unlikely]]
@@ -44,8 +44,17 @@ class DeviceTask : private TaskVoice {
   // A launch of this shape follows.
   Done launch(uint64_t blocks, uint32_t threads, uint32_t registers, uint32_t shared_bytes) {
     resume();
-    return task_.launch(blocks, threads, registers, shared_bytes);
+    return told(task_.launch(blocks, threads, registers, shared_bytes));
   }
+  // As LazyTask has them.
+  Done created(Segment* segment, bool bind_now) { return told(task_.created(segment, bind_now)); }
+  Done emptied(Segment* segment, bool touched, bool bind_now) {
+    return told(task_.emptied(segment, touched, bind_now));
+  }
+  Done all_freed() { return told(task_.all_freed()); }
+  // Begins the lane's task beside this one, which begins with it where it has not; false: heddled has no room for both
+  // at once, and nothing has happened. Under the lane's lock, too.
+  Answer<bool> begin_apart(DeviceTask& lane);
   // Lets the worker end it (LazyTask). False: somebody waits for memory or the device, and it goes on.
   bool rest();
   // The worker must keep what it holds: module variables were written, or addresses of it are out.
@@ -67,13 +76,23 @@ class DeviceTask : private TaskVoice {
 
  private:
   // TaskVoice
-  Done await_end() override;
-  Answer<uint64_t> declare(const Segment& segment, bool answer) override;
-  Done begin(uint64_t serial, const protocol::ComputeNeed& need) override;
-  Done grow(const protocol::ComputeNeed& need) override;
-  Answer<uint64_t> append(protocol::RecordType type, uint64_t a) override { return append(type, a, 0); }
+  Status await_end() override;
+  Result<uint64_t> declare(const Segment& segment, bool answer) override;
+  Status begin(uint64_t serial, const protocol::ComputeNeed& need) override;
+  Status grow(const protocol::ComputeNeed& need) override;
+  Result<uint64_t> append(protocol::RecordType type, uint64_t a) override;
   void withdrawn(const Segment& segment) override;
   void retire(Segment* segment, uint64_t sequence) override { segments_.retire(segment, sequence); }
+
+  // The lazy task knows nothing of CUDA's codes. What went wrong on the device stands in the ring for good: on the way
+  // through the task it is kDeviceFault, and the program is told what the ring says.
+  Error as_error(const Failure& failure) const;
+  Done told(Status status) const {
+    if (status) [[likely]]
+      return {};
+    return told_error(std::move(status).error());
+  }
+  Done told_error(Error error) const;
 
   void resume_resting();
   template <class IsDone>
@@ -82,7 +101,7 @@ class DeviceTask : private TaskVoice {
   // Only the wait for room calls this out of line: it begins the task, without which no room would ever come.
   template <class Room>
   Done wait_for_room(Room&& room) {
-    HEDDLE_ANSWER(task_.begin());
+    HEDDLE_ANSWER(told(task_.begin()));
     return ring_.wait_until(room);
   }
 

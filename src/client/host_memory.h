@@ -3,6 +3,7 @@
 #include <mutex>
 #include <optional>
 
+#include "client/answer.h"
 #include "client/arena.h"
 #include "client/session.h"
 

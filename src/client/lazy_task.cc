@@ -6,22 +6,22 @@ namespace heddle::client {
 
 using protocol::RecordType;
 
-Done LazyTask::created(Segment* segment, bool bind_now) {
+Status LazyTask::created(Segment* segment, bool bind_now) {
   if (!bind_now) {
     waiting_.push_back(segment);
     return {};
   }
-  HEDDLE_ANSWER(previous_over());
+  HEDDLE_TRY(previous_over());
   auto number = voice_.declare(*segment, true);
   if (!number) return tl::unexpected(std::move(number).error());
   segment->number = *number;
-  if (begun_) HEDDLE_ANSWER(voice_.append(RecordType::kNeed, segment->number));
+  if (begun_) HEDDLE_TRY(voice_.append(RecordType::kNeed, segment->number));
   return {};
 }
 
-Done LazyTask::emptied(Segment* segment, bool touched, bool bind_now) {
+Status LazyTask::emptied(Segment* segment, bool touched, bool bind_now) {
   if (segment->number != 0 && (begun_ || bind_now)) {
-    HEDDLE_ANSWER(begin());  // where the policy binds at cudaMalloc: a free is a record, and records need a worker
+    HEDDLE_TRY(begin());  // where the policy binds at cudaMalloc: a free is a record, and records need a worker
     auto sequence = voice_.append(RecordType::kFree, segment->number);
     if (!sequence) return tl::unexpected(std::move(sequence).error());
     voice_.retire(segment, *sequence);
@@ -37,9 +37,9 @@ Done LazyTask::emptied(Segment* segment, bool touched, bool bind_now) {
   return {};
 }
 
-Done LazyTask::all_freed() {
+Status LazyTask::all_freed() {
   if (!begun_) return {};
-  HEDDLE_ANSWER(voice_.append(RecordType::kTaskEnd, serial_));
+  HEDDLE_TRY(voice_.append(RecordType::kTaskEnd, serial_));
   begun_ = false;
   ending_ = true;
   forget_need();
@@ -59,16 +59,16 @@ void LazyTask::forget_need() {
   need_ = {need_.virtual_device};
 }
 
-Done LazyTask::begin() {
+Status LazyTask::begin() {
   if (begun_) return {};
   auto offered = offer();
   if (!offered) return tl::unexpected(std::move(offered).error());
-  HEDDLE_ANSWER(voice_.begin(offered->serial, offered->need));
+  HEDDLE_TRY(voice_.begin(offered->serial, offered->need));
   return accepted();
 }
 
-Answer<protocol::BeginTask> LazyTask::offer() {
-  HEDDLE_ANSWER(previous_over());
+Result<protocol::BeginTask> LazyTask::offer() {
+  HEDDLE_TRY(previous_over());
   for (auto* list : {&waiting_, &ghosts_}) {
     for (Segment* segment : *list) {
       if (segment->number != 0) continue;
@@ -89,7 +89,7 @@ void LazyTask::declined() {
   }
 }
 
-Done LazyTask::accepted() {
+Status LazyTask::accepted() {
   ++serial_;
   begun_ = true;
   waiting_.clear();
@@ -103,25 +103,25 @@ Done LazyTask::accepted() {
   return {};
 }
 
-Done LazyTask::previous_over() {
+Status LazyTask::previous_over() {
   if (!ending_) return {};
-  HEDDLE_ANSWER(voice_.await_end());
+  HEDDLE_TRY(voice_.await_end());
   ending_ = false;
   return {};
 }
 
-Done LazyTask::declare_waiting() {
+Status LazyTask::declare_waiting() {
   for (Segment* segment : waiting_) {
     auto number = voice_.declare(*segment, false);
     if (!number) return tl::unexpected(std::move(number).error());
     segment->number = *number;
-    HEDDLE_ANSWER(voice_.append(RecordType::kNeed, segment->number));
+    HEDDLE_TRY(voice_.append(RecordType::kNeed, segment->number));
   }
   waiting_.clear();
   return {};
 }
 
-Done LazyTask::launch(uint64_t blocks, uint32_t threads, uint32_t registers, uint32_t shared_bytes) {
+Status LazyTask::launch(uint64_t blocks, uint32_t threads, uint32_t registers, uint32_t shared_bytes) {
   const uint64_t warps = blocks * ((threads + 31) / 32);
   if (warps <= warps_) [[likely]]
     return {};
@@ -130,7 +130,7 @@ Done LazyTask::launch(uint64_t blocks, uint32_t threads, uint32_t registers, uin
   need_.threads_per_block = threads;
   need_.registers_per_thread = registers;
   need_.shared_bytes_per_block = shared_bytes;
-  return begun_ ? voice_.grow(need_) : Done{};
+  return begun_ ? voice_.grow(need_) : Status{};
 }
 
 }  // namespace heddle::client

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "client/answer.h"
 #include "client/arena.h"
+#include "core/result.h"
 #include "protocol/messages.h"
 
 // Tasks without a compiler: when what is declared to heddled.
@@ -27,13 +27,13 @@ class TaskVoice {
  public:
   virtual ~TaskVoice() = default;
   // Waits until heddled has taken note that the task before ended: what is declared then belongs to the next one.
-  virtual Done await_end() = 0;
+  virtual Status await_end() = 0;
   // Declares the segment and returns the number that it got. With `answer`, waits for the memory.
-  virtual Answer<uint64_t> declare(const Segment& segment, bool answer) = 0;
-  virtual Done begin(uint64_t serial, const protocol::ComputeNeed& need) = 0;
-  virtual Done grow(const protocol::ComputeNeed& need) = 0;
+  virtual Result<uint64_t> declare(const Segment& segment, bool answer) = 0;
+  virtual Status begin(uint64_t serial, const protocol::ComputeNeed& need) = 0;
+  virtual Status grow(const protocol::ComputeNeed& need) = 0;
   // Appends a record of the stream-less kinds (kNeed, kFree, kTaskEnd) and returns its sequence.
-  virtual Answer<uint64_t> append(protocol::RecordType type, uint64_t a) = 0;
+  virtual Result<uint64_t> append(protocol::RecordType type, uint64_t a) = 0;
   // heddled has forgotten the segment: it was declared for a task that did not come about.
   virtual void withdrawn(const Segment& segment) = 0;
   // The segment's last record is `sequence`; nobody here will use it again.
@@ -51,11 +51,11 @@ class LazyTask {
   bool waits_to_free() const { return !ghosts_.empty(); }
 
   // A new segment; declared at once where the policy binds at cudaMalloc.
-  Done created(Segment* segment, bool bind_now);
+  Status created(Segment* segment, bool bind_now);
   // Its last buffer is freed. `touched`: records that are not yet announced may name it. `bind_now` as for created().
-  Done emptied(Segment* segment, bool touched, bool bind_now = false);
+  Status emptied(Segment* segment, bool touched, bool bind_now = false);
   // The device holds no memory any more. A worker that keeps state the program may come back to stays.
-  Done all_freed();
+  Status all_freed();
   // Instead of all_freed(): from now on the worker may end the task. Then one of the others is called before anything
   // else. `live` segments were allocated again and stay; `ghosts` were not.
   void rest() { resting_ = true; }
@@ -64,21 +64,21 @@ class LazyTask {
   void was_ended(const std::vector<Segment*>& live, const std::vector<Segment*>& ghosts);
 
   // Before a record is appended: segments that came since are declared. Costs one compare when there are none.
-  Done before_record() { return begun_ && !waiting_.empty() ? declare_waiting() : Done{}; }
+  Status before_record() { return begun_ && !waiting_.empty() ? declare_waiting() : Status{}; }
   // Announces the task with what is known by now.
-  Done begin();
+  Status begin();
   // The same in two steps, for a task that heddled may decline: what there is is declared; then either is called.
-  Answer<protocol::BeginTask> offer();
-  Done accepted();
+  Result<protocol::BeginTask> offer();
+  Status accepted();
   void declined();
   // What launches of a task that did not come about needed.
   void forget_need();
   // A launch of this shape follows; heddled hears of it when it needs more of the device than any before.
-  Done launch(uint64_t blocks, uint32_t threads, uint32_t registers, uint32_t shared_bytes);
+  Status launch(uint64_t blocks, uint32_t threads, uint32_t registers, uint32_t shared_bytes);
 
  private:
-  Done declare_waiting();
-  Done previous_over();
+  Status declare_waiting();
+  Status previous_over();
 
   TaskVoice& voice_;
   bool begun_ = false;

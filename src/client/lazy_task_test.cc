@@ -13,25 +13,25 @@ using ::testing::IsEmpty;
 // Writes down what is said.
 class Listener : public TaskVoice {
  public:
-  Done await_end() override {
+  Status await_end() override {
     said.push_back("await end");
     return {};
   }
-  Answer<uint64_t> declare(const Segment& segment, bool answer) override {
-    if (refuse_next) return refuse(cudaErrorMemoryAllocation);
+  Result<uint64_t> declare(const Segment& segment, bool answer) override {
+    if (refuse_next) return fail(ErrorCode::kOutOfMemory, "no memory");
     said.push_back(stringf("declare %lx%s", static_cast<unsigned long>(segment.address), answer ? " and wait" : ""));
     return ++last_number;
   }
-  Done begin(uint64_t serial, const protocol::ComputeNeed& need) override {
+  Status begin(uint64_t serial, const protocol::ComputeNeed& need) override {
     said.push_back(stringf("begin %lu for %lu blocks", static_cast<unsigned long>(serial),
                            static_cast<unsigned long>(need.blocks)));
     return {};
   }
-  Done grow(const protocol::ComputeNeed& need) override {
+  Status grow(const protocol::ComputeNeed& need) override {
     said.push_back(stringf("grow to %lu blocks", static_cast<unsigned long>(need.blocks)));
     return {};
   }
-  Answer<uint64_t> append(RecordType type, uint64_t a) override {
+  Result<uint64_t> append(RecordType type, uint64_t a) override {
     const char* name = type == RecordType::kNeed ? "need" : type == RecordType::kFree ? "free" : "end";
     said.push_back(stringf("%s %lu", name, static_cast<unsigned long>(a)));
     return ++last_sequence;
@@ -193,9 +193,9 @@ TEST_F(LazyTaskTest, ATaskApartThatIsDeclinedWithdrawsWhatTheOneBeforeHadDeclare
 
 TEST_F(LazyTaskTest, RefusedMemoryIsTheCallersAnswer) {
   listener_.refuse_next = true;
-  const Done created = task_.created(&one_, true);
+  const Status created = task_.created(&one_, true);
   ASSERT_FALSE(created);
-  EXPECT_EQ(created.error().code, cudaErrorMemoryAllocation);
+  EXPECT_EQ(created.error().code, ErrorCode::kOutOfMemory);
 }
 
 }  // namespace

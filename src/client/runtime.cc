@@ -42,9 +42,12 @@ Answer<Session*> Runtime::session() {
 // Devices and lanes share the window's device part equally, in whole segments.
 Done Runtime::connect() {
   auto settings = SessionSettings::from_environment();
-  if (!settings) return tl::unexpected(std::move(settings).error());
+  if (!settings) return refuse(cudaErrorInitializationError, settings.error().text);
   auto session = Session::open(std::move(*settings));
-  if (!session) return tl::unexpected(std::move(session).error());
+  if (!session) {
+    const bool unsupported = session.error().code == ErrorCode::kNotSupported;
+    return refuse(unsupported ? cudaErrorNotSupported : cudaErrorInitializationError, session.error().text);
+  }
   const protocol::Window& window = (*session)->window();
   const protocol::Welcome& welcome = (*session)->welcome();
   lanes_ = lanes_in(window, welcome);

@@ -28,9 +28,19 @@ void set_program(Hello& hello) {
   set_text(hello.program, name.substr(name.rfind('/') + 1));
 }
 
-// An error of a request: a refusal of heddled ends as CUDA's "not permitted", everything else as a lost session.
-Failure as_failure(const Error& error) {
-  return {error.code == ErrorCode::kPermission ? cudaErrorNotPermitted : cudaErrorDevicesUnavailable, error.text};
+// An error of a request: a refusal of heddled stays one, everything else is a lost session.
+Error as_lost(Error error) {
+  if (error.code != ErrorCode::kPermission) error.code = ErrorCode::kPeerDied;
+  return error;
+}
+
+// heddled answers in CUDA's codes (daemon/cuda_codes.h).
+Error as_error(const SegmentAnswer& answer) {
+  const auto code = answer.cuda_error == 2     ? ErrorCode::kOutOfMemory
+                    : answer.cuda_error == 100 ? ErrorCode::kNotFound
+                    : answer.cuda_error == 800 ? ErrorCode::kPermission
+                                               : ErrorCode::kInternal;
+  return {code, get_text(answer.text)};
 }
 
 Result<Fd> memfd_of(std::span<const std::span<const std::byte>> parts, uint64_t total) {
@@ -48,24 +58,23 @@ Result<Fd> memfd_of(std::span<const std::span<const std::byte>> parts, uint64_t 
 
 }  // namespace
 
-Answer<std::unique_ptr<Session>> Session::open(SessionSettings settings) {
+Result<std::unique_ptr<Session>> Session::open(SessionSettings settings) {
   std::unique_ptr<Session> session(new Session(std::move(settings)));
-  HEDDLE_ANSWER(session->introduce());
-  HEDDLE_ANSWER(session->refuse_checks());
-  HEDDLE_ANSWER(session->reserve_window());
+  HEDDLE_TRY(session->introduce());
+  HEDDLE_TRY(session->refuse_checks());
+  HEDDLE_TRY(session->reserve_window());
   return session;
 }
 
 // A heddled that dies while it is greeted has a successor soon, who ends what its forerunner may have opened.
-Done Session::introduce() {
+Status Session::introduce() {
   const TimePoint deadline = MonotonicClock().now() + settings_.lost_after;
   for (bool reached = false;; std::this_thread::sleep_for(kCallEvery)) {
     auto socket = connect_to_heddled(settings_.socket_path);
-    if (!socket && socket.error().code == ErrorCode::kPermission)
-      return refuse(cudaErrorInitializationError, socket.error().text);
+    if (!socket && socket.error().code == ErrorCode::kPermission) return tl::unexpected(socket.error());
     if (!socket && !reached)
-      return refuse(cudaErrorInitializationError,
-                    "no heddled: " + socket.error().text + "; start the program with `heddle run`");
+      return fail(ErrorCode::kNotFound, "no heddled: %s; start the program with `heddle run`",
+                  socket.error().text.c_str());
     reached = true;
     const auto welcome = socket ? greet(*socket, 0, 0) : tl::unexpected(socket.error());
     if (welcome) {
@@ -75,17 +84,16 @@ Done Session::introduce() {
     }
     const bool died = !socket || welcome.error().code == ErrorCode::kPeerDied;
     if (!died || MonotonicClock().now() >= deadline)
-      return refuse(cudaErrorInitializationError, "heddled: " + welcome.error().text);
+      return fail(welcome.error().code, "heddled: %s", welcome.error().text.c_str());
   }
 }
 
-Done Session::refuse_checks() const {
+Status Session::refuse_checks() const {
   if (!settings_.check || welcome_.devices[0].kind == DeviceKind::kSoftware) return {};
-  return refuse(
-      cudaErrorNotSupported,
-      stringf("HEDDLE_CHECK, heddle run --check: kernels are checked on software devices only, and this is %s; "
+  return fail(ErrorCode::kNotSupported,
+              "HEDDLE_CHECK, heddle run --check: kernels are checked on software devices only, and this is %s; "
               "compute-sanitizer checks programs on NVIDIA's GPUs, without heddle",
-              welcome_.devices[0].name));
+              welcome_.devices[0].name);
 }
 
 Result<Welcome> Session::greet(Socket& socket, uint64_t resume_session, uint64_t resume_secret) {
@@ -110,7 +118,7 @@ Result<Welcome> Session::greet(Socket& socket, uint64_t resume_session, uint64_t
   return welcome;
 }
 
-Done Session::reserve_window() {
+Status Session::reserve_window() {
   std::string why = "heddled offers no window";
   for (uint32_t i = 0; i < welcome_.window_count; ++i) {
     const Window& window = welcome_.windows[i];
@@ -122,17 +130,17 @@ Done Session::reserve_window() {
     }
     why = reserved.error().text;
   }
-  return refuse(cudaErrorInitializationError, "no address window is free in this process: " + why);
+  return fail(ErrorCode::kOutOfMemory, "no address window is free in this process: %s", why.c_str());
 }
 
-tl::unexpected<Failure> Session::lost(std::string why) {
+tl::unexpected<Error> Session::lost(std::string why) {
   why_lost_ = std::move(why);
   lost_ = true;
-  return refuse(cudaErrorDevicesUnavailable, why_lost_);
+  return tl::unexpected(Error{ErrorCode::kPeerDied, why_lost_});
 }
 
 // heddled went away. Its successor knows this session from the vault; what was on its way is said again.
-Done Session::reconnect() {
+Status Session::reconnect() {
   socket_.close();
   const TimePoint deadline = MonotonicClock().now() + settings_.lost_after;
   do {
@@ -166,57 +174,57 @@ Status Session::declare_again(Socket& socket) {
 }
 
 template <class Message>
-Done Session::tell(const Message& message, std::span<const int> descriptors) {
+Status Session::tell(const Message& message, std::span<const int> descriptors) {
   for (;;) {
-    if (lost_) return refuse(cudaErrorDevicesUnavailable, why_lost_);
+    if (lost_) return tl::unexpected(Error{ErrorCode::kPeerDied, why_lost_});
     const Status sent = socket_.send(message, descriptors);
     if (sent) return {};
     if (sent.error().code != ErrorCode::kPeerDied) return lost(sent.error().text);
-    HEDDLE_ANSWER(reconnect());
+    HEDDLE_TRY(reconnect());
   }
 }
 
 template <class Reply, class Message>
-Answer<Reply> Session::ask(const Message& message, Duration limit, std::vector<Fd>* descriptors) {
+Result<Reply> Session::ask(const Message& message, Duration limit, std::vector<Fd>* descriptors) {
   for (;;) {
-    HEDDLE_ANSWER(tell(message));
+    HEDDLE_TRY(tell(message));
     auto reply = socket_.expect<Reply>(limit, descriptors);
     if (reply) return *reply;
     if (reply.error().code == ErrorCode::kTimeout) return lost("heddled does not answer: " + reply.error().text);
-    if (reply.error().code != ErrorCode::kPeerDied) return tl::unexpected(as_failure(reply.error()));
-    HEDDLE_ANSWER(reconnect());
+    if (reply.error().code != ErrorCode::kPeerDied) return tl::unexpected(as_lost(reply.error()));
+    HEDDLE_TRY(reconnect());
   }
 }
 
-Answer<RingMemory> Session::open_device(uint32_t virtual_device) {
+Result<RingMemory> Session::open_device(uint32_t virtual_device) {
   const std::lock_guard lock(mutex_);
   std::vector<Fd> descriptors;
   auto opened = ask<DeviceOpened>(OpenDevice{virtual_device, 0, window_}, settings_.lost_after, &descriptors);
   if (!opened) return tl::unexpected(std::move(opened).error());
-  if (descriptors.size() != 1) return refuse(cudaErrorInitializationError, "heddled sent no ring");
+  if (descriptors.size() != 1) return fail(ErrorCode::kProtocol, "heddled sent no ring");
   auto memory = RingMemory::attach(descriptors.front());
-  if (!memory) return refuse(cudaErrorInitializationError, memory.error().text);
+  if (!memory) return tl::unexpected(Error{ErrorCode::kProtocol, memory.error().text});
   ::madvise(&memory->header(), memory->size().value, MADV_DONTFORK);
   return std::move(*memory);
 }
 
-Answer<uint32_t> Session::declare_module(std::span<const std::span<const std::byte>> fatbins) {
+Result<uint32_t> Session::declare_module(std::span<const std::span<const std::byte>> fatbins) {
   uint64_t total = 0;
   for (const auto& fatbin : fatbins) total += fatbin.size();
   auto fd = memfd_of(fatbins, total);
-  if (!fd) return refuse(cudaErrorMemoryAllocation, fd.error().text);
+  if (!fd) return tl::unexpected(Error{ErrorCode::kOutOfMemory, fd.error().text});
 
   const std::lock_guard lock(mutex_);
   DeclareModule module;
   module.module = static_cast<uint32_t>(journal_.modules.size() + 1);
   module.bytes = total;
   const int descriptor = fd->get();
-  HEDDLE_ANSWER(tell(module, {&descriptor, 1}));
+  HEDDLE_TRY(tell(module, {&descriptor, 1}));
   journal_.modules.emplace_back(module, std::move(*fd));
   return module.module;
 }
 
-Answer<uint64_t> Session::declare_segment(uint32_t virtual_device, const Segment& declared, bool answer) {
+Result<uint64_t> Session::declare_segment(uint32_t virtual_device, const Segment& declared, bool answer) {
   const std::lock_guard lock(mutex_);
   const SegmentKind kind = declared.room ? SegmentKind::kRoom : SegmentKind::kDevice;
   DeclareSegment segment{last_segment_ + 1, declared.address, declared.bytes, kind, virtual_device, answer, 0};
@@ -225,9 +233,9 @@ Answer<uint64_t> Session::declare_segment(uint32_t virtual_device, const Segment
     // Memory may take as long as it takes; that heddled goes away meanwhile shows.
     auto reply = ask<SegmentAnswer>(segment, kForever);
     if (!reply) return tl::unexpected(std::move(reply).error());
-    if (reply->cuda_error != 0) return refuse(static_cast<cudaError_t>(reply->cuda_error), get_text(reply->text));
+    if (reply->cuda_error != 0) return tl::unexpected(as_error(*reply));
   } else {
-    HEDDLE_ANSWER(tell(segment));
+    HEDDLE_TRY(tell(segment));
   }
   segment.answer = 0;  // said again after a restart, it needs none
   journal_.segments.emplace(segment.number, segment);
@@ -239,15 +247,15 @@ void Session::forget_segment(uint64_t number) {
   journal_.segments.erase(number);
 }
 
-Done Session::begin_task(uint64_t serial, const ComputeNeed& need) {
+Status Session::begin_task(uint64_t serial, const ComputeNeed& need) {
   const std::lock_guard lock(mutex_);
   const BeginTask task{serial, need};
-  HEDDLE_ANSWER(tell(task));
+  HEDDLE_TRY(tell(task));
   journal_.tasks[need.virtual_device] = task;
   return {};
 }
 
-Answer<bool> Session::begin_apart(const BeginTask& first, const BeginTask& second) {
+Result<bool> Session::begin_apart(const BeginTask& first, const BeginTask& second) {
   const std::lock_guard lock(mutex_);
   auto answer = ask<ApartAnswer>(BeginApart{first, second}, settings_.lost_after);
   if (!answer) return tl::unexpected(std::move(answer).error());
@@ -258,9 +266,9 @@ Answer<bool> Session::begin_apart(const BeginTask& first, const BeginTask& secon
   return true;
 }
 
-Done Session::grow_task(const ComputeNeed& need) {
+Status Session::grow_task(const ComputeNeed& need) {
   const std::lock_guard lock(mutex_);
-  HEDDLE_ANSWER(tell(need));
+  HEDDLE_TRY(tell(need));
   journal_.tasks[need.virtual_device].need = need;
   return {};
 }
@@ -270,19 +278,19 @@ void Session::end_task(uint32_t virtual_device) {
   journal_.tasks.erase(virtual_device);
 }
 
-Answer<uint64_t> Session::map_host_segment(uint32_t virtual_device, uint64_t address, uint64_t bytes) {
+Result<uint64_t> Session::map_host_segment(uint32_t virtual_device, uint64_t address, uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   const DeclareSegment segment{++last_segment_, address, bytes, SegmentKind::kHost, virtual_device, 1, 0};
   std::vector<Fd> descriptors;
   auto reply = ask<SegmentAnswer>(segment, settings_.lost_after, &descriptors);
   if (!reply) return tl::unexpected(std::move(reply).error());
-  if (reply->cuda_error != 0) return refuse(static_cast<cudaError_t>(reply->cuda_error), get_text(reply->text));
-  if (descriptors.size() != 1) return refuse(cudaErrorMemoryAllocation, "heddled sent no memory");
+  if (reply->cuda_error != 0) return tl::unexpected(as_error(*reply));
+  if (descriptors.size() != 1) return fail(ErrorCode::kOutOfMemory, "heddled sent no memory");
   const auto size = sealed_size(descriptors.front());
-  if (!size || size->value < bytes) return refuse(cudaErrorMemoryAllocation, "heddled sent too little memory");
+  if (!size || size->value < bytes) return fail(ErrorCode::kOutOfMemory, "heddled sent too little memory");
   void* mapped = ::mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
                         descriptors.front().get(), 0);
-  if (mapped == MAP_FAILED) return refuse(cudaErrorMemoryAllocation, "cannot map pinned memory");
+  if (mapped == MAP_FAILED) return fail(ErrorCode::kOutOfMemory, "cannot map pinned memory");
   return segment.number;
 }
 
@@ -295,21 +303,21 @@ void Session::unmap_host_segment(uint64_t number, uint64_t address, uint64_t byt
   (void)tell(DeclareSegment{number, address, bytes, SegmentKind::kHost, 0, 0, 1});
 }
 
-Answer<MemoryAnswer> Session::memory_info(uint32_t virtual_device) {
+Result<MemoryAnswer> Session::memory_info(uint32_t virtual_device) {
   const std::lock_guard lock(mutex_);
   return ask<MemoryAnswer>(MemoryInfo{virtual_device, 0}, settings_.lost_after);
 }
 
-Answer<CopyAnswer> Session::copy_across(const CopyAcross& copy) {
+Result<CopyAnswer> Session::copy_across(const CopyAcross& copy) {
   const std::lock_guard lock(mutex_);
   // It takes as long as it takes; that heddled goes away meanwhile shows, and its successor is asked again.
   return ask<CopyAnswer>(copy, kForever);
 }
 
-Done Session::look() {
+Status Session::look() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return {};  // whoever holds it talks to heddled, and would notice
-  if (lost_) return refuse(cudaErrorDevicesUnavailable, why_lost_);
+  if (lost_) return tl::unexpected(Error{ErrorCode::kPeerDied, why_lost_});
   pollfd event{socket_.get(), POLLIN, 0};
   if (::poll(&event, 1, 0) <= 0) return {};
   auto packet = socket_.receive();

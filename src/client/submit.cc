@@ -9,7 +9,9 @@ Done admit(const StreamRef& stream) {
 
 Done submit_copy(const StreamRef& stream, const CopyPlan& plan, CopyMode mode) {
   const auto enqueue = [&] { return copy(stream, plan.to, plan.from, plan.shape, mode); };
-  if (mode == CopyMode::kAsync) return submit(stream, [&] { return copy_work(plan); }, enqueue);
+  if (mode == CopyMode::kAsync)
+    return submit(
+        stream, [&] { return copy_work(plan); }, enqueue);
   HEDDLE_ANSWER(captures().refuse_on(stream));
   HEDDLE_ANSWER(captures().check_unsafe());
   return enqueue();

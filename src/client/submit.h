@@ -15,7 +15,8 @@ namespace heddle::client {
 // What enter_stream() does where there are captures or lanes.
 Done admit(const StreamRef& stream);
 
-// cudaErrorStreamCaptureImplicit for the legacy stream beside blocking ones that capture; else resolve_stream()'s codes.
+// cudaErrorStreamCaptureImplicit for the legacy stream beside blocking ones that capture; else resolve_stream()'s
+// codes.
 inline Answer<StreamRef> enter_stream(cudaStream_t stream) {
   auto found = resolve_stream(stream);
   if (found && (captures().any() || found->device->lanes().any())) [[unlikely]]

@@ -55,32 +55,12 @@ Done VirtualDevice::reset() {
   if (!task_.lazy().begun() || (!pinned && !rested)) return {};
   HEDDLE_ANSWER(memory_.return_idle(0));
   if (pinned) HEDDLE_ANSWER(task_.append(RecordType::kReset, 0, 0));
-  return task_.lazy().all_freed();
+  return task_.all_freed();
 }
 
 Answer<bool> VirtualDevice::begin_apart(VirtualDevice& lane) {
   const Lock lock = ring_.lock(), lane_lock = lane.lock();
-  HEDDLE_ANSWER(failure());
-  task_.resume();
-  LazyTask &own = task_.lazy(), &other = lane.task_.lazy();
-  const bool with_home = !own.begun();
-  protocol::BeginTask first{0, {index()}};
-  if (with_home) {
-    auto offered = own.offer();
-    if (!offered) return tl::unexpected(std::move(offered).error());
-    first = *offered;
-  }
-  auto granted = Answer<bool>(false);
-  if (auto second = other.offer()) granted = session().begin_apart(first, *second);
-  if (!granted || !*granted) {
-    other.declined();
-    other.forget_need();
-    if (with_home) own.declined();
-    return granted;
-  }
-  if (with_home) HEDDLE_ANSWER(own.accepted());
-  HEDDLE_ANSWER(other.accepted());
-  return true;
+  return task_.begin_apart(lane.task_);
 }
 
 }  // namespace heddle::client
