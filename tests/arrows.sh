@@ -45,6 +45,18 @@ for room in client; do
     status=1
   fi
 done
+# The client's folders from the ground up: each includes only those before it, and what lies beside the folders.
+after='link device copy stream memory graph api libraries'
+while [ -n "$after" ]; do
+  folder=${after%% *}
+  after=${after#"$folder"}
+  after=${after# }
+  [ -n "$after" ] || break
+  if grep -rnE "^#include \"client/($(echo "$after" | tr ' ' '|'))/" --include='*.h' --include='*.cc' "client/$folder"; then
+    echo "client/$folder may include none of client's $after" >&2
+    status=1
+  fi
+done
 # Longer than 400 lines only: tests, what they run against (testing/), and these.
 long_ones() {
   cat <<'END'

@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "client/answer.h"
-#include "client/bulk_area.h"
-#include "client/copy_pieces.h"
+#include "client/copy/copy_pieces.h"
+#include "client/device/bulk_area.h"
+#include "client/device/handle_table.h"
 #include "client/flat_map.h"
-#include "client/handle_table.h"
-#include "client/occupancy.h"
+#include "client/stream/occupancy.h"
 #include "core/units.h"
 
 namespace heddle::client {

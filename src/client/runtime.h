@@ -5,10 +5,10 @@
 #include <memory>
 #include <mutex>
 
-#include "client/host_memory.h"
+#include "client/device/virtual_device.h"
+#include "client/memory/host_memory.h"
 #include "client/registry.h"
 #include "client/thread_place.h"
-#include "client/virtual_device.h"
 
 // Everything that the library knows, for the life of the process. Made at the first use, never destroyed.
 //

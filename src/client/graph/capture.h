@@ -4,8 +4,8 @@
 #include <set>
 #include <thread>
 
-#include "client/events.h"
 #include "client/graph/graph.h"
+#include "client/stream/events.h"
 
 // Stream capture: while a stream captures, what the program puts into it becomes nodes of a graph.
 //

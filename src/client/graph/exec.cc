@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "client/copy.h"
-#include "client/copy_pieces.h"
-#include "client/events.h"
+#include "client/copy/copy.h"
+#include "client/copy/copy_pieces.h"
+#include "client/stream/events.h"
 
 namespace heddle::client {
 namespace {

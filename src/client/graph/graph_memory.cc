@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "client/enqueue.h"
-#include "client/memory_pool.h"
+#include "client/memory/memory_pool.h"
+#include "client/stream/enqueue.h"
 
 namespace heddle::client {
 namespace {
