@@ -8,7 +8,7 @@
 // How calls that name a stream come into it, whatever is being captured and wherever its device's tasks run:
 //
 //   enter_stream()   the stream that the handle means; not the legacy one while a blocking stream captures; where its
-//                    device has lanes, what comes next in it waits for them (apart.h)
+//                    device has lanes, what comes next in it waits for them (stream/apart.h)
 //   submit()         a node of the graph where the stream captures, else records of the ring
 namespace heddle::client {
 

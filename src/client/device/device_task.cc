@@ -10,8 +10,8 @@ Done DeviceTask::prepare(Begin begin) {
   HEDDLE_ANSWER(ring_.failure());
   resume();
   if (begin == Begin::kYes && !task_.begun()) [[unlikely]]
-    HEDDLE_ANSWER(told(task_.begin()));
-  return told(task_.before_record());
+    HEDDLE_ANSWER(done(task_.begin()));
+  return done(task_.before_record());
 }
 
 Answer<uint64_t> DeviceTask::append(RecordType type, uint64_t a, uint64_t b) {
@@ -27,7 +27,7 @@ Answer<uint64_t> DeviceTask::append(RecordType type, uint64_t a, uint64_t b) {
 Answer<uint64_t> DeviceTask::reserve_bulk(Lock& lock, uint64_t bytes) {
   for (;;) {
     const RingPort::BulkState before = ring_.bulk_state();
-    if (const auto position = ring_.reserve_bulk_near(bytes)) return *position;
+    if (const auto position = ring_.reserve_bulk_paced(bytes)) return *position;
     HEDDLE_ANSWER(prepare(Begin::kYes));
     lock.unlock();
     const Done waited = ring_.wait_until([&] { return ring_.bulk_state() != before; });
@@ -113,7 +113,7 @@ Answer<bool> DeviceTask::begin_apart(DeviceTask& lane) {
   protocol::BeginTask first{0, {ring_.index()}};
   if (with_home) {
     auto offered = task_.offer();
-    if (!offered) return tl::unexpected(told_error(std::move(offered).error()).error());
+    if (!offered) return tl::unexpected(failure_of(std::move(offered).error()));
     first = *offered;
   }
   auto granted = Result<bool>(false);
@@ -125,8 +125,8 @@ Answer<bool> DeviceTask::begin_apart(DeviceTask& lane) {
     if (!granted) return tl::unexpected(Failure(std::move(granted).error()));
     return false;
   }
-  if (with_home) HEDDLE_ANSWER(told(task_.accepted()));
-  HEDDLE_ANSWER(lane.told(lane.task_.accepted()));
+  if (with_home) HEDDLE_ANSWER(done(task_.accepted()));
+  HEDDLE_ANSWER(lane.done(lane.task_.accepted()));
   return true;
 }
 
@@ -134,9 +134,11 @@ Error DeviceTask::as_error(const Failure& failure) const {
   return {ring_.failure() ? ErrorCode::kPeerDied : ErrorCode::kDeviceFault, failure.text};
 }
 
-Done DeviceTask::told_error(Error error) const {
-  if (error.code == ErrorCode::kDeviceFault) HEDDLE_ANSWER(ring_.failure());
-  return tl::unexpected(Failure(std::move(error)));
+Failure DeviceTask::failure_of(Error error) const {
+  if (error.code == ErrorCode::kDeviceFault) {
+    if (Done failed = ring_.failure(); !failed) return std::move(failed).error();
+  }
+  return error;
 }
 
 // Follows at once on the work that the program waited for before it freed the last buffer.

@@ -44,14 +44,14 @@ class DeviceTask : private TaskVoice {
   // A launch of this shape follows.
   Done launch(uint64_t blocks, uint32_t threads, uint32_t registers, uint32_t shared_bytes) {
     resume();
-    return told(task_.launch(blocks, threads, registers, shared_bytes));
+    return done(task_.launch(blocks, threads, registers, shared_bytes));
   }
   // As LazyTask has them.
-  Done created(Segment* segment, bool bind_now) { return told(task_.created(segment, bind_now)); }
+  Done created(Segment* segment, bool bind_now) { return done(task_.created(segment, bind_now)); }
   Done emptied(Segment* segment, bool touched, bool bind_now) {
-    return told(task_.emptied(segment, touched, bind_now));
+    return done(task_.emptied(segment, touched, bind_now));
   }
-  Done all_freed() { return told(task_.all_freed()); }
+  Done all_freed() { return done(task_.all_freed()); }
   // Begins the lane's task beside this one, which begins with it where it has not; false: heddled has no room for both
   // at once, and nothing has happened. Under the lane's lock, too.
   Answer<bool> begin_apart(DeviceTask& lane);
@@ -84,15 +84,15 @@ class DeviceTask : private TaskVoice {
   void withdrawn(const Segment& segment) override;
   void retire(Segment* segment, uint64_t sequence) override { segments_.retire(segment, sequence); }
 
-  // The lazy task knows nothing of CUDA's codes. What went wrong on the device stands in the ring for good: on the way
-  // through the task it is kDeviceFault, and the program is told what the ring says.
+  // The lazy task knows nothing of CUDA's codes. A device's fault stays in the ring: as_error() makes it kDeviceFault
+  // on its way through the task, and failure_of() reads it from the ring again.
   Error as_error(const Failure& failure) const;
-  Done told(Status status) const {
+  Failure failure_of(Error error) const;
+  Done done(Status status) const {
     if (status) [[likely]]
       return {};
-    return told_error(std::move(status).error());
+    return tl::unexpected(failure_of(std::move(status).error()));
   }
-  Done told_error(Error error) const;
 
   void resume_resting();
   template <class IsDone>
@@ -101,7 +101,7 @@ class DeviceTask : private TaskVoice {
   // Only the wait for room calls this out of line: it begins the task, without which no room would ever come.
   template <class Room>
   Done wait_for_room(Room&& room) {
-    HEDDLE_ANSWER(told(task_.begin()));
+    HEDDLE_ANSWER(done(task_.begin()));
     return ring_.wait_until(room);
   }
 

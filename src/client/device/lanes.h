@@ -5,7 +5,7 @@
 #include "client/device/add_only_list.h"
 #include "client/device/streams.h"
 
-// A device's lanes, and what their work must follow of the device's own (apart.h).
+// A device's lanes, and what their work must follow of the device's own (stream/apart.h).
 namespace heddle::client {
 
 class VirtualDevice;

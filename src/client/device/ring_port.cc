@@ -27,7 +27,7 @@ RingPort::RingPort(Session& session, uint32_t index, protocol::RingMemory memory
       writer_(memory_),
       bulk_(memory_.bulk().size()) {}
 
-std::optional<uint64_t> RingPort::reserve_bulk_near(uint64_t bytes) {
+std::optional<uint64_t> RingPort::reserve_bulk_paced(uint64_t bytes) {
   const uint64_t now = committed();
   if (is_bound_to(protocol::Binding::kBound) && bulk_.blocks_in_use(now) > kBlocksAhead) return std::nullopt;
   return bulk_.reserve(bytes, now);

@@ -23,7 +23,7 @@ namespace heddle::client {
 
 class RingPort;
 
-// The rings of one device of the program: its own and its lanes' (apart.h). A failure of one is the device's.
+// The rings of one device of the program: its own and its lanes' (stream/apart.h). A failure of one is the device's.
 class RingGroup {
  public:
   // By one thread at a time.
@@ -40,12 +40,12 @@ class RingPort {
  public:
   using Lock = std::unique_lock<std::mutex>;
 
-  // `index`: of the virtual device. A lane has a `home`, whose group it is of.
+  // `index`: of the virtual device. A lane has a `home`, and belongs to its group.
   RingPort(Session& session, uint32_t index, protocol::RingMemory memory, RingPort* home = nullptr);
   RingPort(const RingPort&) = delete;
   RingPort& operator=(const RingPort&) = delete;
 
-  // Once, when the port is there to stay: from now on its failures are the group's.
+  // Called once, when the port will live as long as the process: from now on its failures are the group's.
   void join_group() { group_.add(*this); }
 
   Session& session() const { return session_; }
@@ -76,8 +76,8 @@ class RingPort {
   // --- bulk area: under the lock, but for bulk_at() ---
   // A payload's place; nullopt where there is no room now.
   std::optional<uint64_t> reserve_bulk(uint64_t bytes) { return bulk_.reserve(bytes, committed()); }
-  // The same for somebody who can wait: neither where the payloads run too far ahead of a worker.
-  std::optional<uint64_t> reserve_bulk_near(uint64_t bytes);
+  // The same for a caller that can wait: nullopt, too, where the payloads are too far ahead of the worker.
+  std::optional<uint64_t> reserve_bulk_paced(uint64_t bytes);
   void release_bulk(uint64_t position, uint64_t sequence);
   char* bulk_at(uint64_t position) const { return memory_.bulk().data() + position; }
   uint64_t bulk_block_bytes() const { return bulk_.block_bytes(); }

@@ -9,7 +9,7 @@
 #include "client/device/streams.h"
 #include "client/device/textures.h"
 
-// One device as the program sees it, or a lane of one (apart.h). It is made of parts:
+// One device as the program sees it, or a lane of one (stream/apart.h). It is made of parts:
 //
 //   ring       records, payloads, waiting, what went wrong
 //   segments   what the program holds, and the device's budget

@@ -25,7 +25,8 @@ Done enqueue_wait(const StreamRef& stream, uint64_t sequence, uint32_t event = 0
 // The stream goes on when `ready`, which the host asks now and then: another ring's work no worker can wait for.
 Done enqueue_wait_until(const StreamRef& stream, VirtualDevice::Begin begin, std::function<bool()> ready);
 
-// Lanes (apart.h). What comes next in the lane waits for what the program has given its home's blocking streams so far.
+// Lanes (stream/apart.h). What comes next in the lane waits for what the program has given its home's blocking streams
+// so far.
 Done follow_home(VirtualDevice& lane);
 // What comes next in the stream of a home waits for its lanes; not in an operation of a task apart.
 Done join_lanes(const StreamRef& stream);
