@@ -1,5 +1,6 @@
 #!/bin/sh
-# Which room may include which: the arrows of docs/architecture.md. Linking cannot check headers; this does.
+# Which room may include which: the arrows of docs/architecture.md. Linking cannot check headers; this does. Then that
+# units do not include each other in circles, and that files stay short enough to be read.
 set -u
 cd "$(dirname "$0")/../src" || exit 2
 
@@ -36,4 +37,38 @@ if grep -rnE '#include "(core/log\.h)"|#include <(spdlog|fmt)/' client image lib
   echo 'these rooms are linked into tenants or must stay pure: no log, no fmt' >&2
   status=1
 fi
+# A unit is X.h with X.cc. Where they include each other in a circle, none can be understood or changed by itself.
+for room in client; do
+  if ! grep -rE "^#include \"$room/[^\"]*\.h\"" --include='*.h' --include='*.cc' "$room" |
+    sed -E 's,^([^:]*)\.(h|cc):#include "(.*)\.h",\1 \3,' | tsort >/dev/null; then
+    echo "units of room $room include each other in a circle: those that tsort names" >&2
+    status=1
+  fi
+done
+# The client's folders from the ground up: each includes only those before it, and what lies beside the folders.
+after='link device copy stream memory graph api libraries'
+while [ -n "$after" ]; do
+  folder=${after%% *}
+  after=${after#"$folder"}
+  after=${after# }
+  [ -n "$after" ] || break
+  if grep -rnE "^#include \"client/($(echo "$after" | tr ' ' '|'))/" --include='*.h' --include='*.cc' "client/$folder"; then
+    echo "client/$folder may include none of client's $after" >&2
+    status=1
+  fi
+done
+# Longer than 400 lines only: tests, what they run against (testing/), and these.
+long_ones() {
+  cat <<'END'
+library/cublas_operands.cc  a table: the operands of each of cuBLAS's functions, after its documentation
+END
+}
+for file in $(find . -name '*.h' -o -name '*.cc' -o -name '*.cpp'); do
+  file=${file#./}
+  case $file in *_test.cc | */testing/*) continue ;; esac
+  if [ "$(wc -l <"$file")" -gt 400 ] && ! long_ones | grep -q "^$file "; then
+    echo "src/$file has more than 400 lines: it holds more than one idea" >&2
+    status=1
+  fi
+done
 exit $status

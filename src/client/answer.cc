@@ -47,6 +47,29 @@ cudaError_t unsupported(const char* function) {
   return answer([&]() -> Done { return refuse(cudaErrorNotSupported, std::string(function) + " is not supported"); });
 }
 
+// As heddled itself answers (daemon/cuda_codes.h), and what else there may be means that it cannot be talked to.
+cudaError_t cuda_code(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInvalidArgument:
+      return cudaErrorInvalidValue;
+    case ErrorCode::kOutOfMemory:
+    case ErrorCode::kLimitExceeded:
+      return cudaErrorMemoryAllocation;
+    case ErrorCode::kNotFound:
+      return cudaErrorNoDevice;
+    case ErrorCode::kNotSupported:
+      return cudaErrorNotSupported;
+    case ErrorCode::kPermission:
+      return cudaErrorNotPermitted;
+    case ErrorCode::kProtocol:
+      return cudaErrorInitializationError;
+    case ErrorCode::kInternal:
+      return cudaErrorUnknown;
+    default:
+      return cudaErrorDevicesUnavailable;
+  }
+}
+
 cudaError_t finish(const Failure& failure) {
   if (!failure.text.empty()) say_once(failure.text);
   return remember(failure.code);

@@ -3,14 +3,21 @@
 #include "client/cuda_types.h"
 #include "core/result.h"
 
-// How calls answer: CUDA's codes outside, Error inside, and the two things that outlive a call: the thread's last
+// How calls answer: CUDA's codes outside, Failure inside, and the two things that outlive a call: the thread's last
 // error, and the lines that the runtime has to say on stderr.
 namespace heddle::client {
+
+// What the program is told of an error of those parts that know nothing of CUDA (session, arena, lazy task).
+cudaError_t cuda_code(ErrorCode code);
 
 // Error of this room: a CUDA code and what to tell the user. Empty text: nothing that the code does not say.
 struct Failure {
   cudaError_t code = cudaErrorUnknown;
   std::string text;
+
+  Failure() = default;
+  Failure(cudaError_t of, std::string why) : code(of), text(std::move(why)) {}
+  Failure(Error error) : code(cuda_code(error.code)), text(std::move(error.text)) {}
 };
 template <class T>
 using Answer = tl::expected<T, Failure>;
@@ -50,7 +57,7 @@ cudaError_t answer(Body&& body) noexcept {
   }
 }
 
-// Returns early with the failure of an expression of type Answer or Done.
+// Returns early with the failure of an expression of type Answer or Done, Result or Status.
 #define HEDDLE_ANSWER(expression)                                       \
   do {                                                                  \
     if (auto heddle_answer = (expression); !heddle_answer) [[unlikely]] \

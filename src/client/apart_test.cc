@@ -133,8 +133,8 @@ TEST_F(ApartTest, AThirdTaskTakesAnotherLaneAndAFourthStaysAtHome) {
 
 TEST_F(ApartTest, WhatHeddledDeclinesLeavesNothingBehind) {
   { OneTask first, second; }
-  const protocol::TaskTotals& lane = runtime().opened(1)->header().task_totals;
-  const protocol::TaskTotals& home = runtime().opened(0)->header().task_totals;
+  const protocol::TaskTotals& lane = runtime().opened(1)->ring().header().task_totals;
+  const protocol::TaskTotals& home = runtime().opened(0)->ring().header().task_totals;
   const uint64_t on_lane = lane.declared, tasks_on_lane = lane.tasks, at_home = home.declared;
   the_heddled->grant_apart(false);
   mark_ = the_heddled->log().size();
@@ -230,7 +230,7 @@ TEST_F(ApartTest, AnEventIsReachedBehindTheLanesWork) {
   EXPECT_EQ(cudaEventQuery(event), cudaErrorNotReady);
   meeting->gates[0].open();
   EXPECT_EQ(cudaEventSynchronize(event), cudaSuccess);
-  EXPECT_TRUE(runtime().opened(1)->stream_reached(0, runtime().opened(1)->last_work()));
+  EXPECT_TRUE(runtime().opened(1)->ring().stream_reached(0, runtime().opened(1)->ring().last_work()));
   EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
 }
 

@@ -2,9 +2,9 @@
 
 #include "client/cuda_types.h"
 
-#include "client/device_properties.h"
+#include "client/api/device_properties.h"
 #include "client/graph/graph_types.h"
-#include "client/pool_types.h"
+#include "client/memory/pool_types.h"
 
 // After ours: the toolkit's macros may not touch our names.
 #include <cuda_runtime_api.h>

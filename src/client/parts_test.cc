@@ -2,10 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include "client/bulk_area.h"
-#include "client/copy_pieces.h"
+#include "client/answer.h"
+#include "client/copy/copy_pieces.h"
+#include "client/device/bulk_area.h"
+#include "client/device/handle_table.h"
 #include "client/flat_map.h"
-#include "client/handle_table.h"
 #include "core/units.h"
 
 namespace heddle::client {
@@ -90,6 +91,15 @@ TEST(Handles, SlotWithUnfinishedWorkIsPassedOver) {
   table.close(busy);
   EXPECT_NE(*table.open(0, idle), busy);
   EXPECT_FALSE(table.open(0, idle));
+}
+
+TEST(Failure, WhatHeddledRefusesComesBackAsTheCodeThatItSent) {
+  EXPECT_EQ(Failure(Error{ErrorCode::kOutOfMemory, "full"}).code, cudaErrorMemoryAllocation);
+  EXPECT_EQ(Failure(Error{ErrorCode::kNotFound, ""}).code, cudaErrorNoDevice);
+  EXPECT_EQ(Failure(Error{ErrorCode::kPermission, ""}).code, cudaErrorNotPermitted);
+  EXPECT_EQ(Failure(Error{ErrorCode::kInternal, ""}).code, cudaErrorUnknown);
+  EXPECT_EQ(Failure(Error{ErrorCode::kPeerDied, ""}).code, cudaErrorDevicesUnavailable);
+  EXPECT_EQ(Failure(Error{ErrorCode::kOutOfMemory, "full"}).text, "full");
 }
 
 TEST(FlatMap, KeepsManyKeysAndReplacesValues) {

@@ -1,6 +1,6 @@
 // Stream-ordered allocation and memory pools, against a heddled and workers in threads of this process.
 
-#include "client/pool_types.h"
+#include "client/memory/pool_types.h"
 #include "client/testing/session_test.h"
 
 extern "C" {

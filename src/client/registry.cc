@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "client/session.h"
+#include "client/link/session.h"
 #include "image/describe.h"
 #include "image/fatbin.h"
 

@@ -11,11 +11,6 @@ Runtime& runtime() {
   return *the_runtime;
 }
 
-ThreadPlace& thread_place() {
-  thread_local ThreadPlace place;
-  return place;
-}
-
 namespace {
 
 // So many that each device's and lane's part of the window is still a quarter more than it may hold: a freed range's
@@ -47,9 +42,12 @@ Answer<Session*> Runtime::session() {
 // Devices and lanes share the window's device part equally, in whole segments.
 Done Runtime::connect() {
   auto settings = SessionSettings::from_environment();
-  if (!settings) return tl::unexpected(std::move(settings).error());
+  if (!settings) return refuse(cudaErrorInitializationError, settings.error().text);
   auto session = Session::open(std::move(*settings));
-  if (!session) return tl::unexpected(std::move(session).error());
+  if (!session) {
+    const bool unsupported = session.error().code == ErrorCode::kNotSupported;
+    return refuse(unsupported ? cudaErrorNotSupported : cudaErrorInitializationError, session.error().text);
+  }
   const protocol::Window& window = (*session)->window();
   const protocol::Welcome& welcome = (*session)->welcome();
   lanes_ = lanes_in(window, welcome);
@@ -85,7 +83,7 @@ VirtualDevice* Runtime::open_lane(VirtualDevice& home) {
   auto lane = open(home.session().welcome().device_count + lanes_open_, &home);
   if (!lane) return nullptr;
   ++lanes_open_;
-  home.add_lane(*lane);
+  home.lanes().add(*lane);
   return *lane;
 }
 
@@ -115,7 +113,7 @@ VirtualDevice* Runtime::device_of(uint64_t address) const {
 
 Done Runtime::announce_host_segment(uint64_t number) {
   for (uint32_t i = 0; i < protocol::kMaxDevices; ++i) {
-    if (VirtualDevice* device = opened(i)) HEDDLE_ANSWER(device->need_segment(number));
+    if (VirtualDevice* device = opened(i)) HEDDLE_ANSWER(device->task().need_segment(number));
   }
   return {};
 }
@@ -130,7 +128,7 @@ Done Runtime::synchronize_all() {
 void Runtime::drain_prints() {
   if (in_fork_child_) return;
   for (uint32_t i = 0; i < protocol::kMaxDevices; ++i) {
-    if (VirtualDevice* device = opened(i)) device->drain_prints();
+    if (VirtualDevice* device = opened(i)) device->ring().drain_prints();
   }
 }
 

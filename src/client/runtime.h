@@ -5,10 +5,10 @@
 #include <memory>
 #include <mutex>
 
-#include "client/apart.h"
-#include "client/host_memory.h"
+#include "client/device/virtual_device.h"
+#include "client/memory/host_memory.h"
 #include "client/registry.h"
-#include "client/virtual_device.h"
+#include "client/thread_place.h"
 
 // Everything that the library knows, for the life of the process. Made at the first use, never destroyed.
 //
@@ -23,7 +23,6 @@ namespace heddle::client {
 class Runtime {
  public:
   Registry registry;
-  ApartTasks apart_tasks;
 
   // The session; connects at the first call. cudaErrorInitializationError in a child of fork().
   Answer<Session*> session();
@@ -65,15 +64,5 @@ class Runtime {
 };
 
 Runtime& runtime();
-
-// Where a thread's calls go.
-struct ThreadPlace {
-  int device = 0;                   // cudaSetDevice's choice
-  VirtualDevice* inside = nullptr;  // in an operation of a task apart: the task's lane or device
-};
-ThreadPlace& thread_place();
-inline int& current_device_index() {
-  return thread_place().device;
-}
 
 }  // namespace heddle::client

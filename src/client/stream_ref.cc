@@ -2,9 +2,6 @@
 
 #include <pthread.h>
 
-#include "client/enqueue.h"
-#include "client/graph/capture.h"
-
 namespace heddle::client {
 namespace {
 
@@ -20,8 +17,7 @@ void give_back(void* streams) {
   for (uint32_t i = 0; i < mine->slots.size(); ++i) {
     VirtualDevice* device = runtime().opened(i);
     if (!mine->slots[i] || !device) continue;
-    const VirtualDevice::Lock lock(device->mutex);
-    device->streams.close(*mine->slots[i]);
+    device->streams().close(*mine->slots[i]);
   }
   delete mine;
 }
@@ -44,7 +40,7 @@ ThreadStreams& my_streams() {
 Answer<StreamRef> my_stream(VirtualDevice* device) {
   auto& slot = my_streams().slots[device->index()];
   if (!slot) {
-    auto opened = device->open_stream(false, 0);
+    auto opened = device->streams().open(false, 0);
     if (!opened) return tl::unexpected(std::move(opened).error());
     slot = *opened;
   }
@@ -61,34 +57,21 @@ PerThreadDefault::~PerThreadDefault() {
   t_per_thread_default = before_;
 }
 
-namespace {
-
-Answer<StreamRef> find_stream(cudaStream_t stream) {
+Answer<StreamRef> resolve_stream(cudaStream_t stream) {
   const auto value = reinterpret_cast<uintptr_t>(stream);
   const auto mine = reinterpret_cast<uintptr_t>(cudaStreamPerThread);
   if (value <= mine) {
     auto device = runtime().current_device();
     if (!device) return tl::unexpected(std::move(device).error());
     if (value == mine || (value == 0 && t_per_thread_default)) return my_stream(*device);
-    HEDDLE_ANSWER(captures().check_legacy(&(*device)->home()));
     return StreamRef{*device, 0};
   }
   const auto handle = Handle::parse(kStreamTag, value);
   if (!handle) return refuse(cudaErrorInvalidResourceHandle);
   auto device = runtime().device(static_cast<int>(handle->device));
   if (!device) return refuse(cudaErrorInvalidResourceHandle);
-  const VirtualDevice::Lock lock((*device)->mutex);
-  const auto slot = (*device)->streams.find(*handle);
+  const auto slot = (*device)->streams().find(*handle);
   return slot ? Answer<StreamRef>(StreamRef{*device, *slot}) : refuse(cudaErrorInvalidResourceHandle);
-}
-
-}  // namespace
-
-Answer<StreamRef> resolve_stream(cudaStream_t stream) {
-  auto found = find_stream(stream);
-  if (found && found->device->has_lanes()) [[unlikely]]
-    HEDDLE_ANSWER(join_lanes(*found));
-  return found;
 }
 
 }  // namespace heddle::client

@@ -77,7 +77,7 @@ class TaskTest : public ::testing::Test {
     }
   };
   static Totals totals() {
-    const protocol::TaskTotals& now = (*runtime().device(0))->header().task_totals;
+    const protocol::TaskTotals& now = (*runtime().device(0))->ring().header().task_totals;
     return {{now.tasks, now.declared, now.used, now.beside, now.extensions}};
   }
 

@@ -240,8 +240,7 @@ Done Captures::check_legacy(VirtualDevice* device) {
   for (auto& [id, sequence] : sequences_) {
     for (const auto& [stream, nodes] : sequence.streams) {
       if (stream.first != device) continue;
-      const VirtualDevice::Lock device_lock(device->mutex);
-      if (device->streams.at(stream.second).non_blocking) continue;
+      if (device->streams().state(stream.second).non_blocking) continue;
       sequence.invalid = conflict = true;
     }
   }

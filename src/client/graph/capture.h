@@ -4,8 +4,8 @@
 #include <set>
 #include <thread>
 
-#include "client/events.h"
 #include "client/graph/graph.h"
+#include "client/stream/events.h"
 
 // Stream capture: while a stream captures, what the program puts into it becomes nodes of a graph.
 //
@@ -87,20 +87,5 @@ class Captures {
 };
 
 Captures& captures();
-
-// Begins every call that a stream can capture. nullopt: the stream does not capture, the call goes on; otherwise what
-// became of it. `make` gives the work.
-template <class Make>
-std::optional<Done> captured(const StreamRef& stream, Make&& make) {
-  if (!captures().any()) [[likely]]
-    return std::nullopt;
-  const auto holds = captures().holds(stream);
-  if (!holds) return Done(tl::unexpected(holds.error()));
-  if (!*holds) return std::nullopt;
-  Answer<Work> work = make();
-  if (!work) return Done(tl::unexpected(std::move(work).error()));
-  captures().add(stream, std::move(*work));
-  return Done{};
-}
 
 }  // namespace heddle::client

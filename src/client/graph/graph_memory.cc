@@ -2,15 +2,15 @@
 
 #include <algorithm>
 
-#include "client/enqueue.h"
-#include "client/memory_pool.h"
+#include "client/memory/memory_pool.h"
+#include "client/stream/enqueue.h"
 
 namespace heddle::client {
 namespace {
 
 bool is_behind(const GraphRange& range, const StreamRef& stream) {
   return std::all_of(range.used.begin(), range.used.end(), [&](const auto& use) {
-    return use.first == stream.slot || range.device->stream_reached(use.first, use.second);
+    return use.first == stream.slot || range.device->ring().stream_reached(use.first, use.second);
   });
 }
 
@@ -59,7 +59,7 @@ Answer<GraphAllocationPtr> GraphAddresses::place(VirtualDevice& device, uint64_t
 }
 
 Answer<std::shared_ptr<GraphRange>> GraphMemory::reserve(VirtualDevice& device, uint64_t bytes) {
-  auto address = device.reserve_addresses(bytes);
+  auto address = device.memory().reserve_addresses(bytes);
   if (!address) return tl::unexpected(std::move(address).error());
   auto range = std::make_shared<GraphRange>();
   range->device = &device;
@@ -74,7 +74,7 @@ void GraphMemory::ended(GraphRange& range) {
   const std::lock_guard lock(mutex_);
   ranges_.erase(range.address);
   give_back(range);
-  range.device->unreserve(range.address);
+  range.device->memory().unreserve(range.address);
 }
 
 void GraphMemory::know(const GraphAllocationPtr& allocation) {
@@ -113,17 +113,17 @@ Done GraphMemory::allocate(const std::vector<GraphAllocationPtr>& allocations, c
 
 Done GraphMemory::back(GraphRange& range, const StreamRef& stream) {
   VirtualDevice& device = *range.device;
-  std::erase_if(range.used, [&](const auto& use) { return device.stream_reached(use.first, use.second); });
+  std::erase_if(range.used, [&](const auto& use) { return device.ring().stream_reached(use.first, use.second); });
   for (const auto& [slot, sequence] : range.used) {
     if (slot != stream.slot) HEDDLE_ANSWER(enqueue_wait(stream, sequence));
   }
   if (range.backed) return {};
   make_way(range.bytes, stream);
-  Done backed = device.back(range.address, range.bytes);
+  Done backed = device.memory().back(range.address, range.bytes);
   if (!backed && backed.error().code == cudaErrorMemoryAllocation) {
     trim_locked(device);
     memory_pools().make_room(device);
-    backed = device.back(range.address, range.bytes);
+    backed = device.memory().back(range.address, range.bytes);
   }
   HEDDLE_ANSWER(backed);
   range.backed = true;
@@ -135,7 +135,7 @@ Done GraphMemory::back(GraphRange& range, const StreamRef& stream) {
 // Memory goes back behind everything that was called so far: the record says so, and nobody waits here.
 bool GraphMemory::give_back(GraphRange& range) {
   if (!range.backed) return false;
-  (void)range.device->release_behind(range.address);  // a failure shows at the program's next call
+  (void)range.device->memory().release_behind(range.address);  // a failure shows at the program's next call
   range.backed = false;
   return true;
 }

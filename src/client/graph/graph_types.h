@@ -1,6 +1,6 @@
 #pragma once
 
-#include "client/pool_types.h"
+#include "client/memory/pool_types.h"
 
 // CUDA's public types of graphs and stream capture; see cuda_types.h.
 namespace heddle::client {

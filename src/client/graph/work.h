@@ -4,11 +4,11 @@
 #include <variant>
 #include <vector>
 
-#include "client/copy_plan.h"
-#include "client/enqueue.h"
+#include "client/copy/copy_plan.h"
 #include "client/graph/graph_memory.h"
 #include "client/graph/graph_types.h"
-#include "client/launch.h"
+#include "client/stream/enqueue.h"
+#include "client/stream/launch.h"
 
 // What the nodes of graphs do, as data: parameters are copied when a node is made, and checked then.
 namespace heddle::client {

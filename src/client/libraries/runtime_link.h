@@ -1,6 +1,6 @@
 #pragma once
 
-#include "client/library_api.h"
+#include "client/api/library_api.h"
 
 // How heddle's libcublas and libcurand find heddle's libcudart. They do not link it: a program may have CUDA 12's or
 // 13's, as its own library or in the place of one that is linked in statically.

@@ -10,10 +10,6 @@ namespace {
 
 constexpr uint64_t kMostUnfenced = 64;
 
-TimePoint now() {
-  return MonotonicClock().now();
-}
-
 uint64_t next_id() {
   static std::atomic<uint64_t> last{0};
   return ++last;
@@ -126,7 +122,7 @@ Status Engine::submit(device::StreamIndex index, device::Tag tag, Work work) {
   Operation operation;
   operation.tag = tag;
   operation.sequence = ++last_sequence_;
-  const TimePoint at = operation.issued = last_activity_ = now();
+  const TimePoint at = operation.issued = last_activity_ = MonotonicClock().now();
   Status status;
   if (fault_) {
     complete(stream, std::move(operation), at, at, fault_, {});
@@ -152,7 +148,7 @@ Status Engine::release(device::Tag hold) {
   if (!stream)
     return heddle::fail(ErrorCode::kNotFound, "no stream is held at tag %llu", static_cast<unsigned long long>(hold));
   streams_.let_go(*stream);
-  last_activity_ = now();
+  last_activity_ = MonotonicClock().now();
   Status status = issue_unblocked();
   announce();
   return status;

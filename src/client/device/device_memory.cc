@@ -1,0 +1,230 @@
+#include "client/device/device_memory.h"
+
+namespace heddle::client {
+namespace {
+
+constexpr const char* kNoAddresses = "cudaMalloc: no addresses are left in the session's window";
+
+}  // namespace
+
+Answer<uint64_t> DeviceMemory::allocate(uint64_t bytes) {
+  Lock lock = ring_.lock();
+  HEDDLE_ANSWER(ring_.failure());
+  if (const auto promised = promises_.take(bytes)) return *promised;
+  HEDDLE_ANSWER(settle_frees(lock, would_add(bytes)));
+  auto address = place(bytes);
+  if (address) promises_.allocated_without(bytes);
+  return address;
+}
+
+Answer<uint64_t> DeviceMemory::allocate_room(uint64_t bytes) {
+  Lock lock = ring_.lock();
+  HEDDLE_ANSWER(ring_.failure());
+  HEDDLE_ANSWER(settle_frees(lock, bytes));
+  HEDDLE_ANSWER(make_room(bytes, bytes));
+  const auto place = segments_.arena().allocate(bytes, ring_.committed());
+  if (!place) return refuse(cudaErrorMemoryAllocation, kNoAddresses);
+  place->segment->room = true;
+  HEDDLE_ANSWER(placed(*place));
+  return place->address;
+}
+
+// Where memory is short, the work that touches what was freed has to be done first: cudaFree would have waited for it.
+Done DeviceMemory::settle_frees(Lock& lock, uint64_t added) {
+  if (!task_.lazy().waits_to_free() || segments_.within_budget(added)) return {};
+  HEDDLE_ANSWER(task_.prepare(DeviceTask::Begin::kYes));
+  lock.unlock();
+  Done done = task_.synchronize();
+  lock.lock();
+  return done;
+}
+
+// The segment bytes that a buffer of so many would add. What exceeds the budget is not rounded up: it may be anything.
+uint64_t DeviceMemory::would_add(uint64_t bytes) {
+  return bytes > segments_.budget_bytes() ? bytes : segments_.arena().would_add(bytes, ring_.committed());
+}
+
+Done DeviceMemory::check_budget(uint64_t bytes, uint64_t added) {
+  if (segments_.within_budget(added)) return {};
+  return refuse(cudaErrorMemoryAllocation,
+                stringf("cudaMalloc of %s: the program holds %s of its %s on device %u (heddle run --mem)",
+                        to_string(Bytes{bytes}).c_str(),
+                        to_string(Bytes{segments_.used_bytes() + segments_.bytes_beside()}).c_str(),
+                        to_string(Bytes{segments_.budget_bytes()}).c_str(), ring_.home_index()));
+}
+
+Done DeviceMemory::make_room(uint64_t bytes, uint64_t added) {
+  HEDDLE_ANSWER(check_budget(bytes, added));
+  return shrink_idle(added);
+}
+
+Answer<uint64_t> DeviceMemory::place(uint64_t bytes) {
+  const uint64_t added = would_add(bytes);
+  HEDDLE_ANSWER(check_budget(bytes, added));
+  if (Segment* const idle = added != 0 ? take_idle(added) : nullptr) {
+    const auto place = segments_.arena().occupy(idle, bytes);
+    HEDDLE_ANSWER(placed(place));
+    return place.address;
+  }
+  HEDDLE_ANSWER(shrink_idle(added));
+  const auto place = segments_.arena().allocate(bytes, ring_.committed());
+  if (!place) return refuse(cudaErrorMemoryAllocation, kNoAddresses);
+  HEDDLE_ANSWER(placed(*place));
+  return place->address;
+}
+
+Done DeviceMemory::placed(const Arena::Place& place) {
+  segments_.count();
+  if (!place.new_segment) return {};
+  place.segment->born = ring_.last_sequence();
+  if (binds_now()) task_.resume();  // its memory is asked for here
+  Done created = task_.created(place.segment, binds_now());
+  if (created) return {};
+  segments_.arena().release(place.address, 0);
+  segments_.arena().retire(place.segment, 0);
+  segments_.count();
+  return created;
+}
+
+Answer<uint64_t> DeviceMemory::reserve_addresses(uint64_t bytes) {
+  const Lock lock = ring_.lock();
+  HEDDLE_ANSWER(ring_.failure());
+  const auto address = segments_.arena().reserve(bytes, ring_.committed());
+  if (!address) return refuse(cudaErrorMemoryAllocation, kNoAddresses);
+  return *address;
+}
+
+Done DeviceMemory::back(uint64_t address, uint64_t bytes) {
+  const auto can_back = [&] {
+    const Lock lock = ring_.lock();
+    return segments_.arena().can_back(address, ring_.committed());
+  };
+  if (!can_back()) {
+    {
+      const Lock lock = ring_.lock();
+      HEDDLE_ANSWER(task_.prepare(DeviceTask::Begin::kYes));  // else nothing would ever be committed
+    }
+    HEDDLE_ANSWER(ring_.wait_until(can_back));
+  }
+  const Lock lock = ring_.lock();
+  HEDDLE_ANSWER(ring_.failure());
+  HEDDLE_ANSWER(make_room(bytes, bytes));
+  return placed(segments_.arena().back(address));
+}
+
+void DeviceMemory::unreserve(uint64_t address) {
+  const Lock lock = ring_.lock();
+  segments_.arena().unreserve(address);
+}
+
+Done DeviceMemory::release(uint64_t address) {
+  {
+    const Lock lock = ring_.lock();
+    const Buffer* buffer = segments_.arena().buffer_at(address);
+    const bool known = buffer ? buffer->address == address : freed_early_.contains(address);
+    if (!known) return refuse(cudaErrorInvalidValue);
+  }
+  if (task_.begun()) HEDDLE_ANSWER(task_.synchronize());
+
+  const Lock lock = ring_.lock();
+  if (freed_early_.erase(address) > 0) return {};
+  return give_back(address, Freed::kWaited);
+}
+
+Done DeviceMemory::release_behind(uint64_t address) {
+  const Lock lock = ring_.lock();
+  if (freed_early_.erase(address) > 0) return {};
+  return give_back(address, Freed::kBehind);
+}
+
+void DeviceMemory::release_early(uint64_t address) {
+  const Lock lock = ring_.lock();
+  const Buffer* buffer = segments_.arena().buffer_at(address);
+  if (!buffer || buffer->address != address || freed_early_.contains(address)) return;
+  if (give_back(address, Freed::kEarly)) freed_early_.insert(address);
+}
+
+void DeviceMemory::open_promises(uint64_t task) {
+  const Lock lock = ring_.lock();
+  promises_.open(task);
+}
+
+void DeviceMemory::promise(uint64_t task, uint64_t bytes) {
+  if (bytes == 0 || binds_now()) return;
+  const Lock lock = ring_.lock();
+  if (const auto address = place(bytes)) promises_.add(task, bytes, *address);
+}
+
+void DeviceMemory::take_back_promises(uint64_t task) {
+  const Lock lock = ring_.lock();
+  for (const uint64_t address : promises_.take_back(task)) (void)give_back(address, Freed::kUntaken);
+}
+
+std::optional<TaskAccount> DeviceMemory::close_promises(uint64_t task) {
+  const Lock lock = ring_.lock();
+  const auto closed = promises_.close(task);
+  if (!closed) return std::nullopt;
+  for (const uint64_t address : closed->left)
+    (void)give_back(address, Freed::kUntaken);  // a failure shows at the next call
+  return closed->account;
+}
+
+void DeviceMemory::give_back_promises(uint64_t task) {
+  const Lock lock = ring_.lock();
+  for (const uint64_t address : promises_.untaken(task)) (void)give_back(address, Freed::kUntaken);
+}
+
+Done DeviceMemory::give_back(uint64_t address, Freed how) {
+  task_.resume();
+  Segment* segment = segments_.arena().release(address, ring_.last_sequence());
+  if (!segment) return refuse(cudaErrorInvalidValue);
+  if (segment->buffers > 0) return {};
+  if (!stays(segment, how)) {
+    const bool touched = segment->born != ring_.last_sequence() && (how != Freed::kUntaken || segment->shared);
+    HEDDLE_ANSWER(task_.emptied(segment, touched, binds_now()));
+  }
+  segments_.count();
+  // A worker that holds the program's variables stays until the session ends or the program resets the device.
+  if (segments_.arena().buffer_count() == 0 && !task_.worker_pinned()) return all_freed();
+  return {};
+}
+
+Done DeviceMemory::release_all() {
+  for (;;) {
+    std::optional<uint64_t> address;
+    {
+      const Lock lock = ring_.lock();
+      address = segments_.arena().first_buffer();
+    }
+    if (!address) return {};
+    HEDDLE_ANSWER(release(*address));
+  }
+}
+
+bool DeviceMemory::covers(uint64_t address, uint64_t bytes) {
+  const Lock lock = ring_.lock();
+  return segments_.arena().covers(address, bytes);
+}
+
+std::optional<Buffer> DeviceMemory::buffer_at(uint64_t address) {
+  const Lock lock = ring_.lock();
+  const Buffer* buffer = segments_.arena().buffer_at(address);
+  return buffer ? std::optional(*buffer) : std::nullopt;
+}
+
+uint64_t DeviceMemory::used_bytes() {
+  const Lock lock = ring_.lock();
+  return segments_.used_bytes();
+}
+
+uint64_t DeviceMemory::bytes_beside() {
+  const Lock lock = ring_.lock();
+  return segments_.bytes_beside();
+}
+
+bool DeviceMemory::is_empty() {
+  const Lock lock = ring_.lock();
+  return segments_.arena().buffer_count() == 0 && !task_.lazy().begun();
+}
+
+}  // namespace heddle::client

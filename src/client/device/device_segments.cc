@@ -1,0 +1,35 @@
+#include "client/device/device_segments.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace heddle::client {
+
+DeviceSegments::DeviceSegments(RingPort& ring, uint64_t base, uint64_t bytes, DeviceSegments* home)
+    : ring_(ring),
+      own_budget_(ring.session().welcome().budget_bytes),
+      budget_(home ? home->budget_ : own_budget_),
+      arena_(base, bytes),
+      idle_(ring.header()) {}
+
+void DeviceSegments::count() {
+  const uint64_t used = used_bytes();
+  most_used_ = std::max(most_used_, used);
+  budget_.change(std::exchange(counted_, used), used);
+}
+
+bool DeviceSegments::within_budget(uint64_t added) const {
+  return added <= budget_bytes() && used_bytes() + bytes_beside() <= budget_bytes() - added;
+}
+
+void DeviceSegments::retire(Segment* segment, uint64_t sequence) {
+  if (segment->number != 0) ring_.session().forget_segment(segment->number);
+  arena_.retire(segment, sequence);
+  count();
+}
+
+void DeviceSegments::retire_lost() {
+  for (Segment* segment : idle_.lost()) retire(segment, 0);
+}
+
+}  // namespace heddle::client

@@ -1,0 +1,67 @@
+#include "client/device/virtual_device.h"
+
+#include "client/thread_place.h"
+
+namespace heddle::client {
+
+using protocol::RecordType;
+
+VirtualDevice::VirtualDevice(Session& session, uint32_t index, protocol::RingMemory memory, uint64_t base,
+                             uint64_t bytes, VirtualDevice* home)
+    : home_(home),
+      ring_(session, index, std::move(memory), home ? &home->ring_ : nullptr),
+      segments_(ring_, base, bytes, home ? &home->segments_ : nullptr),
+      task_(ring_, segments_),
+      memory_(ring_, segments_, task_),
+      streams_(ring_),
+      events_(ring_),
+      textures_(ring_, segments_, task_),
+      limits_(ring_, task_),
+      host_calls_(ring_),
+      lanes_(ring_, streams_) {
+  if (session.checks_kernels()) ring_.header().checks.store(1, std::memory_order_release);
+  ring_.join_group();
+}
+
+Answer<uint64_t> VirtualDevice::append_plain(RecordType type, uint32_t stream, uint64_t a, uint64_t b) {
+  auto record = reserve<protocol::RecordHeader>(type, stream);
+  if (!record) return tl::unexpected(std::move(record).error());
+  (*record)->a = a;
+  (*record)->b = b;
+  return publish(stream);
+}
+
+void VirtualDevice::published_meanwhile(uint32_t stream, uint64_t sequence) {
+  if (stream == 0 && thread_place().inside != this) lanes_.published_outside(sequence);
+}
+
+Done VirtualDevice::synchronize_with_lanes() {
+  HEDDLE_ANSWER(synchronize());
+  Done all;
+  lanes_.for_each([&](VirtualDevice& lane) {
+    if (all) all = lane.synchronize();
+  });
+  return all;
+}
+
+// What kernels allocated is gone, too: a worker that holds any of it goes.
+Done VirtualDevice::reset() {
+  HEDDLE_ANSWER(memory_.release_all());
+  const Lock lock = ring_.lock();
+  const bool rested = task_.lazy().resting();
+  task_.resume();
+  HEDDLE_ANSWER(limits_.reset());
+  const bool pinned = task_.worker_pinned();
+  task_.unpin_worker();
+  if (!task_.lazy().begun() || (!pinned && !rested)) return {};
+  HEDDLE_ANSWER(memory_.return_idle(0));
+  if (pinned) HEDDLE_ANSWER(task_.append(RecordType::kReset, 0, 0));
+  return task_.all_freed();
+}
+
+Answer<bool> VirtualDevice::begin_apart(VirtualDevice& lane) {
+  const Lock lock = ring_.lock(), lane_lock = lane.lock();
+  return task_.begin_apart(lane.task_);
+}
+
+}  // namespace heddle::client

@@ -1,0 +1,133 @@
+#include "client/link/arena.h"
+
+#include <gtest/gtest.h>
+
+#include "core/units.h"
+
+namespace heddle::client {
+namespace {
+
+constexpr uint64_t kBase = 1ull << 40;
+
+TEST(Arena, LargeBuffersOwnAlignedSegments) {
+  Arena arena(kBase, kGiB);
+  const auto one = arena.allocate(kMiB, 0), two = arena.allocate(3 * kMiB, 0);
+  ASSERT_TRUE(one && two);
+  EXPECT_NE(one->segment, two->segment);
+  EXPECT_EQ(one->address % kSegmentBytes, 0u);
+  EXPECT_EQ(two->segment->bytes, 4 * kMiB);
+  EXPECT_EQ(arena.segment_bytes(), 6 * kMiB);
+}
+
+TEST(Arena, SmallBuffersShareASegment) {
+  Arena arena(kBase, kGiB);
+  const auto one = arena.allocate(1, 0), two = arena.allocate(1000, 0);
+  ASSERT_TRUE(one && two);
+  EXPECT_EQ(one->segment, two->segment);
+  EXPECT_FALSE(two->new_segment);
+  EXPECT_EQ(two->address, one->address + kBufferAlign);
+  EXPECT_EQ(arena.segment_bytes(), kSegmentBytes);
+}
+
+TEST(Arena, SmallBuffersThatDoNotFitTakeAnotherSegment) {
+  Arena arena(kBase, kGiB);
+  for (int i = 0; i < 2; ++i) ASSERT_FALSE(arena.allocate(900 * kKiB, 0)->new_segment != (i == 0));
+  EXPECT_EQ(arena.would_add(900 * kKiB, 0), kSegmentBytes);
+  EXPECT_EQ(arena.would_add(kKiB, 0), 0u);
+  EXPECT_TRUE(arena.allocate(900 * kKiB, 0)->new_segment);
+}
+
+TEST(Arena, AnEmptySegmentIsOccupiedByBuffersOfEitherKind) {
+  Arena arena(kBase, kGiB);
+  const auto small = arena.allocate(900 * kKiB, 0);
+  Segment* const segment = arena.release(small->address, 7);
+  EXPECT_FALSE(arena.covers(segment->address, 1));
+  EXPECT_FALSE(arena.occupy(segment, 3 * kMiB / 2).new_segment);
+  EXPECT_TRUE(arena.covers(segment->address, kSegmentBytes));
+  EXPECT_TRUE(arena.allocate(kKiB, 100)->new_segment) << "all of it is one buffer's";
+  arena.release(segment->address, 8);
+  EXPECT_EQ(arena.occupy(segment, 100).address, segment->address);
+  EXPECT_EQ(arena.allocate(900 * kKiB, 100)->address, segment->address + kBufferAlign);
+  EXPECT_EQ(arena.allocate(900 * kKiB, 100)->segment, segment) << "no hole of before is left over";
+  EXPECT_EQ(arena.segment_bytes(), 2 * kSegmentBytes);
+}
+
+TEST(Arena, FreedPlaceIsNotUsedAgainBeforeItIsCommitted) {
+  Arena arena(kBase, kGiB);
+  const uint64_t first = arena.allocate(kKiB, 0)->address;
+  ASSERT_TRUE(arena.allocate(kKiB, 0));  // keeps the segment
+  ASSERT_NE(arena.release(first, 10), nullptr);
+  EXPECT_NE(arena.allocate(kKiB, 9)->address, first);
+  EXPECT_EQ(arena.allocate(kKiB, 10)->address, first);
+}
+
+TEST(Arena, RetiredAddressesComeBackOnlyWhenFreshOnesRunOut) {
+  Arena arena(kBase, 4 * kSegmentBytes);
+  const auto first = *arena.allocate(kSegmentBytes, 0);
+  ASSERT_EQ(arena.release(first.address, 5), first.segment);
+  arena.retire(first.segment, 5);
+  EXPECT_NE(arena.allocate(kSegmentBytes, 5)->address, first.address);
+  ASSERT_TRUE(arena.allocate(kSegmentBytes, 5));
+  ASSERT_TRUE(arena.allocate(kSegmentBytes, 5));
+  EXPECT_FALSE(arena.allocate(kSegmentBytes, 4)) << "not committed yet";
+  EXPECT_EQ(arena.allocate(kSegmentBytes, 5)->address, first.address);
+}
+
+TEST(Arena, NeighbouringRetiredRangesServeOneLargerBuffer) {
+  Arena arena(kBase, 4 * kSegmentBytes);
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(arena.allocate(kSegmentBytes, 0));
+  for (uint64_t i : {1, 0}) {
+    Segment* segment = arena.release(kBase + i * kSegmentBytes, 1);
+    arena.retire(segment, 1);
+  }
+  EXPECT_EQ(arena.allocate(2 * kSegmentBytes, 1)->address, kBase);
+}
+
+TEST(Arena, OnlyStartsOfBuffersCanBeFreed) {
+  Arena arena(kBase, kGiB);
+  const uint64_t address = arena.allocate(kMiB, 0)->address;
+  EXPECT_EQ(arena.release(address + 256, 0), nullptr);
+  EXPECT_NE(arena.release(address, 0), nullptr);
+  EXPECT_EQ(arena.release(address, 0), nullptr) << "twice";
+}
+
+TEST(Arena, KnowsWhatABufferCovers) {
+  Arena arena(kBase, kGiB);
+  const uint64_t address = arena.allocate(3 * kMiB, 0)->address;
+  EXPECT_EQ(arena.buffer_at(address + 3 * kMiB - 1)->address, address);
+  EXPECT_EQ(arena.buffer_at(address + 3 * kMiB), nullptr);
+  EXPECT_TRUE(arena.covers(address, 4 * kMiB)) << "the whole segment is mapped";
+  EXPECT_FALSE(arena.covers(address + 1, 4 * kMiB));
+  EXPECT_FALSE(arena.covers(address, ~0ull));
+}
+
+TEST(Arena, ReservedAddressesHaveMemoryMoreThanOnce) {
+  Arena arena(kBase, 2 * kSegmentBytes);
+  const uint64_t address = *arena.reserve(kSegmentBytes, 0);
+  EXPECT_EQ(arena.segment_bytes(), 0u);
+  EXPECT_FALSE(arena.covers(address, 1));
+  EXPECT_NE(arena.allocate(kSegmentBytes, 0)->address, address);
+  for (uint64_t sequence : {5, 9}) {
+    ASSERT_TRUE(arena.can_back(address, sequence));
+    const auto place = arena.back(address);
+    EXPECT_EQ(place.address, address);
+    EXPECT_TRUE(arena.covers(address, kSegmentBytes));
+    ASSERT_EQ(arena.release(address, sequence), place.segment);
+    EXPECT_FALSE(arena.can_back(address, sequence)) << "the old segment is still there";
+    arena.retire(place.segment, sequence);
+    EXPECT_FALSE(arena.can_back(address, sequence - 1)) << "not committed yet";
+  }
+  EXPECT_FALSE(arena.allocate(kSegmentBytes, 9)) << "reserved";
+  arena.unreserve(address);
+  EXPECT_FALSE(arena.allocate(kSegmentBytes, 8));
+  EXPECT_EQ(arena.allocate(kSegmentBytes, 9)->address, address);
+}
+
+TEST(Arena, MoreThanTheWindowIsRefused) {
+  Arena arena(kBase, kSegmentBytes);
+  EXPECT_FALSE(arena.allocate(~0ull, 0));
+  EXPECT_FALSE(arena.allocate(2 * kSegmentBytes, 0));
+}
+
+}  // namespace
+}  // namespace heddle::client

@@ -1,0 +1,124 @@
+#include "client/stream/enqueue.h"
+
+#include <algorithm>
+
+namespace heddle::client {
+
+using protocol::CopyEnd;
+using protocol::FillRecord;
+using protocol::Place;
+using protocol::RecordType;
+
+Answer<uint64_t> enqueue_fill(const StreamRef& stream, const Fill& fill) {
+  const auto& [to, shape, value, element_bytes] = fill;
+  if (!to.in_window()) return refuse(cudaErrorInvalidValue);
+  const uint64_t bytes = (shape.depth - 1) * to.slice + (shape.height - 1) * to.pitch + shape.width;
+  if (to.kind == CopyPlace::kPinned && !runtime().host_memory().covers(to.address, bytes))
+    return refuse(cudaErrorInvalidValue);
+  if (to.kind == CopyPlace::kDevice && !to.device->memory().covers(to.address, bytes))
+    return refuse(cudaErrorInvalidValue);
+
+  VirtualDevice& device = *stream.device;
+  const VirtualDevice::Lock lock = device.lock();
+  HEDDLE_ANSWER(device.prepare(VirtualDevice::Begin::kNo));
+  auto record = device.reserve<FillRecord>(RecordType::kFill, stream.slot);
+  if (!record) return tl::unexpected(std::move(record).error());
+  const bool variable = to.kind == CopyPlace::kVariable;
+  (*record)->to =
+      CopyEnd{variable ? Place::kSymbol : Place::kWindow, to.module, to.variable, 0, to.address, to.pitch, to.slice};
+  (*record)->width = shape.width;
+  (*record)->height = shape.height;
+  (*record)->depth = shape.depth;
+  (*record)->value = value;
+  (*record)->element_bytes = element_bytes;
+  return device.publish(stream.slot);
+}
+
+// The call stands in the stream like any other record.
+Done enqueue_host_call(const StreamRef& stream, std::function<void(cudaError_t)> run) {
+  VirtualDevice& device = *stream.device;
+  const VirtualDevice::Lock lock = device.lock();
+  HEDDLE_ANSWER(device.prepare(VirtualDevice::Begin::kYes));
+  auto sequence = device.append_plain(RecordType::kHostCall, stream.slot);
+  if (!sequence) return tl::unexpected(std::move(sequence).error());
+  device.host_calls().add(stream.slot, {*sequence, std::move(run), nullptr});
+  return {};
+}
+
+Done enqueue_host_function(const StreamRef& stream, cudaHostFn_t function, void* data) {
+  return enqueue_host_call(stream, [function, data](cudaError_t status) {
+    if (status == cudaSuccess) function(data);
+  });
+}
+
+Done enqueue_wait(const StreamRef& stream, uint64_t sequence, uint32_t event) {
+  const VirtualDevice::Lock lock = stream.device->lock();
+  HEDDLE_ANSWER(stream.device->prepare(VirtualDevice::Begin::kNo));
+  auto appended = stream.device->append_plain(RecordType::kEventWait, stream.slot, event, sequence);
+  return appended ? Done{} : Done(tl::unexpected(std::move(appended).error()));
+}
+
+Done enqueue_wait_until(const StreamRef& stream, VirtualDevice::Begin begin, std::function<bool()> ready) {
+  VirtualDevice& device = *stream.device;
+  const VirtualDevice::Lock lock = device.lock();
+  HEDDLE_ANSWER(device.prepare(begin));
+  auto sequence = device.append_plain(RecordType::kHostCall, stream.slot);
+  if (!sequence) return tl::unexpected(std::move(sequence).error());
+  device.host_calls().add(stream.slot, {*sequence, [](cudaError_t) {}, std::move(ready)});
+  return {};
+}
+
+Done follow_home(VirtualDevice& lane) {
+  VirtualDevice& home = lane.home();
+  const auto marks = home.lanes().outside_work();
+  if (!lane.lanes().must_follow(marks)) return {};
+  HEDDLE_ANSWER(home.start_pending());
+  return enqueue_wait_until({&lane, 0}, VirtualDevice::Begin::kNo,
+                            [&home, marks] { return home.lanes().reached(marks) || !home.failure(); });
+}
+
+Done join_lanes(const StreamRef& stream) {
+  VirtualDevice& home = *stream.device;
+  if (thread_place().inside == &home) return {};
+  std::vector<std::pair<const VirtualDevice*, std::vector<Mark>>> behind;
+  uint64_t sum = 0;
+  home.lanes().for_each([&](VirtualDevice& lane) {
+    const VirtualDevice::Lock lock = lane.lock();
+    const std::vector<Mark> last{{0, lane.ring().last_work()}};
+    sum += lane.ring().last_work();
+    if (!lane.lanes().reached(last)) behind.emplace_back(&lane, last);
+  });
+  if (behind.empty()) return {};
+  {
+    const VirtualDevice::Lock lock = home.lock();
+    StreamState& state = home.streams().at(stream.slot);
+    if (state.non_blocking || state.joined == sum) return {};
+    state.joined = sum;
+  }
+  return enqueue_wait_until(stream, VirtualDevice::Begin::kNo, [&home, behind] {
+    return !home.failure() || std::all_of(behind.begin(), behind.end(),
+                                          [](const auto& lane) { return lane.first->lanes().reached(lane.second); });
+  });
+}
+
+Answer<uint64_t> enqueue_marker(const StreamRef& stream) {
+  const VirtualDevice::Lock lock = stream.device->lock();
+  HEDDLE_ANSWER(stream.device->prepare(VirtualDevice::Begin::kNo));
+  return stream.device->append_plain(RecordType::kMarker, stream.slot);
+}
+
+Answer<uint64_t> last_of(const StreamRef& stream) {
+  const VirtualDevice::Lock lock = stream.device->lock();
+  StreamState& own = stream.device->streams().at(stream.slot);
+  if (stream.slot != 0) return own.last;
+  bool others_later = false;
+  for (uint32_t i = 1; i < stream.device->streams().size() && !others_later; ++i) {
+    const StreamState& other = stream.device->streams().at(i);
+    others_later = !other.non_blocking && other.last > own.last && !stream.device->ring().stream_reached(i, other.last);
+  }
+  if (!others_later) return own.last;
+  HEDDLE_ANSWER(stream.device->prepare(VirtualDevice::Begin::kNo));
+  return stream.device->append_plain(protocol::RecordType::kMarker, 0);
+}
+
+}  // namespace heddle::client
