@@ -1,9 +1,14 @@
 // How long one user's request waits for heddled while another user does what costs heddled most: 500 sessions, and
-// requests without pause. An iteration is one `ping`; `worst_ms` is the longest of the run, to be below 10.
+// requests without pause. An iteration is one `ping`; of a hundred the longest takes `p99_ms`, of all `worst_ms`. To be
+// below 10.
 //
-// heddled, its vault and its sockets are real; workers have no devices.
+// heddled, its vault and its sockets are real; workers have no devices. Two users take root: without it both are one,
+// and wait for each other's requests.
 
 #include <benchmark/benchmark.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -41,20 +46,23 @@ memory = "2G"
 slowdown = 0
 )";
 
+// This thread, and no other, speaks for another user from now on: the kernel gives its credentials to whom it connects.
+// It leaves the processors to heddled and to who is measured, whose wait for those is not heddled's doing.
+void become_neighbour() {
+  constexpr uid_t kNobody = 65534;
+  ::setpriority(PRIO_PROCESS, 0, 19);
+  if (::getuid() == 0) ::syscall(SYS_setresuid, kNobody, kNobody, kNobody);
+}
+
 // 500 sessions, each with a ring and a segment; half of them hold memory on a device, all that there is.
 class Crowd {
  public:
   Crowd() {
-    auto started = Household::start(kConfig);
+    auto started =
+        Household::start(kConfig, ::getuid() == 0 ? Household::Serves::kEverybody : Household::Serves::kItsUser);
     if (!started) throw std::runtime_error(started.error().text);
     house_ = std::move(*started);
-    for (size_t i = 0; i < kSessions; ++i) {
-      auto client = house_->client();
-      if (!client || !client->open_device()) throw std::runtime_error("a session was not opened");
-      if (!client->declare(1, client->at(0), Bytes{16 * kMiB}) || !client->begin(1))
-        throw std::runtime_error("a task was not begun");
-      sessions_.push_back(std::move(*client));
-    }
+    std::thread([this] { open_sessions(); }).join();
     house_->wait_for("status", [](const Json& answer) { return answer["sessions"] == kSessions; });
   }
 
@@ -62,6 +70,17 @@ class Crowd {
   std::vector<TestClient>& sessions() { return sessions_; }
 
  private:
+  void open_sessions() {
+    become_neighbour();
+    for (size_t i = 0; i < kSessions; ++i) {
+      auto client = house_->client();
+      if (!client || !client->open_device()) throw std::runtime_error("a session was not opened");
+      if (!client->declare(1, client->at(0), Bytes{16 * kMiB}) || !client->begin(1))
+        throw std::runtime_error("a task was not begun");
+      sessions_.push_back(std::move(*client));
+    }
+  }
+
   std::unique_ptr<Household> house_;
   std::vector<TestClient> sessions_;
 };
@@ -77,6 +96,7 @@ class Flood {
   Flood(size_t threads, const std::function<void(size_t)>& body) {
     for (size_t i = 0; i < threads; ++i) {
       threads_.emplace_back([this, i, body] {
+        become_neighbour();
         while (!stop_.load(std::memory_order_relaxed)) body(i);
       });
     }
@@ -95,16 +115,18 @@ void measure_pings(benchmark::State& state) {
   auto socket = protocol::connect_to(crowd().house().socket());
   if (!socket) return state.SkipWithError("no connection");
   const MonotonicClock clock;
-  Duration worst{0};
+  std::vector<Duration> waits;
   for (auto _ : state) {
     const TimePoint asked = clock.now();
     if (!Household::ask(*socket, {{"command", "ping"}})) return state.SkipWithError("no answer");
-    const Duration took = clock.now() - asked;
-    worst = std::max(worst, took);
-    state.SetIterationTime(std::chrono::duration<double>(took).count());
+    waits.push_back(clock.now() - asked);
+    state.SetIterationTime(std::chrono::duration<double>(waits.back()).count());
     std::this_thread::sleep_for(kBetweenPings);
   }
-  state.counters["worst_ms"] = std::chrono::duration<double, std::milli>(worst).count();
+  std::sort(waits.begin(), waits.end());
+  const auto milliseconds = [](Duration wait) { return std::chrono::duration<double, std::milli>(wait).count(); };
+  state.counters["p99_ms"] = milliseconds(waits[waits.size() * 99 / 100]);
+  state.counters["worst_ms"] = milliseconds(waits.back());
 }
 
 void quiet(benchmark::State& state) {
@@ -115,12 +137,10 @@ void quiet(benchmark::State& state) {
 // Each thread has a connection, and the next command waits there before the last is answered.
 void commands(benchmark::State& state, const Json& command) {
   std::vector<protocol::Socket> sockets(kFlooders);
-  for (auto& each : sockets) {
-    auto socket = protocol::connect_to(crowd().house().socket());
-    if (!socket) return state.SkipWithError("no connection");
-    each = std::move(*socket);
-  }
-  const Flood flood(kFlooders, [&](size_t i) { (void)Household::ask(sockets[i], command); });
+  const Flood flood(kFlooders, [&](size_t i) {
+    if (sockets[i].get() < 0) sockets[i] = std::move(*protocol::connect_to(crowd().house().socket()));
+    (void)Household::ask(sockets[i], command);
+  });
   measure_pings(state);
 }
 

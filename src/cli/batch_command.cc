@@ -162,7 +162,7 @@ void await_ends(DaemonLink& link, const BatchResult& result) {
   for (const JobResult& job : result.jobs) ours.insert(job.heddle_job);
   const TimePoint end = MonotonicClock().now() + kEndsLimit;
   while (MonotonicClock().now() < end) {
-    auto answer = link.request({{"command", "ps"}});
+    auto answer = link.ps();
     if (!answer) return;
     const Json sessions = answer->value("sessions", Json::array());
     const bool lives = std::any_of(sessions.begin(), sessions.end(), [&](const Json& session) {

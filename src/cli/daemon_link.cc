@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "cli/output.h"
 #include "core/clock.h"
 #include "protocol/socket_path.h"
 #include "protocol/trust.h"
@@ -63,6 +64,20 @@ Result<Json> DaemonLink::request(const Json& command) {
   if (answer && answer->is_object() && answer->contains("error"))
     return fail(ErrorCode::kPermission, "%s", answer->at("error").get<std::string>().c_str());
   return answer;
+}
+
+Result<Json> DaemonLink::ps() {
+  auto whole = request({{"command", "ps"}});
+  for (auto page = whole; page && page->contains("next");) {
+    page = request({{"command", "ps"}, {"from", page->at("next")}});
+    if (!page) return page;
+    for (const char* list : {"sessions", "jobs"})
+      for (Json& each : page->at(list)) whole->at(list).push_back(std::move(each));
+    whole->at("hidden_sessions") =
+        static_cast<uint64_t>(number_of(*whole, "hidden_sessions") + number_of(*page, "hidden_sessions"));
+  }
+  if (whole) whole->erase("next");
+  return whole;
 }
 
 Result<std::optional<Json>> DaemonLink::take_event() {

@@ -14,6 +14,9 @@ class DaemonLink {
   // Sends {"command": ...} and waits for the answer. An answer {"error": text} becomes an Error.
   Result<Json> request(const Json& command);
 
+  // The answer to `ps`, whose sessions come in pages, as one.
+  Result<Json> ps();
+
   // What heddled sent by itself (an event); nullopt when there is nothing.
   Result<std::optional<Json>> take_event();
   int descriptor() const { return socket_.get(); }

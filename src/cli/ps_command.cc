@@ -52,7 +52,7 @@ void add_rows(Table& table, const Json& session) {
 int ps(bool as_json) {
   auto link = DaemonLink::connect(protocol::control_socket_path());
   if (!link) return report(link.error());
-  auto answer = link->request({{"command", "ps"}});
+  auto answer = link->ps();
   if (!answer) return report(answer.error());
   if (as_json) {
     print_json(*answer);

@@ -34,12 +34,17 @@ void Clients::accept(protocol::Socket socket) {
   const uint64_t key = ++last_;
   Client client{std::make_unique<Connection>(shared_.loop, std::move(socket)), *peer, {}, {}};
   client.connection->stop_behind({kMostBytesWaiting, kMostDescriptorsWaiting});
-  const Status started = client.connection->start({[this, key](protocol::Packet packet) {
-                                                     shared_.events.post(ClientSaid{key, std::move(packet)});
-                                                   },
-                                                   [this, key](const Error& error) {
-                                                     shared_.events.post(ClientClosed{key, error});
-                                                   }});
+  const uid_t user = peer->uid;
+  const Status started =
+      client.connection->start({.packet =
+                                    [this, key, user](protocol::Packet packet) {
+                                      shared_.events.post_of(user, ClientSaid{key, std::move(packet)});
+                                    },
+                                .closed =
+                                    [this, key, user](const Error& error) {
+                                      shared_.events.post_of(user, ClientClosed{key, error});
+                                    },
+                                .may_read = [this, user] { return shared_.events.takes_from(user); }});
   if (!started) return;
   clients_.emplace(key, std::move(client));
   ++of_user_[peer->uid];

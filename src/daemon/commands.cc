@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "daemon/descriptions.h"
 #include "policy/placement/table.h"
 
 namespace heddle::daemon {
@@ -13,7 +14,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kLongestName = 63;
-constexpr uint64_t kTracePage = 256;  // events in one answer: some milliseconds of the loop
+// In one answer, which is to take no more than a millisecond or two of the loop.
+constexpr uint64_t kTracePage = 64;
+constexpr size_t kPsPage = 32;
 
 // Texts come from tenants: what is no UTF-8 is replaced, never thrown at.
 std::string dump(const Json& json) {
@@ -29,26 +32,6 @@ Result<uint64_t> number_in(const Json& request, const char* key) {
 
 int64_t nanoseconds(Duration duration) {
   return duration.count();
-}
-
-const char* state_name(TaskState state) {
-  if (!has_device(state)) return "waiting";
-  return state == TaskState::kRunning || state == TaskState::kStopping ? "running" : "starting";
-}
-
-// What the compiled program's probes said against what came, over all devices of the session.
-Json declared_by(const Session& session) {
-  uint64_t tasks = 0, bytes = 0, used = 0, beside = 0, extensions = 0;
-  for (const VirtualDevice& device : session.devices) {
-    if (!device.ring) continue;
-    const protocol::TaskTotals& totals = device.ring->header().task_totals;
-    tasks += totals.tasks.load(std::memory_order_relaxed);
-    bytes += totals.declared.load(std::memory_order_relaxed);
-    used += totals.used.load(std::memory_order_relaxed);
-    beside += totals.beside.load(std::memory_order_relaxed);
-    extensions += totals.extensions.load(std::memory_order_relaxed);
-  }
-  return {{"tasks", tasks}, {"bytes", bytes}, {"used", used}, {"beside", beside}, {"extensions", extensions}};
 }
 
 Commands::Answer packed(const std::string& text) {
@@ -129,11 +112,8 @@ Result<Json> Commands::devices(const Json&, Asker&) {
   for (const auto& view : views) {
     const DeviceState& device = shared_.registry.devices[view.id.value];
     const DeviceModel& model = device.config.model;
-    std::string state = "ok";
-    if (workers_.recovering(view.id)) {
-      state = "its MPS is being started anew";
-    } else if (device.failed_starts != 0)
-      state = stringf("workers do not start (%u times): %s", device.failed_starts, device.last_failure.c_str());
+    const std::string state =
+        workers_.recovering(view.id) ? "its MPS is being started anew" : Descriptions::state_of(device);
     list.push_back({{"device", view.id.value},
                     {"node", device.node.value},
                     {"name", model.name},
@@ -162,69 +142,55 @@ Result<Json> Commands::devices(const Json&, Asker&) {
   return Json{{"devices", list}};
 }
 
-Json Commands::describe(const Session& session, const VirtualDevice& device) const {
-  const Task& task = *device.task;
-  Json json{{"task", task.id.value},           {"virtual_device", device.index}, {"serial", task.serial},
-            {"state", state_name(task.state)}, {"memory", device.live.value},    {"reason", task.reason}};
-  const TimePoint until = has_device(task.state) ? task.granted : shared_.now();
-  json["waited_ns"] = nanoseconds(until - task.arrived);
-  if (has_device(task.state)) json["device"] = task.device.value;
-  if (task.state == TaskState::kStarting)
-    json["reason"] = stringf("a worker of device %lu is starting", static_cast<unsigned long>(task.device.value));
-  if (device.worker) json["worker_pid"] = device.worker->pid;
-  for (const auto& wait : tasks_.scheduler().waiting()) {
-    if (wait.session != session.id || wait.task != task.id) continue;
-    if (has_device(task.state)) {
-      json["state"] = "waiting for memory";
-      json["waited_ns"] = nanoseconds(shared_.now() - wait.since);
-      json["reason"] = stringf("%s more: %s", to_string(wait.memory).c_str(), wait.why.c_str());
-    } else {
-      json["reason"] = wait.why;
-    }
-    json["position"] = wait.position;
-  }
-  return json;
+namespace {
+
+// The number behind the first `count` entries of a table from `from` on; the largest where there are no more.
+template <class Table>
+uint64_t end_of_page(const Table& table, uint64_t from, size_t count) {
+  auto each = table.lower_bound(typename Table::key_type{from});
+  for (; count > 0 && each != table.end(); --count) ++each;
+  return each == table.end() ? UINT64_MAX : each->first.value;
 }
 
-Json Commands::describe(const Session& session) const {
-  Json tasks = Json::array();
-  for (const VirtualDevice& device : session.devices) {
-    if (device.task) tasks.push_back(describe(session, device));
-  }
-  Json json{{"session", session.id.value},
-            {"job", session.job.value},
-            {"pid", session.pid},
-            {"uid", session.uid},
-            {"program", session.program},
-            {"budget", session.budget.value},
-            {"pinned", session.host_bytes.value},
-            {"declared", declared_by(session)},
-            {"connected", session.connection != nullptr},
-            {"tasks", tasks}};
-  if (session.failed) json["failure"] = session.failure;
-  return json;
+Json json_of(const Job& job) {
+  return {{"job", job.id.value},
+          {"name", job.name},
+          {"uid", job.uid},
+          {"memory", job.budget.value},
+          {"sessions", job.sessions.size()},
+          {"cancelled", job.cancelled}};
 }
 
-Result<Json> Commands::ps(const Json&, Asker& asker) {
-  Json sessions = Json::array(), jobs = Json::array();
+}  // namespace
+
+// A page of it: so many sessions and jobs are looked at, whosever they are, and the asker comes again `from` `next` on
+// while there is one. Both have numbers of one count.
+Result<Json> Commands::ps(const Json& request, Asker& asker) {
+  uint64_t from = 0;
+  if (request.contains("from")) {
+    const auto number = number_in(request, "from");
+    if (!number) return tl::unexpected(number.error());
+    from = *number;
+  }
+  const auto& [all_jobs, all_sessions] = std::tie(shared_.registry.jobs, shared_.registry.sessions);
+  const uint64_t end = std::min(end_of_page(all_jobs, from, kPsPage), end_of_page(all_sessions, from, kPsPage));
+  Json jobs = Json::array(), sessions = Json::array();
   uint64_t hidden = 0;
-  for (const auto& [id, session] : shared_.registry.sessions) {
-    if (asker.may_see(session.uid)) {
-      sessions.push_back(describe(session));
+  for (auto each = all_jobs.lower_bound(JobId{from}); each != all_jobs.end() && each->first.value < end; ++each) {
+    if (asker.may_see(each->second.uid)) jobs.push_back(json_of(each->second));
+  }
+  const Descriptions describe(shared_, tasks_.scheduler());
+  for (auto each = all_sessions.lower_bound(SessionId{from}); each != all_sessions.end() && each->first.value < end;
+       ++each) {
+    if (asker.may_see(each->second.uid)) {
+      sessions.push_back(describe.session(each->second));
     } else {
       ++hidden;
     }
   }
-  for (const auto& [id, job] : shared_.registry.jobs) {
-    if (asker.may_see(job.uid))
-      jobs.push_back({{"job", id.value},
-                      {"name", job.name},
-                      {"uid", job.uid},
-                      {"memory", job.budget.value},
-                      {"sessions", job.sessions.size()},
-                      {"cancelled", job.cancelled}});
-  }
-  return Json{{"sessions", sessions}, {"jobs", jobs}, {"hidden_sessions", hidden}};
+  Json answer{{"sessions", sessions}, {"jobs", jobs}, {"hidden_sessions", hidden}};
+  if (end != UINT64_MAX) answer["next"] = end;
+  return answer;
 }
 
 Result<Json> Commands::policies(const Json&, Asker&) {
@@ -268,12 +234,13 @@ Result<Json> Commands::job(const Json& request, Asker& asker) {
   if (!job) return tl::unexpected(job.error());
   Json json{{"job", (*job)->id.value}, {"name", (*job)->name}, {"cancelled", (*job)->cancelled}, {"waiting_ns", 0}};
   Json sessions = Json::array();
+  const Descriptions describe(shared_, tasks_.scheduler());
   uint64_t findings = (*job)->findings;
   for (const SessionId id : (*job)->sessions) {
     const Session* session = shared_.registry.find_session(id);
     if (!session) continue;
     findings += findings_of(*session);
-    sessions.push_back(describe(*session));
+    sessions.push_back(describe.session(*session));
     for (const Json& task : sessions.back()["tasks"]) {
       if (task["state"] == "running" || task["waited_ns"] <= json["waiting_ns"]) continue;
       json["waiting_ns"] = task["waited_ns"];

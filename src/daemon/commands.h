@@ -51,8 +51,6 @@ class Commands {
   Result<Json> set_policy(const Json& request, Asker& asker);
 
   Result<Job*> find_job(const Json& request, const Asker& asker);
-  Json describe(const Session& session) const;
-  Json describe(const Session& session, const VirtualDevice& device) const;
 
   Shared& shared_;
   Sessions& sessions_;

@@ -151,7 +151,7 @@ TEST_F(CommandTest, ALongTraceComesInPages) {
     const auto page = house_->ask({{"command", "trace"}, {"since", next}});
     ASSERT_TRUE(page) << page.error().text;
     for (const Json& event : (*page)["events"]) seen.insert(event["number"].get<uint64_t>());
-    EXPECT_LE((*page)["events"].size(), 256u);
+    EXPECT_LE((*page)["events"].size(), 64u);
     ASSERT_GT((*page)["next"].get<uint64_t>(), next);
     next = (*page)["next"];
     end = (*page)["end"];
@@ -164,11 +164,50 @@ TEST_F(CommandTest, ALongTraceComesInPages) {
 TEST_F(CommandTest, ALongAnswerTravelsInMemory) {
   start(kTwoDevices);
   std::vector<TestClient> clients;
+  auto opener = protocol::connect_to(house_->socket());
+  ASSERT_TRUE(opener);
+  const auto job = Household::ask(*opener, {{"command", "job_open"}, {"name", "a"}});
+  ASSERT_TRUE(job);
+  for (int i = 0; i < 120; ++i) clients.push_back(opened((*job)["job"], (*job)["secret"]));
+  const auto described = house_->ask({{"command", "job"}, {"job", (*job)["job"]}});
+  ASSERT_TRUE(described);
+  EXPECT_GT(described->dump().size(), protocol::kMaxJsonBytes);
+  EXPECT_EQ((*described)["sessions"].size(), 120u);
+}
+
+// 500 sessions in one answer kept everybody waiting for 0.7 s.
+TEST_F(CommandTest, SessionsComeInPages) {
+  start(kTwoDevices);
+  std::vector<TestClient> clients;
   for (int i = 0; i < 120; ++i) clients.push_back(opened());
-  const auto ps = house_->ask({{"command", "ps"}});
-  ASSERT_TRUE(ps);
-  EXPECT_GT(ps->dump().size(), protocol::kMaxJsonBytes);
-  EXPECT_EQ((*ps)["sessions"].size(), 120u);
+  std::set<uint64_t> seen, jobs;
+  auto page = house_->ask({{"command", "ps"}});
+  ASSERT_TRUE(page);
+  for (;;) {
+    EXPECT_LE((*page)["sessions"].size(), 32u);
+    for (const Json& session : (*page)["sessions"]) EXPECT_TRUE(seen.insert(session["session"].get<uint64_t>()).second);
+    for (const Json& job : (*page)["jobs"]) EXPECT_TRUE(jobs.insert(job["job"].get<uint64_t>()).second);
+    if (!page->contains("next")) break;
+    page = house_->ask({{"command", "ps"}, {"from", (*page)["next"]}});
+    ASSERT_TRUE(page);
+  }
+  EXPECT_EQ(seen.size(), 120u);
+  EXPECT_EQ(jobs.size(), 120u);
+  EXPECT_FALSE(house_->ask({{"command", "ps"}, {"from", "one"}}));
+}
+
+// A device has taken the task, and none of its workers start: its program is told why it waits.
+TEST_F(CommandTest, WhoWaitsForAWorkerThatDoesNotStartIsTold) {
+  start(kOneDevice, "warm_workers = 0\n");
+  house_->fail_workers(true);
+  TestClient client = begun(Bytes{2 * kMiB});
+  const auto told = [](const Json& answer) {
+    return answer["sessions"][0]["tasks"][0]["reason"].get<std::string>().find("workers do not start") !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(told(house_->wait_for("ps", told)));
+  house_->fail_workers(false);
+  EXPECT_TRUE(client.wait_binding(protocol::Binding::kBound));
 }
 
 TEST_F(CommandTest, ThePolicyChangesOnlyWhileNothingRuns) {

@@ -22,6 +22,7 @@ class Connection {
   struct Handlers {
     std::function<void(protocol::Packet)> packet;
     std::function<void(const Error&)> closed;  // at most once; nothing comes after it
+    std::function<bool()> may_read = {};       // asked before each message; false: later, the loop comes again
   };
 
   // Start before anything else; an error leaves it closed, without a call of `closed`.

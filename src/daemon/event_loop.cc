@@ -81,15 +81,16 @@ int EventLoop::timeout_ms(Duration patience) const {
 
 Status EventLoop::run_once(Duration patience) {
   commit();
-  epoll_event events[64];
-  const int ready = ::epoll_wait(epoll_.get(), events, std::size(events), timeout_ms(patience));
+  // All that are ready, so that nobody waits for more than a round behind a crowd of others.
+  const int ready = ::epoll_wait(epoll_.get(), ready_.data(), kMostReady, timeout_ms(patience));
   if (ready < 0 && errno != EINTR) return fail_errno(-1, "cannot wait for events");
   for (int i = 0; i < ready; ++i) {
-    const uint64_t id = events[i].data.u64;  // the kernel's struct is packed: no reference may be bound to its members
+    const epoll_event event = ready_[static_cast<size_t>(i)];
+    const uint64_t id = event.data.u64;  // the kernel's struct is packed: no reference may be bound to its members
     const auto found = handlers_.find(id);
     if (found == handlers_.end()) continue;  // an earlier handler of this round removed it
     const std::shared_ptr<Handler> handler = found->second;
-    (*handler)(events[i].events);
+    (*handler)(event.events);
   }
   serve_timers();
   serve_deferred();

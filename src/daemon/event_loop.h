@@ -3,6 +3,8 @@
 // The one loop that everything in heddled runs on: descriptors that became ready, timers, and work put off to the end
 // of the round. Single-threaded; handlers may add and remove any watch or timer, their own included.
 
+#include <sys/epoll.h>
+
 #include <functional>
 #include <map>
 #include <memory>
@@ -80,8 +82,11 @@ class EventLoop {
   void serve_timers();
   void serve_deferred();
 
+  static constexpr int kMostReady = 4096;  // in a round
+
   const Clock& clock_;
   Fd epoll_;
+  std::vector<epoll_event> ready_ = std::vector<epoll_event>(kMostReady);
   uint64_t last_id_ = 0;
   bool stopped_ = false;
   // Shared with the round that is calling a handler, which may remove its own watch meanwhile.

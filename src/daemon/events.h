@@ -10,6 +10,7 @@
 #include "core/ids.h"
 #include "core/result.h"
 #include "core/units.h"
+#include "daemon/fair_queue.h"
 #include "protocol/socket.h"
 
 namespace heddle::daemon {
@@ -113,6 +114,13 @@ class EventQueue {
     events_.push_back(std::move(event));
     wake();
   }
+  // What a user's program or command has said: users take turns.
+  void post_of(uid_t user, Event event) {
+    asked_.push(user, std::move(event));
+    wake();
+  }
+  // Whether more may be read of a user: what waits here has a bound, the rest waits in its sockets.
+  bool takes_from(uid_t user) const { return asked_.waiting(user) < kMostWaiting; }
   // The scheduler may have something to decide.
   void books_changed() {
     books_changed_ = true;
@@ -122,20 +130,25 @@ class EventQueue {
   // Returns whether a turn was due. What is posted from now on makes the next one due.
   bool begin_turn() { return std::exchange(due_, false); }
   std::optional<Event> next() {
-    if (events_.empty()) return std::nullopt;
+    if (events_.empty()) return asked_.pop();
     Event event = std::move(events_.front());
     events_.pop_front();
     return event;
   }
+  // The rest is for a turn in the next round of the loop. False where nothing is left.
+  bool leave_rest() { return due_ = due_ || !events_.empty() || !asked_.empty(); }
   bool take_books_changed() { return std::exchange(books_changed_, false); }
 
  private:
+  static constexpr size_t kMostWaiting = 64;  // of a user
+
   void wake() {
     if (!std::exchange(due_, true)) turn_due_();
   }
 
   std::function<void()> turn_due_;
   std::deque<Event> events_;
+  FairQueue<Event> asked_;
   bool due_ = false, books_changed_ = false;
 };
 

@@ -25,11 +25,7 @@ policy::DeviceSpec spec() {
   spec.model = "test";
   spec.memory = kDeviceMemory;
   spec.sms = 4;
-  spec.max_warps_per_sm = 64;
-  spec.max_blocks_per_sm = 32;
-  spec.registers_per_sm = 65536;
-  spec.shared_per_sm = Bytes{64 * kKiB};
-  spec.warp_size = 32;
+  spec.sm.whole = {.blocks = 32, .warps = 64, .registers = 65536, .shared = 64 * kKiB};
   return spec;
 }
 

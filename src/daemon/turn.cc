@@ -3,17 +3,30 @@
 #include "daemon/cuda_codes.h"
 
 namespace heddle::daemon {
+namespace {
+
+constexpr Duration kLongestTurn = std::chrono::milliseconds(2);  // and what is under way then
+
+}  // namespace
 
 void Turn::run() {
+  if (rest_) return;  // in the next round
   bool decided = false;
-  while (shared_.events.begin_turn()) {
+  const TimePoint until = shared_.now() + kLongestTurn;
+  while (shared_.now() < until && shared_.events.begin_turn()) {
     while (auto event = shared_.events.next()) {
       std::visit([this](auto& each) { handle(std::move(each)); }, *event);
+      if (shared_.now() >= until) break;
     }
     if (!shared_.events.take_books_changed()) continue;
     for (const policy::Decision& decision : tasks_.decide()) tasks_.carry_out(decision);
     decided = true;
   }
+  if (shared_.events.leave_rest())
+    rest_ = shared_.loop.after(Duration{}, [this] {
+      rest_.reset();
+      run();
+    });
   if (!decided) return;
   tasks_.say_who_may_idle();
   deadline_.reset();

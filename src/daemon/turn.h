@@ -5,7 +5,8 @@
 
 namespace heddle::daemon {
 
-// One turn of heddled, at the end of each round of the loop in which an event was posted:
+// One turn of heddled, at the end of each round of the loop in which an event was posted. What is left of a long turn
+// goes on in the next round, behind a look at what else has come: nobody waits long for what others ask.
 //
 //   events    handled in the order in which they were noticed (events.h): programs, workers, keepers
 //   decide    the scheduler decides once about all of them (Scheduler::decisions)
@@ -53,7 +54,7 @@ class Turn {
   Sessions& sessions_;
   Requests& requests_;
   Clients& clients_;
-  EventLoop::Timer deadline_;
+  EventLoop::Timer deadline_, rest_;
 };
 
 }  // namespace heddle::daemon

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,7 +35,7 @@ std::string words_of(const std::string& pid) {
 
 }  // namespace
 
-Result<std::unique_ptr<Household>> Household::start(const std::string& config) {
+Result<std::unique_ptr<Household>> Household::start(const std::string& config, Serves serves) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // what outlives its parents comes here, and is seen
   auto house = std::make_unique<Household>();
   std::string pattern = "/tmp/heddle-test-XXXXXX";
@@ -46,6 +47,10 @@ Result<std::unique_ptr<Household>> Household::start(const std::string& config) {
   options.program = HEDDLE_TEST_LIBEXEC "/heddle-vault";
   options.arguments = {"--libexec",    HEDDLE_TEST_LIBEXEC, "--socket",
                        house->socket_, "--config",          pattern + "/config.toml"};
+  if (serves == Serves::kEverybody) {
+    options.arguments.push_back("--system");
+    ::chmod(pattern.c_str(), 0755);
+  }
   auto child = spawn(options);
   if (!child) return tl::unexpected(child.error());
   house->vault_ = std::move(*child);

@@ -15,8 +15,9 @@ class Household {
  public:
   using Json = nlohmann::json;
 
-  // `config`: the TOML text.
-  static Result<std::unique_ptr<Household>> start(const std::string& config);
+  enum class Serves { kItsUser, kEverybody };
+  // `config`: the TOML text. Everybody is served by root's heddle only.
+  static Result<std::unique_ptr<Household>> start(const std::string& config, Serves serves = Serves::kItsUser);
   ~Household();
 
   const std::string& socket() const { return socket_; }
