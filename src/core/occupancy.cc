@@ -8,8 +8,7 @@
 namespace heddle {
 namespace {
 
-constexpr uint64_t kRegisterStep = 256, kSharedStep = 128;
-constexpr uint64_t kRegisterFiles = 4;  // of an SM, one for each scheduler
+constexpr uint64_t kSharedStep = 128;
 constexpr uint32_t kMost = std::numeric_limits<uint32_t>::max();
 
 // A need beyond 32 bits fits nowhere anyway.
@@ -23,9 +22,9 @@ uint32_t less(uint32_t a, uint32_t b) {
 
 // Each register file holds whole warps, so a warp takes as much as leaves room for exactly those.
 uint64_t registers_of_warp(uint32_t per_thread, const SmModel& sm) {
-  const uint64_t bytes = round_up(uint64_t{per_thread} * sm.warp_size, kRegisterStep);
-  if (bytes == 0) return 0;
-  const uint64_t resident = sm.whole.registers / bytes / kRegisterFiles * kRegisterFiles;
+  const uint64_t given = round_up(per_thread, kThreadRegisterStep) * sm.warp_size;
+  if (given == 0) return 0;
+  const uint64_t resident = sm.whole.registers / given / kRegisterFiles * kRegisterFiles;
   return resident == 0 ? kMost : sm.whole.registers / resident;
 }
 
@@ -54,6 +53,19 @@ uint32_t blocks_per_sm(const BlockNeed& need, const DeviceModel& model) {
   if (need.threads == 0 || need.threads > model.max_threads_per_block) return 0;
   const SmModel sm = sm_of(model);
   return fitting(sm.whole, share_of(need, sm));
+}
+
+uint32_t most_registers(uint64_t threads, const DeviceModel& model) {
+  const uint64_t counted = round_up(std::max<uint64_t>(threads, 1), uint64_t{kRegisterFiles} * model.warp_size);
+  return static_cast<uint32_t>(model.registers_per_block / counted / kThreadRegisterStep * kThreadRegisterStep);
+}
+
+uint32_t most_threads(uint32_t registers_per_thread, const DeviceModel& model) {
+  if (registers_per_thread == 0) return model.max_threads_per_block;
+  const uint64_t step = uint64_t{kRegisterFiles} * model.warp_size;
+  const uint64_t threads =
+      model.registers_per_block / round_up(registers_per_thread, kThreadRegisterStep) / step * step;
+  return static_cast<uint32_t>(std::min<uint64_t>(threads, model.max_threads_per_block));
 }
 
 SmShare without(const SmShare& room, const SmShare& block) {

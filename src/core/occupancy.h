@@ -3,10 +3,14 @@
 #include <cstdint>
 
 #include "core/device_model.h"
+#include "core/units.h"
 
 // How many blocks of a kernel an SM holds: CUDA's rules (Programming Guide, "Hardware Multithreading"; the occupancy
 // calculator). One calculation for what programs are told, what policies count and what the software device does.
 namespace heddle {
+
+inline constexpr uint32_t kRegisterFiles = 4;       // of an SM, one for each scheduler
+inline constexpr uint32_t kThreadRegisterStep = 8;  // registers are given to a warp in pieces of 256
 
 // What one SM has, or what one block takes of it.
 struct SmShare {
@@ -43,6 +47,16 @@ uint32_t fitting(const SmShare& room, const SmShare& block);
 
 // Of a whole SM; 0 for a block that the device does not run.
 uint32_t blocks_per_sm(const BlockNeed& need, const DeviceModel& model);
+
+// Whether the registers of one block fit: its warps come to each of the register files in equal numbers.
+inline bool registers_fit(uint32_t per_thread, uint64_t threads, const DeviceModel& model) {
+  return round_up(per_thread, kThreadRegisterStep) * round_up(threads, uint64_t{kRegisterFiles} * model.warp_size) <=
+         model.registers_per_block;
+}
+// How many registers a thread may have in a block of so many threads, and threads a block of so many registers each (0:
+// unknown, no limit), for them to fit.
+uint32_t most_registers(uint64_t threads, const DeviceModel& model);
+uint32_t most_threads(uint32_t registers_per_thread, const DeviceModel& model);
 
 // `room` less `block`, nothing falling below zero; and together, nothing overflowing.
 SmShare without(const SmShare& room, const SmShare& block);

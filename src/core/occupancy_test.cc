@@ -32,6 +32,24 @@ TEST(Occupancy, RegistersLimit) {
   EXPECT_EQ(blocks_per_sm({256, 0, 0}, kV100), 8u) << "unknown";
 }
 
+// What a program may launch, what it is told, and what an SM holds say the same.
+TEST(Occupancy, ABlockWhoseRegistersFitIsHeld) {
+  for (const DeviceModel& model : {kP100, kV100, kH200}) {
+    for (uint32_t threads = 1; threads <= 1024; ++threads) {
+      for (uint32_t registers = 1; registers <= 255; ++registers) {
+        const bool fits = registers_fit(registers, threads, model);
+        ASSERT_EQ(fits, blocks_per_sm({threads, registers, 0}, model) > 0) << threads << " by " << registers;
+        ASSERT_EQ(fits, registers <= most_registers(threads, model)) << threads << " by " << registers;
+        ASSERT_EQ(fits, threads <= most_threads(registers, model)) << threads << " by " << registers;
+      }
+    }
+  }
+  EXPECT_FALSE(registers_fit(80, 800, kV100)) << "25 warps: seven in one of the files, which hold six";
+  EXPECT_EQ(most_threads(80, kV100), 768u);
+  EXPECT_EQ(most_registers(800, kV100), 72u);
+  EXPECT_EQ(most_threads(0, kV100), 1024u);
+}
+
 TEST(Occupancy, SharedMemoryLimits) {
   EXPECT_EQ(blocks_per_sm({128, 16, 48 * kKiB}, kV100), 2u);
   EXPECT_EQ(blocks_per_sm({128, 16, 96 * kKiB + 1}, kV100), 0u);

@@ -36,15 +36,13 @@ void Clients::accept(protocol::Socket socket) {
   client.connection->stop_behind({kMostBytesWaiting, kMostDescriptorsWaiting});
   const uid_t user = peer->uid;
   const Status started =
-      client.connection->start({.packet =
-                                    [this, key, user](protocol::Packet packet) {
-                                      shared_.events.post_of(user, ClientSaid{key, std::move(packet)});
-                                    },
-                                .closed =
-                                    [this, key, user](const Error& error) {
-                                      shared_.events.post_of(user, ClientClosed{key, error});
-                                    },
-                                .may_read = [this, user] { return shared_.events.takes_from(user); }});
+      client.connection->start({[this, key, user, connection = client.connection.get()](protocol::Packet packet) {
+                                  connection->hold();
+                                  shared_.events.post_of(user, ClientSaid{key, std::move(packet)});
+                                },
+                                [this, key, user](const Error& error) {
+                                  shared_.events.post_of(user, ClientClosed{key, error});
+                                }});
   if (!started) return;
   clients_.emplace(key, std::move(client));
   ++of_user_[peer->uid];
@@ -67,6 +65,7 @@ void Clients::said(uint64_t key, protocol::Packet packet) {
   const auto found = clients_.find(key);
   if (found == clients_.end()) return;
   Client& client = found->second;
+  client.connection->handled();
   if (packet.type == MessageType::kCommand) return command(client, packet.as<protocol::Command>());
   if (client.session.value != 0) return session_message(client, key, std::move(packet));
   if (packet.type == MessageType::kHello) return hello(client, key, packet.as<protocol::Hello>());

@@ -240,6 +240,7 @@ Result<Json> Commands::job(const Json& request, Asker& asker) {
     const Session* session = shared_.registry.find_session(id);
     if (!session) continue;
     findings += findings_of(*session);
+    if (sessions.size() == kPsPage) continue;
     sessions.push_back(describe.session(*session));
     for (const Json& task : sessions.back()["tasks"]) {
       if (task["state"] == "running" || task["waited_ns"] <= json["waiting_ns"]) continue;

@@ -9,8 +9,7 @@
 #include <iterator>
 #include <sstream>
 
-#include "daemon/device_config.h"
-#include "daemon/gpus.h"
+#include "daemon/device_tables.h"
 #include "daemon/toml_table.h"
 #include "policy/placement/table.h"
 

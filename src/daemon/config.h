@@ -5,31 +5,12 @@
 #include <string_view>
 #include <vector>
 
-#include "core/device_model.h"
 #include "core/units.h"
+#include "daemon/device_config.h"
 #include "protocol/messages.h"
 #include "protocol/ring_memory.h"
 
 namespace heddle::daemon {
-
-// One device of the pool.
-struct DeviceConfig {
-  DeviceModel model;
-  bool shared_faults = false;  // a fault or a killed worker fails every worker of the device, as under MPS
-  uint32_t host_threads = 1;   // of one worker, that compute blocks
-  std::string uuid;            // of a GPU: CUDA_VISIBLE_DEVICES for its workers and its keeper
-  bool mps = false;            // its workers share it through MPS, not in time slices
-  Bytes context = {};          // of a GPU: what one worker's context takes, measured; model.context_bytes is charged
-};
-
-// One [[gpu]] table: GPUs of this machine that belong to the pool.
-struct GpuConfig {
-  std::string uuid;               // which; empty: by `index`, or all
-  std::optional<uint32_t> index;  // as the driver counts
-  Bytes memory;                   // at most so much of each; 0: all that is free when heddled starts
-  std::optional<Bytes> context;   // what a worker's context is charged; none: as measured
-  bool mps = false;               // a fault of one program is every program's under MPS, so it has to be asked for
-};
 
 // What one peer may take of heddled itself. All protect the others, not the device.
 struct Limits {

@@ -138,7 +138,7 @@ TEST(Config, TheExampleShowsTheDefaults) {
 TEST(Config, TheExampleHasEveryKey) {
   std::ifstream file(HEDDLE_EXAMPLE_CONFIG);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  for (const char* source : {"config.cc", "device_config.cc"}) {
+  for (const char* source : {"config.cc", "device_tables.cc"}) {
     std::ifstream code(std::string(HEDDLE_DAEMON_SOURCES "/") + source);
     ASSERT_TRUE(code);
     for (std::string line; std::getline(code, line);) {

@@ -72,7 +72,7 @@ void Connection::enqueue(std::unique_ptr<Pending> pending) {
 void Connection::ready(uint32_t events) {
   if (events & EPOLLOUT) flush();
   // One message a round: its handler may destroy this, so nothing is touched behind it.
-  if (may_read() && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && (!handlers_.may_read || handlers_.may_read())) read();
+  if (may_read() && !held_ && (events & (EPOLLIN | EPOLLHUP | EPOLLERR))) read();
 }
 
 void Connection::flush() {

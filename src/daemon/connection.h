@@ -22,7 +22,6 @@ class Connection {
   struct Handlers {
     std::function<void(protocol::Packet)> packet;
     std::function<void(const Error&)> closed;  // at most once; nothing comes after it
-    std::function<bool()> may_read = {};       // asked before each message; false: later, the loop comes again
   };
 
   // Start before anything else; an error leaves it closed, without a call of `closed`.
@@ -50,6 +49,11 @@ class Connection {
     send(message, lent);
   }
 
+  // Between the two a message waits to be handled: nothing more is read, so that each of a peer's messages is handled
+  // before the next one is taken, and what waits has a bound. Somebody must be about to handle it: the loop does not
+  // sleep meanwhile.
+  void hold() { held_ = true; }
+  void handled() { held_ = false; }
   // Stops reading, without telling the peer, until resume().
   void pause();
   void resume();
@@ -105,7 +109,7 @@ class Connection {
   EventLoop::Timer loss_;
   std::deque<std::unique_ptr<Pending>> backlog_;
   Waiting waiting_{}, most_{SIZE_MAX, SIZE_MAX};
-  bool paused_ = false, lost_ = false;
+  bool paused_ = false, held_ = false, lost_ = false;
 };
 
 }  // namespace heddle::daemon

@@ -49,7 +49,6 @@ class Daemon {
   Result<Tasks::Scheduler> make_scheduler(const std::string& policy, bool& binds_at_malloc) const;
   Status set_policy(const std::string& policy);
   void deposit_life();
-  void watch_signals();
   void end_when_empty();
 
   Options options_;

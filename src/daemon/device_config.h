@@ -1,16 +1,30 @@
 #pragma once
 
-#include <vector>
+#include <optional>
+#include <string>
 
-#include "daemon/config.h"
-#include "daemon/toml_table.h"
+#include "core/device_model.h"
+#include "core/units.h"
 
 namespace heddle::daemon {
 
-// One [[device]] table: `count` devices alike, from a preset, with what the table overrides.
-Result<std::vector<DeviceConfig>> parse_devices(const toml::table& table, const std::string& file);
+// One device of the pool.
+struct DeviceConfig {
+  DeviceModel model;
+  bool shared_faults = false;  // a fault or a killed worker fails every worker of the device, as under MPS
+  uint32_t host_threads = 1;   // of one worker, that compute blocks
+  std::string uuid;            // of a GPU: CUDA_VISIBLE_DEVICES for its workers and its keeper
+  bool mps = false;            // its workers share it through MPS, not in time slices
+  Bytes context = {};          // of a GPU: what one worker's context takes, measured; model.context_bytes is charged
+};
 
-// Threads that one worker may use, where nothing is configured: the machine's, divided among `devices`.
-uint32_t default_host_threads(size_t devices);
+// One [[gpu]] table: GPUs of this machine that belong to the pool.
+struct GpuConfig {
+  std::string uuid;               // which; empty: by `index`, or all
+  std::optional<uint32_t> index;  // as the driver counts
+  Bytes memory;                   // at most so much of each; 0: all that is free when heddled starts
+  std::optional<Bytes> context;   // what a worker's context is charged; none: as measured
+  bool mps = false;               // a fault of one program is every program's under MPS, so it has to be asked for
+};
 
 }  // namespace heddle::daemon

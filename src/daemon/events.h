@@ -15,7 +15,8 @@
 
 namespace heddle::daemon {
 
-// What heddled notices of the world outside, in that order. An event names its subject by id, because the subject may
+// What heddled notices of the world outside, in that order, but that users take turns in what they say, and wait for no
+// more than a few other events. An event names its subject by id, because the subject may
 // be gone when the event is handled. Messages are moved, never copied.
 
 // A message came on the control socket: Hello, a command, or a program's request.
@@ -119,8 +120,6 @@ class EventQueue {
     asked_.push(user, std::move(event));
     wake();
   }
-  // Whether more may be read of a user: what waits here has a bound, the rest waits in its sockets.
-  bool takes_from(uid_t user) const { return asked_.waiting(user) < kMostWaiting; }
   // The scheduler may have something to decide.
   void books_changed() {
     books_changed_ = true;
@@ -130,7 +129,12 @@ class EventQueue {
   // Returns whether a turn was due. What is posted from now on makes the next one due.
   bool begin_turn() { return std::exchange(due_, false); }
   std::optional<Event> next() {
-    if (events_.empty()) return asked_.pop();
+    const bool askers_turn = since_asked_ >= kMostBetween && !asked_.empty();
+    if (events_.empty() || askers_turn) {
+      since_asked_ = 0;
+      return asked_.pop();
+    }
+    ++since_asked_;
     Event event = std::move(events_.front());
     events_.pop_front();
     return event;
@@ -140,7 +144,7 @@ class EventQueue {
   bool take_books_changed() { return std::exchange(books_changed_, false); }
 
  private:
-  static constexpr size_t kMostWaiting = 64;  // of a user
+  static constexpr int kMostBetween = 16;  // other events, while users wait
 
   void wake() {
     if (!std::exchange(due_, true)) turn_due_();
@@ -149,6 +153,7 @@ class EventQueue {
   std::function<void()> turn_due_;
   std::deque<Event> events_;
   FairQueue<Event> asked_;
+  int since_asked_ = 0;
   bool due_ = false, books_changed_ = false;
 };
 

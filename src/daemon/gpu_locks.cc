@@ -29,8 +29,12 @@ int holder_of(const Fd& file) {
 
 // Whoever was first made the file. Others need only open it; O_CREAT on somebody else's is refused in such directories.
 Result<Fd> open_lock(const std::string& path) {
-  Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!file && errno == ENOENT) file = Fd(::open(path.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+  constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  Fd file(::open(path.c_str(), kFlags));
+  if (!file && errno == ENOENT) {
+    file = Fd(::open(path.c_str(), kFlags | O_CREAT, 0644));
+    if (file) ::fchmod(file.get(), 0644);  // whatever this user's umask is
+  }
   if (!file) return fail_errno(-1, "cannot open '%s'", path.c_str());
   return file;
 }

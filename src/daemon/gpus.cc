@@ -144,26 +144,6 @@ Status replace_software_devices(Config& config, const std::vector<FoundGpu>& fou
 
 }  // namespace
 
-Result<GpuConfig> parse_gpu(const toml::table& table, const std::string& file) {
-  TomlTable reader(table, file, "gpu");
-  GpuConfig gpu;
-  uint32_t index = UINT32_MAX;
-  Bytes context{UINT64_MAX};
-  std::string mps = "off";
-  reader.read("uuid", gpu.uuid);
-  reader.read("index", index, 0, UINT32_MAX - 1);
-  reader.read("memory", gpu.memory);
-  reader.read("context_memory", context);
-  reader.read("mps", mps);
-  if (index != UINT32_MAX) gpu.index = index;
-  if (context.value != UINT64_MAX) gpu.context = context;
-  gpu.mps = mps == "on";
-  if (!gpu.mps && mps != "off") reader.wrong("mps", stringf("'%s' is neither on nor off", mps.c_str()));
-  if (!gpu.uuid.empty() && gpu.index) reader.wrong("index", "uuid says already which GPU");
-  HEDDLE_TRY(reader.finish());
-  return gpu;
-}
-
 Result<std::vector<FoundGpu>> parse_gpu_list(std::string_view text) {
   std::vector<FoundGpu> gpus;
   while (!text.empty()) {

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "daemon/config.h"
-#include "daemon/toml_table.h"
 
 // The machine's GPUs. heddled makes no CUDA call: `heddle-keeper --list` looks, and a line of it is one GPU.
 namespace heddle::daemon {
@@ -18,9 +17,6 @@ struct FoundGpu {
   bool virtual_memory = false;  // it can do what heddle needs
   uint64_t driver = 0;          // 13000 for CUDA 13.0
 };
-
-// One [[gpu]] table.
-Result<GpuConfig> parse_gpu(const toml::table& table, const std::string& file);
 
 // Lines of `heddle-keeper --list`. kCorrupt with the line where one makes no sense.
 Result<std::vector<FoundGpu>> parse_gpu_list(std::string_view text);

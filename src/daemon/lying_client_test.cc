@@ -224,6 +224,34 @@ TEST_F(StrangerTest, SegmentsHaveALimitThatOnlyTheirSessionFeels) {
   EXPECT_THAT(greedy.error_text(), ::testing::HasSubstr("segments_per_session"));
 }
 
+// While heddled has more to do for its user than fits into a turn.
+TEST_F(StrangerTest, WhatWasSentBehindARefusedMessageIsNotHandled) {
+  start();
+  const pid_t heddled = house_->heddled();
+  std::vector<TestClient> sessions;
+  for (int i = 0; i < 40; ++i) sessions.push_back(opened());
+  Command ps;
+  const std::string text = R"({"command": "ps"})";
+  ps.length = static_cast<uint32_t>(text.size());
+  set_text(ps.text, text);
+  std::vector<Socket> asking;
+  for (int i = 0; i < 40; ++i) {
+    asking.push_back(std::move(*connect_to(house_->socket())));
+    ASSERT_TRUE(asking.back().send(ps));
+  }
+  auto liar = connect_to(house_->socket());
+  ASSERT_TRUE(liar);
+  ASSERT_TRUE(liar->send(BeginTask{1}));
+  (void)liar->send(Hello{});
+  const auto refused = liar->expect<Refused>(TestClient::kPatience);
+  ASSERT_TRUE(refused) << refused.error().text;
+  EXPECT_THAT(get_text(refused->text), ::testing::HasSubstr("before Hello"));
+  EXPECT_FALSE(liar->expect<Welcome>(TestClient::kPatience)) << "the connection is over";
+  TestClient honest = opened();
+  EXPECT_EQ((*house_->ask({{"command", "status"}}))["sessions"], 41u);
+  EXPECT_EQ(house_->heddled(), heddled);
+}
+
 // Asks until its own socket is full, which is soon, and reads then: every answer is there, in order.
 TEST_F(StrangerTest, WhoDoesNotReadIsNotReadEither) {
   start();

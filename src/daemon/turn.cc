@@ -11,7 +11,6 @@ constexpr Duration kLongestTurn = std::chrono::milliseconds(2);  // and what is 
 
 void Turn::run() {
   if (rest_) return;  // in the next round
-  bool decided = false;
   const TimePoint until = shared_.now() + kLongestTurn;
   while (shared_.now() < until && shared_.events.begin_turn()) {
     while (auto event = shared_.events.next()) {
@@ -20,14 +19,16 @@ void Turn::run() {
     }
     if (!shared_.events.take_books_changed()) continue;
     for (const policy::Decision& decision : tasks_.decide()) tasks_.carry_out(decision);
-    decided = true;
+    decided_ = true;
   }
-  if (shared_.events.leave_rest())
+  if (shared_.events.leave_rest()) {
     rest_ = shared_.loop.after(Duration{}, [this] {
       rest_.reset();
       run();
     });
-  if (!decided) return;
+    return;
+  }
+  if (!std::exchange(decided_, false)) return;
   tasks_.say_who_may_idle();
   deadline_.reset();
   if (const auto next = tasks_.scheduler().next_deadline())

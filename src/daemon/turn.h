@@ -8,7 +8,7 @@ namespace heddle::daemon {
 // One turn of heddled, at the end of each round of the loop in which an event was posted. What is left of a long turn
 // goes on in the next round, behind a look at what else has come: nobody waits long for what others ask.
 //
-//   events    handled in the order in which they were noticed (events.h): programs, workers, keepers
+//   events    handled in the order in which they were noticed, users in turn (events.h): programs, workers, keepers
 //   decide    the scheduler decides once about all of them (Scheduler::decisions)
 //   act       Tasks carries each decision out; that may post further events, which this turn handles too
 //   commit    the loop commits deposits before it sleeps, and before each message that somebody could act on
@@ -55,6 +55,7 @@ class Turn {
   Requests& requests_;
   Clients& clients_;
   EventLoop::Timer deadline_, rest_;
+  bool decided_ = false;  // since programs were last told whether they may idle
 };
 
 }  // namespace heddle::daemon

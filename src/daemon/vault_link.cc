@@ -7,8 +7,9 @@
 namespace heddle::daemon {
 namespace {
 
-// heddled's loop stands still for a vault that takes nothing in: shorter than anybody notices. A new one starts first.
-constexpr Duration kPatience = std::chrono::milliseconds(200), kFillPatience = std::chrono::seconds(2);
+// heddled's loop stands still for a vault that takes nothing in. Longer than a busy machine keeps one from running: two
+// vaults are worse. A new one starts first.
+constexpr Duration kPatience = std::chrono::seconds(1), kFillPatience = std::chrono::seconds(2);
 constexpr Duration kRestorePatience = std::chrono::seconds(10);
 constexpr Duration kRetry = std::chrono::seconds(1);
 

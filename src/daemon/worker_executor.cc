@@ -166,7 +166,6 @@ void WorkerExecutor::worker_returned(WorkerId id, const protocol::WorkerReady& r
   } else if (ready.task_serial < serial) {
     worker.connection->send(protocol::NextTask{serial});  // or which task to go on with
   }
-  worker.returning = true;
   worker.patience = shared_.loop.after(kReturnSettles, [this, id] { complete_return(id); });
 }
 
@@ -184,6 +183,7 @@ void WorkerExecutor::complete_return(WorkerId id) {
 void WorkerExecutor::worker_said(WorkerId id, const protocol::Packet& packet) {
   Worker* worker = shared_.registry.find_worker(id);
   if (!worker) return;
+  if (worker->connection) worker->connection->handled();
   switch (packet.type) {
     case protocol::MessageType::kSegmentFreed:
       return segment_freed(*worker, packet.as<protocol::SegmentFreed>().number);

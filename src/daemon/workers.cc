@@ -161,6 +161,7 @@ void Workers::received(WorkerId id, protocol::Packet packet) {
     case MessageType::kTaskEnded:
     case MessageType::kWorkerFault:
     case MessageType::kUsage:
+      worker->connection->hold();
       return shared_.events.post(WorkerSaid{id, std::move(packet)});
     default:
       shared_.log->error("worker {} sent message {}: killing it", id.value, static_cast<unsigned>(packet.type));
@@ -175,7 +176,10 @@ void Workers::ready(Worker& worker, const protocol::WorkerReady& ready) {
     return kill(worker);
   }
   worker.patience.reset();
-  if (worker.state == Worker::State::kBound) return shared_.events.post(WorkerReturned{worker.id, ready});
+  if (worker.state == Worker::State::kBound) {
+    worker.returning = true;  // until it was told what it may be missing
+    return shared_.events.post(WorkerReturned{worker.id, ready});
+  }
   device_of(worker.device).failed_starts = 0;
   device_of(worker.device).next_start = {};
   if (device_of(worker.device).config.model.kind == DeviceKind::kCuda) device_of(worker.device).window = ready.window;
@@ -234,6 +238,7 @@ void Workers::ended(WorkerId id) {
   const DeviceId device = worker->device;
   if (worker->state == Worker::State::kStarting && !stopping_)
     start_failed(device, how, under_mps(device) && (worker->killed || how == kRefused));
+  if (worker->state != Worker::State::kBound) worker->state = Worker::State::kLeaving;  // nobody is given it now
   worker->process_watch.reset();
   worker->patience.reset();
   shared_.events.post(WorkerGone{id, how, certainly});

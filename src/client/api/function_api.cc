@@ -34,11 +34,7 @@ cudaError_t on_kernel(const void* key, Body&& body) {
 
 int max_threads(const Target& target) {
   const DeviceModel& model = target.device->model();
-  uint32_t threads = std::min(target.info->max_threads, model.max_threads_per_block);
-  // As many as the register file of a block can hold.
-  if (target.info->registers > 0)
-    threads = std::min(threads, model.registers_per_block / target.info->registers / model.warp_size * model.warp_size);
-  return static_cast<int>(threads);
+  return static_cast<int>(std::min(target.info->max_threads, most_threads(target.info->registers, model)));
 }
 
 Done attributes(const Target& target, cudaFuncAttributes* to) {

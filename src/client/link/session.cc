@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "core/clock.h"
+#include "core/cuda_error.h"
 #include "protocol/trust.h"
 
 namespace heddle::client {
@@ -36,10 +37,10 @@ Error as_lost(Error error) {
 
 // heddled answers in CUDA's codes (daemon/cuda_codes.h).
 Error as_error(const SegmentAnswer& answer) {
-  const auto code = answer.cuda_error == 2     ? ErrorCode::kOutOfMemory
-                    : answer.cuda_error == 100 ? ErrorCode::kNotFound
-                    : answer.cuda_error == 800 ? ErrorCode::kPermission
-                                               : ErrorCode::kInternal;
+  const auto code = answer.cuda_error == kCudaMemoryAllocation ? ErrorCode::kOutOfMemory
+                    : answer.cuda_error == kCudaNoDevice       ? ErrorCode::kNotFound
+                    : answer.cuda_error == kCudaNotPermitted   ? ErrorCode::kPermission
+                                                               : ErrorCode::kInternal;
   return {code, get_text(answer.text)};
 }
 
@@ -149,6 +150,9 @@ Status Session::reconnect() {
       const auto welcome = greet(*socket, welcome_.session, welcome_.secret);
       if (!welcome && welcome.error().code == ErrorCode::kPermission)
         return lost("heddled does not know this session any more: " + welcome.error().text);
+      if (!welcome && welcome.error().code == ErrorCode::kProtocol)
+        return lost("a heddled of another release has taken its place, and the program must be started anew: " +
+                    welcome.error().text);
       if (welcome && declare_again(*socket)) {
         socket_ = std::move(*socket);
         return {};

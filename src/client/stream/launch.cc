@@ -38,9 +38,7 @@ Done check_shape(const Function& function, const image::KernelInfo& info, const 
   if (!is_possible(shape, model)) return refuse(cudaErrorInvalidConfiguration);
   const uint32_t threads = shape.block.x * shape.block.y * shape.block.z;
   if (threads > info.max_threads) return refuse(cudaErrorInvalidValue);
-  const uint32_t warps = (threads + model.warp_size - 1) / model.warp_size;
-  if (uint64_t{info.registers} * warps * model.warp_size > model.registers_per_block)
-    return refuse(cudaErrorLaunchOutOfResources);
+  if (!registers_fit(info.registers, threads, model)) return refuse(cudaErrorLaunchOutOfResources);
   const uint32_t attribute = function.max_dynamic_shared.load(std::memory_order_relaxed);
   const uint64_t shared = info.static_shared + shape.shared_bytes;
   if (shared <= model.shared_bytes_per_block) return {};

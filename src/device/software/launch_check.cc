@@ -36,9 +36,7 @@ uint32_t registers_per_thread(const ProgramKernel& kernel, const device::LaunchC
                               const DeviceModel& model) {
   if (!kernel.registers_estimated) return kernel.registers;
   if (config.cooperative) return 0;
-  const uint64_t threads = round_up(config.block.count(), model.warp_size);
-  const uint64_t most = model.registers_per_block / threads / kThreadRegisterStep * kThreadRegisterStep;
-  return static_cast<uint32_t>(std::min<uint64_t>(kernel.registers, most));
+  return std::min(kernel.registers, most_registers(config.block.count(), model));
 }
 
 }  // namespace
@@ -60,7 +58,7 @@ Result<SmShare> check_launch(const ProgramKernel& kernel, const device::LaunchCo
   const SmModel sm = sm_of(model);
   const uint32_t registers = registers_per_thread(kernel, config, model);
   const SmShare share = share_of({config.block.count(), registers, shared}, sm);
-  if (uint64_t{registers} * share.warps * sm.warp_size > model.registers_per_block || fitting(sm.whole, share) == 0)
+  if (!registers_fit(registers, config.block.count(), model) || fitting(sm.whole, share) == 0)
     return fail(ErrorCode::kLimitExceeded,
                 "launch of '%s': a block of %u warps with %u registers a thread does not fit an SM",
                 kernel.code->name.c_str(), share.warps, registers);

@@ -1,4 +1,4 @@
-#include "daemon/device_config.h"
+#include "daemon/device_tables.h"
 
 #include <algorithm>
 #include <thread>
@@ -112,6 +112,26 @@ Result<std::vector<DeviceConfig>> parse_devices(const toml::table& table, const 
   read_sharing(reader, device.model);
   HEDDLE_TRY(reader.finish());
   return std::vector<DeviceConfig>(count, device);
+}
+
+Result<GpuConfig> parse_gpu(const toml::table& table, const std::string& file) {
+  TomlTable reader(table, file, "gpu");
+  GpuConfig gpu;
+  uint32_t index = UINT32_MAX;
+  Bytes context{UINT64_MAX};
+  std::string mps = "off";
+  reader.read("uuid", gpu.uuid);
+  reader.read("index", index, 0, UINT32_MAX - 1);
+  reader.read("memory", gpu.memory);
+  reader.read("context_memory", context);
+  reader.read("mps", mps);
+  if (index != UINT32_MAX) gpu.index = index;
+  if (context.value != UINT64_MAX) gpu.context = context;
+  gpu.mps = mps == "on";
+  if (!gpu.mps && mps != "off") reader.wrong("mps", stringf("'%s' is neither on nor off", mps.c_str()));
+  if (!gpu.uuid.empty() && gpu.index) reader.wrong("index", "uuid says already which GPU");
+  HEDDLE_TRY(reader.finish());
+  return gpu;
 }
 
 }  // namespace heddle::daemon
