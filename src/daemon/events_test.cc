@@ -7,7 +7,29 @@ namespace {
 
 constexpr uid_t kFirst = 1000, kSecond = 1001;
 
-class EventQueueTest : public ::testing::Test {
+TEST(EventQueue, SaysOnceThatATurnIsDue) {
+  int due = 0;
+  EventQueue events([&] { ++due; });
+  EXPECT_FALSE(events.begin_turn());
+  events.post(ProcessEnded{SessionId{1}});
+  events.books_changed();
+  EXPECT_EQ(due, 1);
+  EXPECT_TRUE(events.begin_turn());
+  events.post(ProcessEnded{SessionId{2}});
+  EXPECT_EQ(due, 2);
+}
+
+TEST(EventQueue, KeepsTheOrderInWhichThingsWereNoticed) {
+  EventQueue events([] {});
+  events.post(ProcessEnded{SessionId{1}});
+  events.post(WorkerGone{WorkerId{2}, "signal 9", true});
+  EXPECT_EQ(std::get<ProcessEnded>(*events.next()).session, SessionId{1});
+  EXPECT_EQ(std::get<WorkerGone>(*events.next()).worker, WorkerId{2});
+  EXPECT_FALSE(events.next());
+  EXPECT_FALSE(events.take_books_changed());
+}
+
+class TurnsOfUsersTest : public ::testing::Test {
  protected:
   void say(uid_t user, uint64_t client) { events_.post_of(user, ClientClosed{client, {}}); }
   // The client that the next event is about; 0: it is about something else.
@@ -17,21 +39,10 @@ class EventQueueTest : public ::testing::Test {
     return closed ? closed->client : 0;
   }
 
-  int due_ = 0;
-  EventQueue events_{[this] { ++due_; }};
+  EventQueue events_{[] {}};
 };
 
-TEST_F(EventQueueTest, ATurnIsDueOnceForAllThatComesBeforeIt) {
-  EXPECT_FALSE(events_.begin_turn());
-  say(kFirst, 1);
-  events_.post(WorkerWarm{DeviceId{0}});
-  EXPECT_EQ(due_, 1);
-  EXPECT_TRUE(events_.begin_turn());
-  say(kFirst, 2);
-  EXPECT_EQ(due_, 2);
-}
-
-TEST_F(EventQueueTest, UsersTakeTurns) {
+TEST_F(TurnsOfUsersTest, UsersTakeTurns) {
   for (const uint64_t client : {1, 2, 3}) say(kFirst, client);
   say(kSecond, 4);
   EXPECT_EQ(next_client(), 1u);
@@ -42,7 +53,7 @@ TEST_F(EventQueueTest, UsersTakeTurns) {
 }
 
 // Workers work for tenants too: what they say without end must not keep everybody else from being heard.
-TEST_F(EventQueueTest, AUserWaitsForAFewOtherEventsAtMost) {
+TEST_F(TurnsOfUsersTest, AUserWaitsForAFewOtherEventsAtMost) {
   for (int i = 0; i < 1000; ++i) events_.post(WorkerWarm{DeviceId{0}});
   say(kFirst, 1);
   int before = 0;
@@ -50,7 +61,7 @@ TEST_F(EventQueueTest, AUserWaitsForAFewOtherEventsAtMost) {
   EXPECT_LT(before, 32);
 }
 
-TEST_F(EventQueueTest, WhatIsLeftIsForTheNextTurn) {
+TEST_F(TurnsOfUsersTest, WhatIsLeftIsForTheNextTurn) {
   say(kFirst, 1);
   say(kFirst, 2);
   ASSERT_TRUE(events_.begin_turn());

@@ -197,27 +197,5 @@ TEST_F(TasksTest, AnEventThatCannotComeFailsTheSessionByName) {
   EXPECT_EQ(state(neighbour), TaskState::kRunning);
 }
 
-TEST(EventQueueTest, SaysOnceThatATurnIsDue) {
-  int due = 0;
-  EventQueue events([&] { ++due; });
-  EXPECT_FALSE(events.begin_turn());
-  events.post(ProcessEnded{SessionId{1}});
-  events.books_changed();
-  EXPECT_EQ(due, 1);
-  EXPECT_TRUE(events.begin_turn());
-  events.post(ProcessEnded{SessionId{2}});
-  EXPECT_EQ(due, 2);
-}
-
-TEST(EventQueueTest, KeepsTheOrderInWhichThingsWereNoticed) {
-  EventQueue events([] {});
-  events.post(ProcessEnded{SessionId{1}});
-  events.post(WorkerGone{WorkerId{2}, "signal 9", true});
-  EXPECT_EQ(std::get<ProcessEnded>(*events.next()).session, SessionId{1});
-  EXPECT_EQ(std::get<WorkerGone>(*events.next()).worker, WorkerId{2});
-  EXPECT_FALSE(events.next());
-  EXPECT_FALSE(events.take_books_changed());
-}
-
 }  // namespace
 }  // namespace heddle::daemon
