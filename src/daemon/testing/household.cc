@@ -135,7 +135,7 @@ Household::Json Household::wait_for(const std::string& command, const std::funct
     const auto answer = ask({{"command", command}});
     if (answer && condition(*answer)) return *answer;
     if (MonotonicClock().now() > until) {
-      const Json last = answer ? *answer : Json{{"error", answer.error().text}};
+      Json last = answer ? *answer : Json{{"error", answer.error().text}};
       ADD_FAILURE() << "waited " << to_string(kPatience) << " for what '" << command << "' last answered: " << last;
       return last;
     }
