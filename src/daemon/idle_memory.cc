@@ -44,6 +44,7 @@ void IdleMemory::stop_waiting() {
 void IdleMemory::resume_delayed() {
   patience_.reset();
   awaited_.clear();
+  ++resuming_;
   shared_.events.post(IdleReturned{std::exchange(delayed_, {})});
 }
 
@@ -51,7 +52,7 @@ void IdleMemory::say_who_may_idle(const policy::Scheduler& scheduler) {
   for (auto& [id, session] : shared_.registry.sessions) {
     for (VirtualDevice& device : session.devices) {
       if (!device.ring || !device.task || !has_device(device.task->state)) continue;
-      if (delayed_.empty() && !scheduler.waits_for(device.task->device)) {
+      if (delayed_.empty() && resuming_ == 0 && !scheduler.waits_for(device.task->device)) {
         say_idle_allowed(device, true);
       } else {
         (void)reclaim(session, device);

@@ -21,6 +21,8 @@ class IdleMemory {
   bool reclaim_for(const Session& waiting);
   // The task's request, or its next extension, is made when that is back, as far as it comes (IdleReturned).
   void delay(TaskId task) { delayed_.push_back(task); }
+  // An IdleReturned is handled: its tasks go to the scheduler now.
+  void resumed() { --resuming_; }
   // The worker has given back what it had idle, or never will.
   void returned(WorkerId worker);
   // Told behind every decision. Who went idle before it was told that somebody waits is asked.
@@ -33,6 +35,7 @@ class IdleMemory {
 
   Shared& shared_;
   std::deque<TaskId> delayed_;
+  uint32_t resuming_ = 0;           // IdleReturned events that are not handled yet
   std::set<WorkerId> awaited_;      // asked to give back what is idle
   std::set<WorkerId> unanswering_;  // the same, for too long
   EventLoop::Timer patience_;

@@ -176,6 +176,7 @@ void Tasks::pass_on(Session& session, VirtualDevice& device) {
 }
 
 void Tasks::resume(const std::deque<TaskId>& delayed) {
+  idle_.resumed();
   for (const TaskId task : delayed) {
     const auto [session, device] = shared_.registry.owner_of(task);
     if (!session) continue;

@@ -11,6 +11,7 @@ constexpr Duration kLongestTurn = std::chrono::milliseconds(2);  // and what is 
 
 void Turn::run() {
   if (rest_) return;  // in the next round
+  bool decided = false;
   const TimePoint until = shared_.now() + kLongestTurn;
   while (shared_.now() < until && shared_.events.begin_turn()) {
     while (auto event = shared_.events.next()) {
@@ -19,16 +20,15 @@ void Turn::run() {
     }
     if (!shared_.events.take_books_changed()) continue;
     for (const policy::Decision& decision : tasks_.decide()) tasks_.carry_out(decision);
-    decided_ = true;
+    decided = true;
   }
   if (shared_.events.leave_rest()) {
     rest_ = shared_.loop.after(Duration{}, [this] {
       rest_.reset();
       run();
     });
-    return;
   }
-  if (!std::exchange(decided_, false)) return;
+  if (!decided) return;
   tasks_.say_who_may_idle();
   deadline_.reset();
   if (const auto next = tasks_.scheduler().next_deadline())

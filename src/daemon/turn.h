@@ -55,7 +55,6 @@ class Turn {
   Requests& requests_;
   Clients& clients_;
   EventLoop::Timer deadline_, rest_;
-  bool decided_ = false;  // since programs were last told whether they may idle
 };
 
 }  // namespace heddle::daemon
