@@ -2,6 +2,8 @@
 
 #include <sys/resource.h>
 
+#include <cstdint>
+
 namespace heddle::daemon {
 namespace {
 
