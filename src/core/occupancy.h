@@ -21,7 +21,7 @@ struct SmShare {
   friend bool operator==(const SmShare&, const SmShare&) = default;
 };
 
-// What of a device decides.
+// The properties of a device that decide how many blocks one of its SMs holds.
 struct SmModel {
   SmShare whole;
   uint32_t warp_size = 32;
@@ -37,24 +37,25 @@ struct BlockNeed {
   uint64_t shared_bytes = 0;          // static and dynamic
 };
 
-// What a block takes: whole warps; registers by the warp, in pieces of 256, of register files that serve a quarter of
-// the warps each; shared memory in pieces of 128 bytes. So many of a resource that as many such blocks fit as CUDA
-// says, and that shares of different kernels can be added up. A block larger than the SM takes more than all of it.
+// What a block takes of an SM. Warps count as whole ones. Registers are allocated to a warp in pieces of 256, and each
+// of the four register files serves a quarter of the warps. Shared memory is allocated in pieces of 128 bytes. Shares
+// of different kernels can be added, and as many shares fit as CUDA's calculator says; a block larger than the SM has
+// a share larger than the SM.
 SmShare share_of(const BlockNeed& need, const SmModel& sm);
 
 // How many blocks of that share fit into `room` at once.
 uint32_t fitting(const SmShare& room, const SmShare& block);
 
-// Of a whole SM; 0 for a block that the device does not run.
+// How many blocks of `need` an empty SM holds; 0 if the device cannot run such a block.
 uint32_t blocks_per_sm(const BlockNeed& need, const DeviceModel& model);
 
-// Whether the registers of one block fit: its warps come to each of the register files in equal numbers.
+// Whether the registers of one block fit: the SM spreads the block's warps evenly over its register files.
 inline bool registers_fit(uint32_t per_thread, uint64_t threads, const DeviceModel& model) {
   return round_up(per_thread, kThreadRegisterStep) * round_up(threads, uint64_t{kRegisterFiles} * model.warp_size) <=
          model.registers_per_block;
 }
-// How many registers a thread may have in a block of so many threads, and threads a block of so many registers each (0:
-// unknown, no limit), for them to fit.
+// The most registers per thread for which registers_fit() holds in a block of `threads`, and the most threads of a
+// block for a given number of registers per thread (0: unknown, no limit).
 uint32_t most_registers(uint64_t threads, const DeviceModel& model);
 uint32_t most_threads(uint32_t registers_per_thread, const DeviceModel& model);
 

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,6 +10,7 @@
 
 #include "core/fd.h"
 #include "core/log.h"
+#include "core/privileges.h"
 
 namespace heddle::worker {
 namespace {
@@ -26,7 +26,8 @@ Status become(const std::string& user) {
   return {};
 }
 
-// Half of what the kernel counts a process that uses all of the machine's memory. A process may always raise its own.
+// oom_score_adj: as if the worker used half of the machine's memory beside what it uses. Every process may raise its
+// own.
 constexpr int kOutOfMemoryScore = 500;
 
 Status offer_to_be_ended_first() {
@@ -44,12 +45,10 @@ Status offer_to_be_ended_first() {
 }  // namespace
 
 Status drop_privileges(const std::string& user) {
-  // As long as /proc/self is its own. Work goes on without it.
+  // First, because /proc/self belongs to root once the process is not dumpable. A failure is no reason to stop.
   if (const Status offered = offer_to_be_ended_first(); !offered) logger("worker")->warn("{}", offered.error().text);
   if (!user.empty()) HEDDLE_TRY(become(user));
-  if (::prctl(PR_SET_DUMPABLE, 0) != 0) return fail_errno(-1, "cannot forbid core dumps");
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return fail_errno(-1, "cannot renounce new privileges");
-  return {};
+  return renounce_new_privileges();
 }
 
 }  // namespace heddle::worker
