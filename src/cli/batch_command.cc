@@ -165,9 +165,8 @@ void await_ends(DaemonLink& link, const BatchResult& result) {
     auto answer = link.ps();
     if (!answer) return;
     const Json sessions = answer->value("sessions", Json::array());
-    const bool lives = std::any_of(sessions.begin(), sessions.end(), [&](const Json& session) {
-      return ours.contains(static_cast<uint64_t>(number_of(session, "job")));
-    });
+    const bool lives = std::any_of(sessions.begin(), sessions.end(),
+                                   [&](const Json& session) { return ours.contains(count_of(session, "job")); });
     if (!lives) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }

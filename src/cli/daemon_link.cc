@@ -73,8 +73,7 @@ Result<Json> DaemonLink::ps() {
     if (!page) return page;
     for (const char* list : {"sessions", "jobs"})
       for (Json& each : page->at(list)) whole->at(list).push_back(std::move(each));
-    whole->at("hidden_sessions") =
-        static_cast<uint64_t>(number_of(*whole, "hidden_sessions") + number_of(*page, "hidden_sessions"));
+    whole->at("hidden_sessions") = count_of(*whole, "hidden_sessions") + count_of(*page, "hidden_sessions");
   }
   if (whole) whole->erase("next");
   return whole;

@@ -64,6 +64,11 @@ std::string string_of(const Json& object, const char* key, const std::string& fa
   return found->is_string() ? found->get<std::string>() : found->dump();
 }
 
+uint64_t count_of(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number_integer() ? static_cast<uint64_t>(found->get<int64_t>()) : 0;
+}
+
 double number_of(const Json& object, const char* key, double fallback) {
   const auto found = object.find(key);
   return found != object.end() && found->is_number() ? found->get<double>() : fallback;

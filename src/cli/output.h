@@ -28,6 +28,8 @@ int report(const Error& error);       // "heddle: text" to stderr; returns kFail
 // Fields of heddled's answers; the fallback where a field is missing or of another type.
 std::string string_of(const Json& object, const char* key, const std::string& fallback = "");
 double number_of(const Json& object, const char* key, double fallback = 0);
+// A whole number; 0 if there is none. -1, which heddled answers for "no device", becomes the largest.
+uint64_t count_of(const Json& object, const char* key);
 std::string bytes_of(const Json& object, const char* key);
 
 }  // namespace heddle::cli

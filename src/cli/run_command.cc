@@ -111,7 +111,7 @@ int end_checked(DaemonLink& link, Job job, int status) {
     report(state.error());
     return status;
   }
-  const auto findings = static_cast<uint64_t>(number_of(*state, "findings"));
+  const auto findings = count_of(*state, "findings");
   std::fprintf(stderr, "heddle: check: %lu %s\n", static_cast<unsigned long>(findings),
                findings == 1 ? "finding" : "findings");
   return findings != 0 && status == kSuccess ? kCheckFound : status;

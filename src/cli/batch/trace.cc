@@ -9,12 +9,6 @@
 namespace heddle::cli {
 namespace {
 
-// 0 where there is none; -1, heddled's word for "no device", is the largest.
-uint64_t count_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number_integer() ? static_cast<uint64_t>(found->get<int64_t>()) : 0;
-}
-
 TraceEvent event_of(const Json& json) {
   TraceEvent event;
   event.time = TimePoint(Duration(static_cast<int64_t>(number_of(json, "time_ns"))));
