@@ -1,6 +1,6 @@
 // How long one user's request waits for heddled while another user does what costs heddled most: 500 sessions, and
-// requests without pause. An iteration is one `ping`; of a hundred the longest takes `p99_ms`, of all `worst_ms`. To be
-// below 10.
+// requests without pause. An iteration is one `ping`. `p99_ms` is the wait that 99 of 100 pings stay below, `worst_ms`
+// the longest wait of the run; the goal is 10 ms.
 //
 // heddled, its vault and its sockets are real; workers have no devices. Two users take root: without it both are one,
 // and wait for each other's requests.
@@ -46,8 +46,8 @@ memory = "2G"
 slowdown = 0
 )";
 
-// This thread, and no other, speaks for another user from now on: the kernel gives its credentials to whom it connects.
-// It leaves the processors to heddled and to who is measured, whose wait for those is not heddled's doing.
+// Makes this thread alone act for another user: the kernel reports the connecting thread's credentials to heddled. The
+// thread also gets the lowest priority, so that the measured waits are for heddled and not for a processor.
 void become_neighbour() {
   constexpr uid_t kNobody = 65534;
   ::setpriority(PRIO_PROCESS, 0, 19);
@@ -134,7 +134,7 @@ void quiet(benchmark::State& state) {
   measure_pings(state);
 }
 
-// Each thread has a connection, and the next command waits there before the last is answered.
+// Each thread has a connection and asks again as soon as it is answered.
 void commands(benchmark::State& state, const Json& command) {
   std::vector<protocol::Socket> sockets(kFlooders);
   const Flood flood(kFlooders, [&](size_t i) {

@@ -163,8 +163,8 @@ Json json_of(const Job& job) {
 
 }  // namespace
 
-// A page of it: so many sessions and jobs are looked at, whosever they are, and the asker comes again `from` `next` on
-// while there is one. Both have numbers of one count.
+// Answers a page of at most kPsPage sessions and jobs, counting those that the asker may not see; the asker repeats the
+// command with `from` set to `next` while there is one. Sessions and jobs are numbered by one counter.
 Result<Json> Commands::ps(const Json& request, Asker& asker) {
   uint64_t from = 0;
   if (request.contains("from")) {

@@ -81,7 +81,7 @@ int EventLoop::timeout_ms(Duration patience) const {
 
 Status EventLoop::run_once(Duration patience) {
   commit();
-  // All that are ready, so that nobody waits for more than a round behind a crowd of others.
+  // All ready descriptors in one round, so that none waits several rounds behind a crowd of others.
   const int ready = ::epoll_wait(epoll_.get(), ready_.data(), kMostReady, timeout_ms(patience));
   if (ready < 0 && errno != EINTR) return fail_errno(-1, "cannot wait for events");
   for (int i = 0; i < ready; ++i) {

@@ -15,9 +15,9 @@
 
 namespace heddle::daemon {
 
-// What heddled notices of the world outside, in that order, but that users take turns in what they say, and wait for no
-// more than a few other events. An event names its subject by id, because the subject may
-// be gone when the event is handled. Messages are moved, never copied.
+// What heddled notices of the world outside, in that order, with one exception: users take turns in what they say, and
+// wait for a few other events at most. An event names its subject by id, because the subject may be gone when the event
+// is handled. Messages are moved, never copied.
 
 // A message came on the control socket: Hello, a command, or a program's request.
 struct ClientSaid {
@@ -139,7 +139,7 @@ class EventQueue {
     events_.pop_front();
     return event;
   }
-  // The rest is for a turn in the next round of the loop. False where nothing is left.
+  // Leaves the events that are not handled yet to a turn in the next round of the loop. False if there are none.
   bool leave_rest() { return due_ = due_ || !events_.empty() || !asked_.empty(); }
   bool take_books_changed() { return std::exchange(books_changed_, false); }
 

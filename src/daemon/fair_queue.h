@@ -9,8 +9,8 @@
 
 namespace heddle::daemon {
 
-// What waits to be done for users, in the order in which each asked, one of each user in turn: however much one of them
-// asks, another waits for one thing of his, not for all.
+// Requests of users: first in, first out for each user, one request of each user in turn. However many requests one
+// user has waiting, another user waits for one of them and not for all.
 template <class T>
 class FairQueue {
  public:

@@ -27,7 +27,8 @@ int holder_of(const Fd& file) {
   return 0;
 }
 
-// Whoever was first made the file. Others need only open it; O_CREAT on somebody else's is refused in such directories.
+// The first heddled creates the file. Later ones must open it without O_CREAT, which the kernel refuses for another
+// user's file in a sticky directory.
 Result<Fd> open_lock(const std::string& path) {
   constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   Fd file(::open(path.c_str(), kFlags));

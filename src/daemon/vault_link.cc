@@ -7,8 +7,8 @@
 namespace heddle::daemon {
 namespace {
 
-// heddled's loop stands still for a vault that takes nothing in. Longer than a busy machine keeps one from running: two
-// vaults are worse. A new one starts first.
+// heddled's loop waits this long for a vault that does not read, and starts another then. On a busy machine a healthy
+// vault may not run for some time, and two vaults are worse than a pause. A new vault gets kFillPatience, to start.
 constexpr Duration kPatience = std::chrono::seconds(1), kFillPatience = std::chrono::seconds(2);
 constexpr Duration kRestorePatience = std::chrono::seconds(10);
 constexpr Duration kRetry = std::chrono::seconds(1);
