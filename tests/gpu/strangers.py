@@ -2,6 +2,7 @@
 """Programs of other authors on a GPU, natively and under heddle: the same outcome, and how long each whole process takes.
 
     strangers.py DIRECTORY --heddle BIN/heddle --out DIRECTORY [--only REGEX] [--share I/N] [--stop-after SECONDS]
+                 [--ways alone,among]
 
 DIRECTORY holds hecbench/ (zjin-lcf/HeCBench) and cuda-samples/ (NVIDIA/cuda-samples), or one of them, as their
 repositories have them. Each program is built by its own Makefile (HeCBench) or by plain nvcc (cuda-samples) for the
@@ -134,7 +135,8 @@ class Program:
 
     def execute(self, way, prefix, options):
         command = [*prefix, os.path.join(self.directory, self.command[0]), *self.command[1:]]
-        status, output, seconds = run(command, self.directory, options.limit)
+        limit = options.limit if way.startswith("native") else 4 * options.limit
+        status, output, seconds = run(command, self.directory, limit)
         text = "\n".join(output.strip().splitlines()[-6:])
         refusal = REFUSED.search(output)
         self.seen.setdefault(way, []).append(
@@ -196,10 +198,15 @@ def alone(chosen, record, options, deadline):
         for kind, prefix in (("native", options.native), ("heddle", [options.heddle, "run", "--"])):
             if kind + " alone" in program.seen or time.monotonic() > deadline:
                 continue
-            if kind == "heddle" and program.seen["native alone"][0]["outcome"] == "time limit":
+            if kind == "heddle" and too_long(program):
                 continue
             program.execute(kind + " alone", prefix, options)
             record.keep(program)
+
+
+def too_long(program):
+    """Whether it ran into the limit natively."""
+    return any(run["outcome"] == "time limit" for way in WAYS for run in program.seen.get("native " + way, []))
 
 
 def among(chosen, record, options, deadline):
@@ -207,13 +214,14 @@ def among(chosen, record, options, deadline):
     passes = (("native among", options.native), ("heddle among", [options.heddle, "run", "--"]), ("native among", options.native))
     for number, (way, prefix) in enumerate(passes):
         before = sum(each == way for each, _ in passes[:number])
-        if all(len(program.seen.get(way, [])) > before for program in chosen):
+        mine = [program for program in chosen if not too_long(program)]
+        if all(len(program.seen.get(way, [])) > before for program in mine):
             continue
         if time.monotonic() > deadline:
             return False
         with ThreadPoolExecutor(options.at_once) as pool:
-            list(pool.map(lambda program: program.execute(way, prefix, options), chosen))
-        for program in chosen:
+            list(pool.map(lambda program: program.execute(way, prefix, options), mine))
+        for program in mine:
             record.keep(program)
     return True
 
@@ -255,9 +263,10 @@ def main():
     parser.add_argument("--only", default=".")
     parser.add_argument("--share", default="1/1", help="I/N: the I-th of N parts of the list")
     parser.add_argument("--sm", default="90", help="the GPU's compute capability, as nvcc has it")
-    parser.add_argument("--limit", type=float, default=30, help="seconds that a program may take")
+    parser.add_argument("--limit", type=float, default=30, help="seconds that a program may take natively; under heddle four times that")
     parser.add_argument("--at-once", type=int, default=6)
     parser.add_argument("--stop-after", type=float, default=420, help="seconds; a later run goes on from there")
+    parser.add_argument("--ways", default=WAYS, type=lambda text: text.split(","), help="alone, among, or both (default)")
     parser.add_argument("--native", default=[], type=str.split, help="a command that native runs begin with")
     options = parser.parse_args()
     deadline = time.monotonic() + options.stop_after
@@ -274,13 +283,17 @@ def main():
     record = Record(os.path.join(options.out, "seen.json"))
     for program in chosen:
         program.seen = record.seen.get(program.label, {})
-    alone(chosen, record, options, deadline)
-    judged = [program for program in chosen if program.seen.get("native alone", [{"outcome": "time limit"}])[0]["outcome"] != "time limit"]
+    complete = True
+    if "alone" in options.ways:
+        alone(chosen, record, options, deadline)
+        complete = all("heddle alone" in program.seen or too_long(program) for program in chosen)
+    if "among" in options.ways:
+        complete = among(chosen, record, options, deadline) and complete
+    judged = [program for program in chosen if not too_long(program)]
     for program in chosen:
-        native = program.seen.get("native alone", [{"outcome": "not run"}])[0]["outcome"]
-        if native != "right":
-            print(f"natively: {program.label}: {native}")
-    complete = among(judged, record, options, deadline)
+        native = {run["outcome"] for way in WAYS for run in program.seen.get("native " + way, [])} - {"right"}
+        if native:
+            print(f"natively: {program.label}: {', '.join(sorted(native))}")
     wrong = table(judged, options)
     if not complete:
         print("not all was run in the time given: run again with the same --out")
