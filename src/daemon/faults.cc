@@ -15,9 +15,10 @@ std::string shared_text(DeviceId device, uint32_t cuda_error) {
 
 }  // namespace
 
-void WorkerExecutor::worker_fault(const Worker& worker, const protocol::WorkerFault& fault) {
+void WorkerExecutor::worker_fault(Worker& worker, const protocol::WorkerFault& fault) {
   const auto [session, device] = shared_.registry.served_by(worker);
   const std::string text = protocol::get_text(fault.text);
+  worker.last_fault = text;
   if (session) {
     shared_.log->warn("session {} (process {}, {}) faulted on device {} with CUDA error {}: {}", session->id.value,
                       session->pid, session->program, worker.device.value, fault.cuda_error, text);

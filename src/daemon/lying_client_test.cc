@@ -210,6 +210,18 @@ TEST_F(StrangerTest, AnotherProtocolVersionIsNamed) {
   EXPECT_THAT(refusal_of(hello), ::testing::HasSubstr("version 99"));
 }
 
+// The worker is the first to look at it.
+TEST_F(StrangerTest, ARingThatIsNoneIsNamed) {
+  start();
+  TestClient liar = opened();
+  ASSERT_TRUE(liar.declare(1, liar.at(0), Bytes{2 * kMiB}));
+  liar.header().version = 77;
+  ASSERT_TRUE(liar.begin(1));
+  EXPECT_TRUE(liar.wait_binding(Binding::kFailed));
+  EXPECT_THAT(liar.error_text(), ::testing::HasSubstr("version 77"));
+  EXPECT_EQ(running(Bytes{2 * kMiB}).header().error.load(), 0u);
+}
+
 TEST_F(StrangerTest, SessionsHaveALimit) {
   start(std::string(kOneDevice) + "[limits]\nsessions_per_user = 2\n");
   TestClient first = opened(), second = opened();

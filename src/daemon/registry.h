@@ -173,6 +173,7 @@ struct Worker {
   uint64_t serial = 0;
   bool has_served = false;  // the session's virtual device, in a task before: it has everything but that task's memory
   TimePoint kept_since{};
+  std::string last_fault;  // what it reported of the session that it serves
   bool killed = false;     // by heddled
   bool returning = false;  // came back to a restarted heddled, and was not told yet what it may be missing
 };

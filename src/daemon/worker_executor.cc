@@ -227,9 +227,11 @@ std::optional<SessionId> WorkerExecutor::worker_gone(WorkerId id, const std::str
   if (!session) return std::nullopt;
   if (!worker->killed) died_at_work(*worker, *session, *device);
   device->worker = nullptr;
-  const std::string why = stringf(
-      "worker %lu, process %d, on device %lu ended unexpectedly (%s); the program's device memory is lost",
-      static_cast<unsigned long>(id.value), worker->pid, static_cast<unsigned long>(worker->device.value), how.c_str());
+  const std::string said = worker->last_fault.empty() ? "" : ": " + worker->last_fault;
+  const std::string why =
+      stringf("worker %lu, process %d, on device %lu ended unexpectedly (%s)%s; the program's device memory is lost",
+              static_cast<unsigned long>(id.value), worker->pid, static_cast<unsigned long>(worker->device.value),
+              how.c_str(), said.c_str());
   const SessionId served = session->id;
   if (!events_->executor_gone(*session, *device, why, certainly)) return std::nullopt;
   return served;

@@ -48,10 +48,7 @@ class FakeWorker {
         (void)socket_.send(ready());
         return;
       case MessageType::kBindSession:
-        binding_ = (*packet)->as<BindSession>();
-        ring_ = std::move(*RingMemory::attach((*packet)->descriptors.front()));
-        reader_ = std::make_unique<RingReader>(*RingReader::attach(*ring_));
-        return;
+        return bind(**packet);
       case MessageType::kNextTask:
         binding_.task_serial = (*packet)->as<NextTask>().task_serial;
         ended_ = false;
@@ -68,6 +65,20 @@ class FakeWorker {
       default:
         return;
     }
+  }
+
+  // A real one too ends where the ring is none, and says why.
+  void bind(const Packet& packet) {
+    binding_ = packet.as<BindSession>();
+    auto ring = RingMemory::attach(packet.descriptors.front());
+    if (!ring) {
+      WorkerFault fault{999};
+      set_text(fault.text, "cannot serve the session: " + ring.error().text);
+      (void)socket_.send(fault);
+      std::exit(1);
+    }
+    ring_ = std::move(*ring);
+    reader_ = std::make_unique<RingReader>(*RingReader::attach(*ring_));
   }
 
   // What a worker had of the device is free with its end: a test names the file that goes then.
