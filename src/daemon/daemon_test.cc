@@ -237,6 +237,18 @@ TEST_F(TaskTest, LargerThanAnyDeviceFailsWithItsText) {
   EXPECT_TRUE(running(Bytes{2 * kMiB}).header().error.load() == 0);
 }
 
+// It would keep what it has of the device, and its neighbours waiting.
+TEST_F(TaskTest, AStoppedWorkerGoesOn) {
+  start(kOneDevice);
+  TestClient client = running(Bytes{8 * kMiB});
+  const Json ps = *house_->ask({{"command", "ps"}});
+  for (uint64_t round = 1; round <= 2; ++round) {
+    ASSERT_EQ(::kill(ps["sessions"][0]["tasks"][0]["worker_pid"], SIGSTOP), 0);
+    client.fill(client.at(0), 1);
+    EXPECT_TRUE(client.wait_completed(round));
+  }
+}
+
 TEST_F(TaskTest, ADeadWorkerFailsItsProgramAndNobodyElse) {
   start(kOneDevice);
   TestClient victim = running(Bytes{8 * kMiB});

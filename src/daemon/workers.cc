@@ -195,6 +195,7 @@ void Workers::bound(Worker& worker, SessionId session, uint32_t virtual_device, 
   worker.serial = serial;
   device_of(worker.device).last_bound = shared_.now();
   deposit(shared_.vault, worker);
+  stopped_.watch();
 }
 
 void Workers::retire(Worker& worker) {
@@ -274,6 +275,7 @@ void Workers::adopt(Worker worker) {
                       to_string(shared_.config.reconnect_grace));
     kill(*shared_.registry.find_worker(id));
   });
+  stopped_.watch();
 }
 
 void Workers::accept(protocol::Socket socket) {

@@ -2,6 +2,7 @@
 
 #include "daemon/mps_recovery.h"
 #include "daemon/shared.h"
+#include "daemon/stopped_workers.h"
 
 namespace heddle::daemon {
 
@@ -100,6 +101,7 @@ class Workers {
   Launch launch_;
   Mps& mps_;
   MpsRecovery recovery_;
+  StoppedWorkers stopped_;
   std::map<WorkerId, Helper> taking_off_;
   FreeMemory free_memory_ = [](DeviceId) { return Bytes{}; };
   bool stopping_ = false;

@@ -25,7 +25,8 @@ Workers::Workers(Shared& shared, Launch launch, Mps& mps)
       recovery_(
           shared.loop, mps, shared.log,
           {[this](DeviceId device) { recover(device, {"the MPS control daemon of the program's GPU has ended"}); },
-           [this](DeviceId device) { refill(device); }}) {}
+           [this](DeviceId device) { refill(device); }}),
+      stopped_(shared) {}
 
 void Workers::connect(FreeMemory free_memory) {
   free_memory_ = std::move(free_memory);

@@ -1,0 +1,43 @@
+#include "daemon/stopped_workers.h"
+
+#include <csignal>
+#include <fstream>
+
+#include "daemon/spawn.h"
+
+namespace heddle::daemon {
+namespace {
+
+constexpr Duration kEvery = std::chrono::seconds(1);
+
+// The third word of /proc/PID/stat, behind a name in parentheses that may contain anything: 'T' where stopped, 't'
+// where traced.
+bool is_stopped(pid_t pid) {
+  std::string line;
+  std::getline(std::ifstream("/proc/" + std::to_string(pid) + "/stat"), line);
+  const size_t name_end = line.rfind(')');
+  return name_end != std::string::npos && line.compare(name_end, 3, ") T") == 0;
+}
+
+}  // namespace
+
+void StoppedWorkers::watch() {
+  if (watching_) return;
+  watching_ = true;
+  timer_ = shared_.loop.after(kEvery, [this] { look(); });
+}
+
+void StoppedWorkers::look() {
+  watching_ = false;
+  bool serves = false;
+  for (const auto& [id, worker] : shared_.registry.workers) {
+    serves |= worker.state == Worker::State::kBound;
+    if (!is_stopped(worker.pid)) continue;
+    shared_.log->warn("worker {}, process {}, was stopped: it is continued, because others wait for it", id.value,
+                      worker.pid);
+    kill_process(worker.process, SIGCONT);
+  }
+  if (serves) watch();
+}
+
+}  // namespace heddle::daemon
