@@ -14,6 +14,7 @@ struct Id {
   friend auto operator<=>(const Id&, const Id&) = default;
 };
 
+using UserId = Id<struct UserTag>;        // of the operating system (uid)
 using JobId = Id<struct JobTag>;          // a command that `heddle run` started, or a line of a batch
 using SessionId = Id<struct SessionTag>;  // one connected process of a job
 using TaskId = Id<struct TaskTag>;        // one unit of placement; unique within a node for the life of its vault

@@ -99,6 +99,7 @@ Status read_limits(const toml::table& table, const std::string& file, Limits& li
   reader.read("sessions_per_user", limits.sessions_per_user, 1);
   reader.read("connections_per_user", limits.connections_per_user, 1);
   reader.read("jobs_per_user", limits.jobs_per_user, 1);
+  reader.read("device_memory_per_user", limits.device_memory_per_user);
   reader.read("segments_per_session", limits.segments_per_session, 1);
   reader.read("modules_per_session", limits.modules_per_session, 1);
   reader.read("module", limits.module);

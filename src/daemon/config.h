@@ -18,6 +18,7 @@ struct Limits {
   uint32_t sessions_per_user = 256;
   uint32_t connections_per_user = 1024;
   uint32_t jobs_per_user = 1024;
+  Bytes device_memory_per_user{0};  // held by all tasks of one user; 0: no limit
   uint32_t segments_per_session = 4096;
   uint32_t modules_per_session = 512;
   Bytes module{256 * kMiB};            // one fat binary

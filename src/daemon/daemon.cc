@@ -288,8 +288,9 @@ Result<Tasks::Scheduler> Daemon::make_scheduler(const std::string& policy, bool&
     specs.push_back(spec_of(device.id, device.config.model));
     if (mps_.serves(device.id)) specs.back().max_clients = kMpsClients;
   }
-  return std::make_unique<policy::Scheduler>(std::move(*placement), std::move(specs),
-                                             policy::Options{shared_.config.age_limit});
+  return std::make_unique<policy::Scheduler>(
+      std::move(*placement), std::move(specs),
+      policy::Options{shared_.config.age_limit, shared_.config.limits.device_memory_per_user});
 }
 
 Status Daemon::set_policy(const std::string& policy) {

@@ -237,6 +237,20 @@ TEST_F(TaskTest, LargerThanAnyDeviceFailsWithItsText) {
   EXPECT_TRUE(running(Bytes{2 * kMiB}).header().error.load() == 0);
 }
 
+TEST_F(TaskTest, AUserHoldsNoMoreThanTheLimitAllows) {
+  start(std::string(kOneDevice) + "[limits]\ndevice_memory_per_user = \"8M\"\n");
+  TestClient first = running(Bytes{6 * kMiB}), second = begun(Bytes{4 * kMiB});
+  house_->wait_for("ps", [](const Json& ps) {
+    const Json& task = ps["sessions"][1]["tasks"][0];
+    return task["reason"].get<std::string>().find("device_memory_per_user") != std::string::npos;
+  });
+  finish(first);
+  EXPECT_TRUE(second.wait_binding(Binding::kBound)) << second.error_text();
+  TestClient third = begun(Bytes{10 * kMiB});
+  EXPECT_TRUE(third.wait_binding(Binding::kFailed));
+  EXPECT_THAT(third.error_text(), ::testing::HasSubstr("device_memory_per_user"));
+}
+
 // It would keep what it has of the device, and its neighbours waiting.
 TEST_F(TaskTest, AStoppedWorkerGoesOn) {
   start(kOneDevice);

@@ -33,7 +33,7 @@ Tasks::Tasks(Shared& shared, Executor& executor, SegmentStore& segments, Schedul
 void Tasks::session_opened(const Session& session) {
   const Job* job = shared_.registry.find_job(session.job);
   const Bytes budget = job && job->budget.value != 0 ? job->budget : kNoBudget;
-  scheduler_->session_opened(session.id, session.job, session.model, budget, shared_.now());
+  scheduler_->session_opened(session.id, session.job, session.model, budget, shared_.now(), UserId{session.uid});
   if (session.opened != TimePoint{}) executor_.session_opened();
 }
 

@@ -25,17 +25,22 @@ Error too_large(Bytes asked, Bytes limit, std::string_view where) {
 }  // namespace
 
 Scheduler::Scheduler(std::unique_ptr<Placement> placement, std::vector<DeviceSpec> devices, Options options)
-    : options_(options), board_(std::move(placement), std::move(devices)), lines_(pool().models()) {
+    : options_(options),
+      board_(std::move(placement), std::move(devices)),
+      users_(options.memory_per_user),
+      lines_(pool().models()) {
   require(pool().size() > 0, "a pool has a device");
 }
 
-void Scheduler::session_opened(SessionId session, JobId job, std::string model, Bytes budget, TimePoint now) {
+void Scheduler::session_opened(SessionId session, JobId job, std::string model, Bytes budget, TimePoint now,
+                               UserId user) {
   seen_ = std::max(seen_, now);
   if (budget.value == 0) {
     if (const auto known = pool().find_model(model)) budget = largest(pool(), pool().devices_of(*known));
   }
   board_.open_session(session, job);
   budgets_.open(session, job, budget);
+  users_.open(session, user);
   sessions_[session] = {job, std::move(model), {}, {}};
 }
 
@@ -47,6 +52,7 @@ void Scheduler::session_closed(SessionId id, TimePoint now) {
   for (const TaskId task : session->tasks) tasks_.erase(task);
   board_.close_session(id);
   budgets_.close(id);
+  users_.close(id);
   sessions_.erase(id);
   for (Line& line : lines_) line.retry = true;
 }
@@ -62,6 +68,9 @@ void Scheduler::task_arrived(const TaskRequest& request, TimePoint now) {
   if (!session) return refuse_now(no, {ErrorCode::kNotFound, text("session ", request.session, " is not open")});
   const auto model = admit(*session, request.model, request.memory);
   if (!model) return refuse_now(no, model.error());
+  if (users_.most().value != 0 && request.memory > users_.most())
+    return refuse_now(no, {ErrorCode::kLimitExceeded, text(request.memory, " asked for, and a user may hold ",
+                                                           users_.most(), " (limits.device_memory_per_user)")});
   if (const auto claimed = budgets_.claim(request.session, request.memory); !claimed)
     return refuse_now(no, claimed.error());
 
@@ -112,6 +121,7 @@ void Scheduler::memory_freed(TaskId id, Bytes less, TimePoint now) {
   Task& task = it->second;
   if (task.running) {
     less = board_.shrink(task.session, id, less);
+    users_.give_back(task.session, less);
   } else {
     Bytes& asked = lines_[task.model].waits.at(*task.wait).memory;
     less = std::min(less, asked);
@@ -135,7 +145,9 @@ void Scheduler::task_ended(TaskId id, TimePoint now) {
   const Task& task = it->second;
   const size_t model = task.model;
   if (task.running) {
-    budgets_.give_back(task.session, board_.ledger().find(task.session, id)->memory);
+    const Bytes held = board_.ledger().find(task.session, id)->memory;
+    budgets_.give_back(task.session, held);
+    users_.give_back(task.session, held);
     board_.end(task.session, id);
   }
   if (task.wait) {
@@ -177,6 +189,7 @@ Status Scheduler::adopt(const TaskRequest& asked, DeviceId device, TimePoint now
                 to_string(asked.memory).c_str(), to_string(pool().free(device)).c_str());
   board_.begin(request, device);
   budgets_.restore(asked.session, asked.memory);
+  users_.take(asked.session, asked.memory);
   session->tasks.push_back(asked.id);
   tasks_[asked.id] = {asked.session, asked.virtual_device, model, asked.compute, true, {}, {}};
   returned_on(model);  // under a policy that binds, as for adopt_binding

@@ -11,6 +11,7 @@
 #include "policy/budgets.h"
 #include "policy/circle.h"
 #include "policy/decision.h"
+#include "policy/user_memory.h"
 #include "policy/views.h"
 #include "policy/waiting.h"
 
@@ -18,6 +19,7 @@ namespace heddle::policy {
 
 struct Options {
   Duration age_limit = std::chrono::seconds(2);  // from this wait on, the oldest request reserves a device
+  Bytes memory_per_user;  // what the tasks of one user may hold of all devices together; 0: no limit
 };
 
 // Decides which task runs where and when. Events and a clock value in, decisions out; not thread-safe, nothing shared.
@@ -32,8 +34,13 @@ struct Options {
 // oldest itself goes to whichever device has room first.
 //
 // Refused at once: what is more than any device of the model could hold (kOutOfMemory), what is over the job's budget
-// (kLimitExceeded), and under a memory-oblivious policy what is not free (kOutOfMemory). Refused later: the youngest
-// request of a circle (circle.h). Everything else waits until it is granted, cancelled or its session closes.
+// or can never be within its user's memory (kLimitExceeded), and under a memory-oblivious policy what is not free
+// (kOutOfMemory). Refused later: the youngest request of a circle (circle.h). Everything else waits until it is
+// granted, cancelled or its session closes.
+//
+// A session that holds nothing waits for its user's other programs where they hold all that a user may, reserves
+// nothing meanwhile and keeps nobody back. One that holds something is refused then (kLimitExceeded): so nobody who
+// waits for his user's memory has what others of the same user wait for.
 //
 // Ids are the caller's: a TaskId or SessionId is used once. Events about tasks and sessions that are gone are ignored,
 // so that a caller need not track what it has in flight.
@@ -43,8 +50,9 @@ class Scheduler {
   Scheduler(std::unique_ptr<Placement> placement, std::vector<DeviceSpec> devices, Options options = {});
 
   // `budget` bounds the live memory of all sessions of the job, its first session's counts; 0: the largest device of
-  // `model` less a context's cost. A job lasts as long as it has a session.
-  void session_opened(SessionId session, JobId job, std::string model, Bytes budget, TimePoint now);
+  // `model` less a context's cost. A job lasts as long as it has a session. `user`: whose, which only matters where
+  // what a user may hold is limited.
+  void session_opened(SessionId session, JobId job, std::string model, Bytes budget, TimePoint now, UserId user = {});
   // All that it held returns, what it waited for is forgotten, without decisions.
   void session_closed(SessionId session, TimePoint now);
 
@@ -132,6 +140,8 @@ class Scheduler {
   bool attempt(const WaitKey& key, TimePoint now);
   bool attempt_extension(const WaitKey& key, Wait& wait, TimePoint now);
   bool attempt_place(const WaitKey& key, Wait& wait, TimePoint now);
+  bool over_user(const Wait& wait) const;
+  std::map<WaitKey, Wait>::const_iterator oldest_of(const Line& line) const;
   bool grant_where_placed(const WaitKey& key, RequestKind kind, const Request& request, Placed placed, TimePoint now);
   void reserve_for_oldest(Line& line, TimePoint now);
   DeviceId device_to_reserve(const Request& request) const;
@@ -143,6 +153,7 @@ class Scheduler {
   Options options_;
   Board board_;
   Budgets budgets_;
+  UserMemory users_;
   std::map<SessionId, Session> sessions_;
   std::unordered_map<TaskId, Task> tasks_;
   std::vector<Line> lines_;  // by model

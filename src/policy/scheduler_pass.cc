@@ -26,11 +26,17 @@ std::optional<TimePoint> Scheduler::next_deadline() const {
   std::optional<TimePoint> next;
   if (binds()) return next;  // nothing is ever reserved
   for (const Line& line : lines_) {
-    if (line.waits.empty()) continue;
-    const TimePoint of_age = line.waits.begin()->first.since + options_.age_limit;
+    const auto oldest = oldest_of(line);
+    if (oldest == line.waits.end()) continue;
+    const TimePoint of_age = oldest->first.since + options_.age_limit;
     if (of_age > seen_) next = next ? std::min(*next, of_age) : of_age;
   }
   return next;
+}
+
+// Whoever waits for his own user's programs would keep a device from others for nothing: he is passed over.
+std::map<WaitKey, Wait>::const_iterator Scheduler::oldest_of(const Line& line) const {
+  return std::find_if(line.waits.begin(), line.waits.end(), [&](const auto& each) { return !over_user(each.second); });
 }
 
 // One pass: everybody where something returned, else those who came since the last pass.
@@ -57,7 +63,18 @@ void Scheduler::serve(size_t model, TimePoint now) {
 // True where the request was decided; it then no longer waits.
 bool Scheduler::attempt(const WaitKey& key, TimePoint now) {
   Wait& wait = lines_[key.model].waits.at(key);
+  if (over_user(wait)) {
+    wait.why = text("needs ", wait.memory, ", and the user's programs hold ", users_.held(wait.session), " of the ",
+                    users_.most(), " that a user may (limits.device_memory_per_user)");
+    if (!board_.holds(wait.session)) return false;
+    refuse(key, ErrorCode::kLimitExceeded, std::string(wait.why), now);
+    return true;
+  }
   return wait.kind == RequestKind::kExtension ? attempt_extension(key, wait, now) : attempt_place(key, wait, now);
+}
+
+bool Scheduler::over_user(const Wait& wait) const {
+  return users_.over(wait.session, wait.memory);
 }
 
 bool Scheduler::attempt_extension(const WaitKey& key, Wait& wait, TimePoint now) {
@@ -72,6 +89,7 @@ bool Scheduler::attempt_extension(const WaitKey& key, Wait& wait, TimePoint now)
     return true;
   }
   board_.extend(wait.session, wait.task, wait.memory);
+  users_.take(wait.session, wait.memory);
   finish(key,
          {.kind = Decision::Kind::kExtend,
           .device = device,
@@ -114,6 +132,7 @@ bool Scheduler::grant_where_placed(const WaitKey& key, RequestKind kind, const R
     board_.bind(request, device);
   } else {
     board_.begin(request, device);
+    users_.take(request.session, request.memory);
   }
   finish(key,
          {.kind = is_bind ? Decision::Kind::kBind : Decision::Kind::kGrant,
@@ -127,7 +146,9 @@ bool Scheduler::grant_where_placed(const WaitKey& key, RequestKind kind, const R
 void Scheduler::reserve_for_oldest(Line& line, TimePoint now) {
   line.reserved.reset();
   if (line.waits.empty() || binds()) return;
-  const auto& [key, wait] = *line.waits.begin();
+  const auto oldest = oldest_of(line);
+  if (oldest == line.waits.end()) return;
+  const auto& [key, wait] = *oldest;
   if (now - key.since < options_.age_limit) return;
   const DeviceId device = wait.kind == RequestKind::kExtension ? board_.ledger().find(wait.session, wait.task)->device
                                                                : device_to_reserve(request_of(wait, key.model));

@@ -16,7 +16,10 @@ using Kind = Decision::Kind;
 class RandomRun {
  public:
   RandomRun(const char* policy, uint64_t seed)
-      : random_(seed), devices_(make_devices()), scheduler_(policy_named(policy), devices_) {}
+      : random_(seed),
+        devices_(make_devices()),
+        options_{.memory_per_user = Bytes{pick(2) * (6 + pick(20)) * kGiB}},
+        scheduler_(policy_named(policy), devices_, options_) {}
 
   void step() {
     now_ += std::chrono::milliseconds(pick(700));
@@ -91,7 +94,8 @@ class RandomRun {
   void open() {
     const SessionId session{++ids_};
     const JobId job{1 + pick(2) * pick(6) + session.value / 2 * 10};
-    scheduler_.session_opened(session, job, devices_[pick(devices_.size())].model, Bytes{pick(3) * 10 * kGiB}, now_);
+    scheduler_.session_opened(session, job, devices_[pick(devices_.size())].model, Bytes{pick(3) * 10 * kGiB}, now_,
+                              user_of(session));
     sessions_.insert(session);
   }
 
@@ -129,6 +133,8 @@ class RandomRun {
     asked_.erase(task);
   }
 
+  static UserId user_of(SessionId session) { return {session.value % 3}; }
+
   // Takes the decisions and checks each against what was asked.
   void settle() {
     for (const Decision& decision : scheduler_.decisions(now_)) {
@@ -150,6 +156,7 @@ class RandomRun {
       }
     }
     check_devices();
+    check_users();
     check_nobody_is_stranded();
   }
 
@@ -162,6 +169,13 @@ class RandomRun {
       EXPECT_EQ(device.promised + device.free + device.outside, device.capacity);
       EXPECT_LE(device.promised, device.capacity);
     }
+  }
+
+  void check_users() const {
+    if (options_.memory_per_user.value == 0) return;
+    std::map<UserId, Bytes> held;
+    for (const RunningView& running : scheduler_.running()) held[user_of(running.session)] += running.memory;
+    for (const auto& [user, memory] : held) EXPECT_LE(memory, options_.memory_per_user) << "user " << user.value;
   }
 
   // With nothing held anywhere, by nobody outside either, nobody waits; and where all sessions that hold something
@@ -204,6 +218,7 @@ class RandomRun {
 
   std::mt19937_64 random_;
   std::vector<DeviceSpec> devices_;
+  Options options_;
   Scheduler scheduler_;
   TimePoint now_{};
   uint64_t ids_ = 0;

@@ -31,11 +31,11 @@ std::string brief(const Decision& decision) {
 
 // A scheduler whose sessions are jobs of their own.
 struct Case {
-  explicit Case(const char* policy = "mgb-warps", std::vector<DeviceSpec> devices = p100s(1))
-      : scheduler(policy_named(policy), std::move(devices)) {}
+  explicit Case(const char* policy = "mgb-warps", std::vector<DeviceSpec> devices = p100s(1), Options options = {})
+      : scheduler(policy_named(policy), std::move(devices), options) {}
 
-  void open(uint64_t session, Bytes budget = {}) {
-    scheduler.session_opened({session}, {session}, "p100", budget, now);
+  void open(uint64_t session, Bytes budget = {}, uint64_t user = 0) {
+    scheduler.session_opened({session}, {session}, "p100", budget, now, {user});
   }
   void arrive(uint64_t task, uint64_t session, Bytes memory, uint32_t virtual_device = 0) {
     scheduler.task_arrived({{task}, {session}, {session}, virtual_device, "", memory, grid(56)}, now);
@@ -450,6 +450,69 @@ TEST(Scheduler, TellsWhetherABudgetIsUsedUp) {
   EXPECT_FALSE(c.scheduler.could_start({{2}, {1}, {1}, 1, "", gib(2), grid(56)}));
   EXPECT_FALSE(c.scheduler.could_extend({1}, gib(2)));
   EXPECT_TRUE(c.scheduler.could_extend({1}, gib(1)));
+}
+
+// Two users on a device of 16 GiB, 8 GiB for each.
+struct TwoUsers : ::testing::Test {
+  TwoUsers() {
+    for (const uint64_t session : {1, 2, 3}) it.open(session, {}, 1000);
+    for (const uint64_t session : {4, 5}) it.open(session, {}, 1001);
+  }
+  Case it{"mgb-warps", p100s(1), Options{.memory_per_user = gib(8)}};
+};
+
+TEST_F(TwoUsers, WaitForTheirOwnProgramsAndNotForEachOther) {
+  it.arrive(1, 1, gib(5));
+  it.arrive(2, 2, gib(4));
+  it.arrive(4, 4, gib(4));
+  EXPECT_THAT(it.decide(), ElementsAre("grant 1", "grant 4"));
+  const auto waiting = it.scheduler.waiting();
+  ASSERT_EQ(waiting.size(), 1u);
+  EXPECT_THAT(waiting[0].why, HasSubstr("4 GiB, and the user's programs hold 5 GiB of the 8 GiB"));
+  it.scheduler.memory_freed({1}, gib(1), it.now);
+  EXPECT_THAT(it.decide(), ElementsAre("grant 2"));
+  it.arrive(3, 3, gib(1));
+  EXPECT_THAT(it.decide(), IsEmpty());
+  it.scheduler.session_closed({1}, it.now);
+  EXPECT_THAT(it.decide(), ElementsAre("grant 3"));
+}
+
+TEST_F(TwoUsers, KeepNoDeviceFromOthersWhileTheyWaitForTheirOwn) {
+  it.arrive(1, 1, gib(8));
+  it.arrive(2, 2, gib(7));
+  EXPECT_THAT(it.decide(), ElementsAre("grant 1"));
+  it.now = at(60'000);
+  it.arrive(4, 4, gib(7));
+  EXPECT_THAT(it.decide(), ElementsAre("grant 4"));
+  EXPECT_FALSE(it.scheduler.devices()[0].reserved_for);
+  EXPECT_FALSE(it.scheduler.next_deadline());
+}
+
+TEST_F(TwoUsers, AreRefusedWhatCanNeverBeTheirs) {
+  it.arrive(1, 1, gib(9));
+  EXPECT_THAT(it.decide(), ElementsAre("refuse 1"));
+  EXPECT_EQ(it.last[0].error, ErrorCode::kLimitExceeded);
+  EXPECT_THAT(it.last[0].reason, HasSubstr("device_memory_per_user"));
+}
+
+// Two programs of one user that each hold what the other waits for would wait for ever.
+TEST_F(TwoUsers, AreRefusedMoreWhereTheyHoldSomething) {
+  it.arrive(1, 1, gib(4));
+  it.arrive(2, 2, gib(4));
+  EXPECT_THAT(it.decide(), ElementsAre("grant 1", "grant 2"));
+  EXPECT_FALSE(it.scheduler.could_extend({1}, gib(1)));
+  it.scheduler.extension_requested({1}, gib(1), it.now);
+  EXPECT_THAT(it.decide(), ElementsAre(HasSubstr("refuse")));
+  EXPECT_EQ(it.last[0].error, ErrorCode::kLimitExceeded);
+  it.scheduler.task_ended({2}, it.now);
+  it.scheduler.extension_requested({1}, gib(1), it.now);
+  EXPECT_THAT(it.decide(), ElementsAre(HasSubstr("extend")));
+}
+
+TEST_F(TwoUsers, KeepWhatTheyHoldOverARestart) {
+  ASSERT_TRUE(it.scheduler.adopt({{1}, {1}, {1}, 0, "", gib(7), grid(56)}, {0}, it.now));
+  it.arrive(2, 2, gib(2));
+  EXPECT_THAT(it.decide(), IsEmpty());
 }
 
 }  // namespace

@@ -71,8 +71,9 @@ bool Scheduler::could_start_apart(const std::vector<TaskRequest>& requests) cons
     trial.begin(request, placed->device);
     memory += asked.memory;
   }
-  return requests.empty() ||
-         budgets_.live(requests.front().session) + memory <= budgets_.budget(requests.front().session);
+  if (requests.empty()) return true;
+  const SessionId session = requests.front().session;
+  return budgets_.live(session) + memory <= budgets_.budget(session) && !users_.over(session, memory);
 }
 
 bool Scheduler::could_start(const TaskRequest& asked) const {
@@ -81,7 +82,7 @@ bool Scheduler::could_start(const TaskRequest& asked) const {
   const auto model = admit(session->second, asked.model, asked.memory);
   if (!model) return true;
   if (budgets_.live(asked.session) + asked.memory > budgets_.budget(asked.session)) return false;
-  if (!lines_[*model].waits.empty()) return false;
+  if (users_.over(asked.session, asked.memory) || !lines_[*model].waits.empty()) return false;
   const auto workers = board_.ledger().workers(asked.session, asked.virtual_device);
   const Request request{asked.id, asked.session, session->second.job, asked.virtual_device,
                         *model,   asked.memory,  asked.compute,       workers,
@@ -96,7 +97,8 @@ bool Scheduler::could_extend(TaskId id, Bytes more) const {
   if (found == tasks_.end() || !found->second.running) return true;
   const Task& task = found->second;
   if (budgets_.live(task.session) + more > budgets_.budget(task.session)) return false;
-  return lines_[task.model].waits.empty() && board_.can_extend(task.session, id, more);
+  return !users_.over(task.session, more) && lines_[task.model].waits.empty() &&
+         board_.can_extend(task.session, id, more);
 }
 
 std::optional<BudgetView> Scheduler::budget(SessionId session) const {
