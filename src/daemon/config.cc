@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -68,6 +69,29 @@ void read_ring_sizes(TomlTable& reader, protocol::RingSizes& ring) {
   if (!fits(ring.bulk)) reader.wrong("ring_bulk", "a power of two from 128K to 4G is wanted");
 }
 
+// "200000-200511"
+std::optional<UidRange> parse_uids(const std::string& text) {
+  uint32_t first = 0, last = 0;
+  const char* end = text.data() + text.size();
+  const auto [dash, wrong] = std::from_chars(text.data(), end, first);
+  if (wrong != std::errc() || dash == end || *dash != '-') return std::nullopt;
+  const auto [stop, wrong_too] = std::from_chars(dash + 1, end, last);
+  constexpr uint32_t kFewest = 2;  // workers under MPS have the first
+  if (wrong_too != std::errc() || stop != end || first == 0 || last == UINT32_MAX || last < first + kFewest - 1)
+    return std::nullopt;
+  return UidRange{first, last - first + 1};
+}
+
+void read_worker_uids(TomlTable& reader, Config& config) {
+  std::string text;
+  reader.read("worker_uids", text);
+  if (text.empty()) return;
+  const auto uids = parse_uids(text);
+  if (!uids) return reader.wrong("worker_uids", stringf("'%s' is no range like 200000-200511", text.c_str()));
+  if (!config.worker_user.empty()) reader.wrong("worker_uids", "worker_user says already as whom workers run");
+  config.worker_uids = *uids;
+}
+
 Status read_daemon(const toml::table& table, const std::string& file, Config& config) {
   TomlTable reader(table, file, "daemon");
   reader.read("policy", config.policy);
@@ -75,6 +99,7 @@ Status read_daemon(const toml::table& table, const std::string& file, Config& co
   reader.read("log_level", config.log_level);
   reader.read("log_file", config.log_file);
   reader.read("worker_user", config.worker_user);
+  read_worker_uids(reader, config);
   reader.read("gpu_locks", config.gpu_locks);
   std::string gpus = "auto";
   reader.read("gpus", gpus);

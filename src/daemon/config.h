@@ -27,12 +27,18 @@ struct Limits {
   Bytes host_total{0};                 // of all sessions; 0: half of the machine's memory
 };
 
+// first, first + 1, ...
+struct UidRange {
+  uint32_t first = 0, count = 0;
+};
+
 struct Config {
   std::string policy = "mgb-warps";
   Duration age_limit = std::chrono::seconds(2);
   std::string log_level = "info";
   std::string log_file;                // empty: standard error
   std::string worker_user;             // empty: heddled's own
+  UidRange worker_uids;                // none: workers run as worker_user
   std::string gpu_locks = "/dev/shm";  // see gpu_locks.h; empty: nothing is locked
   uint32_t warm_workers = 1;           // for each device
   uint32_t kept_workers = 2;           // for each device at most, for the next task of the program that they served

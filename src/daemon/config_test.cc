@@ -152,5 +152,19 @@ TEST(Config, TheExampleHasEveryKey) {
   }
 }
 
+TEST(Config, WorkersMayHaveUidsOfTheirOwn) {
+  const auto config = parse_config("[daemon]\nworker_uids = \"200000-200511\"\n", "x");
+  ASSERT_TRUE(config) << config.error().text;
+  EXPECT_EQ(config->worker_uids.first, 200000u);
+  EXPECT_EQ(config->worker_uids.count, 512u);
+  for (const char* wrong : {"200000", "5-4", "0-10", "7-7", "a-b", "1-4294967295", "1-2-3", " 1-2"}) {
+    const auto refused = parse_config(std::string("[daemon]\nworker_uids = \"") + wrong + "\"\n", "x");
+    ASSERT_FALSE(refused) << wrong;
+    EXPECT_THAT(refused.error().text, ::testing::HasSubstr("is no range like")) << wrong;
+  }
+  const auto both = parse_config("[daemon]\nworker_user = \"nobody\"\nworker_uids = \"5-9\"\n", "x");
+  EXPECT_FALSE(both);
+}
+
 }  // namespace
 }  // namespace heddle::daemon

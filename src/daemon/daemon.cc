@@ -14,6 +14,7 @@
 #include "daemon/gpus.h"
 #include "daemon/spawn.h"
 #include "daemon/warm_target.h"
+#include "daemon/worker_users.h"
 #include "policy/placement/table.h"
 
 namespace heddle::daemon {
@@ -37,12 +38,13 @@ std::string directory_of(const std::string& path) {
 }
 
 // Only workers write there, under the user that they run as.
-Status make_cache(const std::string& directory, const std::string& worker_user) {
+Status make_cache(const std::string& directory, const Config& config) {
   if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
     return fail_errno(-1, "cannot make '%s'", directory.c_str());
-  const passwd* user = worker_user.empty() ? nullptr : ::getpwnam(worker_user.c_str());
-  if (user && ::geteuid() == 0 && ::lchown(directory.c_str(), user->pw_uid, user->pw_gid) != 0)
-    return fail_errno(-1, "cannot give '%s' to %s", directory.c_str(), worker_user.c_str());
+  const passwd* user = config.worker_user.empty() ? nullptr : ::getpwnam(config.worker_user.c_str());
+  const uid_t uid = user ? user->pw_uid : config.worker_uids.first;
+  if (uid != 0 && ::geteuid() == 0 && ::lchown(directory.c_str(), uid, user ? user->pw_gid : uid) != 0)
+    return fail_errno(-1, "cannot give '%s' to user %u", directory.c_str(), uid);
   return {};
 }
 
@@ -98,6 +100,7 @@ Daemon::~Daemon() = default;
 Status Daemon::start(protocol::Socket vault) {
   auto items = vault_.open(std::move(vault));
   if (!items) return tl::unexpected(std::move(items).error());
+  HEDDLE_TRY(check_worker_users(shared_.config));
   HEDDLE_TRY(add_machine_gpus(*items));
   for (const DeviceConfig& device : shared_.config.devices) {
     DeviceState& state = registry_.devices.emplace_back();
@@ -224,7 +227,7 @@ Status Daemon::start_gpus() {
   for (const DeviceState& state : registry_.devices) {
     const DeviceConfig& device = state.config;
     if (device.model.kind != DeviceKind::kCuda) continue;
-    HEDDLE_TRY(make_cache(directory_of(shared_.places.control) + "/cuda-cache", shared_.config.worker_user));
+    HEDDLE_TRY(make_cache(directory_of(shared_.places.control) + "/cuda-cache", shared_.config));
     HEDDLE_TRY(keepers_.start(state.id, device.uuid));
     if (device.mps) HEDDLE_TRY(mps_.start(state.id, device.uuid));
   }

@@ -43,7 +43,8 @@ Result<Config> read_config(const Options& options) {
   }
   if (!options.policy.empty()) config.policy = options.policy;
   // A service for everybody does not run tenants' code as itself.
-  if (options.system && config.worker_user.empty() && ::geteuid() == 0) config.worker_user = "nobody";
+  if (options.system && config.worker_user.empty() && config.worker_uids.count == 0 && ::geteuid() == 0)
+    config.worker_user = "nobody";
   return config;
 }
 

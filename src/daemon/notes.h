@@ -76,7 +76,7 @@ struct SegmentNote {
 };
 struct WorkerNote {
   uint64_t secret, session, serial;  // session 0: warm
-  uint32_t device, pid, virtual_device, reserved;
+  uint32_t device, pid, virtual_device, uid;
 };
 
 template <class Note>

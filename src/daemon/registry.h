@@ -164,6 +164,7 @@ struct Worker {
   DeviceId device;
   State state = State::kStarting;
   pid_t pid = 0;
+  uint32_t uid = 0;  // of worker_uids (worker_users.h)
   Fd process;
   EventLoop::Watch process_watch;
   EventLoop::Timer patience;  // for its start, its return after a restart, its exit

@@ -211,6 +211,7 @@ class Restorer {
     worker.secret = note.secret;
     worker.device = DeviceId{note.device};
     worker.pid = static_cast<pid_t>(note.pid);
+    worker.uid = note.uid;
     worker.process = std::move(item.descriptor);
     worker.session = SessionId{note.session};
     worker.virtual_device = note.virtual_device;

@@ -8,6 +8,7 @@
 #include "daemon/keepers.h"
 #include "daemon/spawn.h"
 #include "daemon/windows.h"
+#include "daemon/worker_users.h"
 
 namespace heddle::daemon {
 namespace {
@@ -29,6 +30,7 @@ void deposit(VaultLink& vault, const Worker& worker) {
   note.device = static_cast<uint32_t>(worker.device.value);
   note.pid = static_cast<uint32_t>(worker.pid);
   note.virtual_device = worker.virtual_device;
+  note.uid = worker.uid;
   vault.deposit(NoteKind::kWorker, worker.id.value, write_note(note), worker.process.get());
 }
 
@@ -68,6 +70,8 @@ void Workers::keep(Worker& worker) {
 }
 
 Status Workers::start(DeviceId device) {
+  auto user = user_of_new_worker(shared_, under_mps(device));
+  if (!user) return tl::unexpected(std::move(user).error());
   auto ends = protocol::socket_pair();
   if (!ends) return tl::unexpected(std::move(ends).error());
   SpawnOptions options;
@@ -77,15 +81,15 @@ Status Workers::start(DeviceId device) {
       "--daemon",        shared_.places.worker,
       "--log-level",     shared_.config.log_level,
       "--reconnect-for", stringf("%ldns", static_cast<long>(shared_.config.worker_reconnect_for.count()))};
-  if (!shared_.config.worker_user.empty())
-    options.arguments.insert(options.arguments.end(), {"--user", shared_.config.worker_user});
+  if (!user->name.empty()) options.arguments.insert(options.arguments.end(), {"--user", user->name});
   options.descriptors = {ends->second.get()};
   options.output = launch_.output;
   options.apart = true;
   const DeviceConfig& config = device_of(device).config;
   if (config.model.kind == DeviceKind::kCuda) {
     options.environment = gpu_environment(config.uuid);
-    if (!launch_.cache.empty()) options.environment.push_back("CUDA_CACHE_PATH=" + launch_.cache);
+    const bool cached = !launch_.cache.empty() && (user->uid == 0 || under_mps(device));
+    options.environment.push_back(cached ? "CUDA_CACHE_PATH=" + launch_.cache : "CUDA_CACHE_DISABLE=1");
     for (std::string& variable : mps_.environment(device)) options.environment.push_back(std::move(variable));
   }
   auto child = spawn(options);
@@ -96,6 +100,7 @@ Status Workers::start(DeviceId device) {
   worker.secret = random_secret();
   worker.device = device;
   worker.pid = child->pid;
+  worker.uid = user->uid;
   worker.process = std::move(child->pidfd);
   Worker& placed = shared_.registry.workers.emplace(worker.id, std::move(worker)).first->second;
   deposit(shared_.vault, placed);

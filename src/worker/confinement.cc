@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 
 #include "core/fd.h"
@@ -15,13 +16,29 @@
 namespace heddle::worker {
 namespace {
 
-Status become(const std::string& user) {
+struct User {
+  uid_t uid;
+  gid_t gid;
+};
+
+// A uid need not be anybody's; its group is then of the same number.
+Result<User> find_user(const std::string& name) {
+  uid_t uid = 0;
+  const char* end = name.data() + name.size();
+  const auto [stop, wrong] = std::from_chars(name.data(), end, uid);
+  if (wrong == std::errc() && stop == end) return User{uid, uid};
   errno = 0;
-  const passwd* entry = ::getpwnam(user.c_str());
-  if (!entry) return fail_errno(errno, "cannot become '%s': no such user", user.c_str());
-  if (::getuid() == entry->pw_uid && ::getuid() != 0) return {};
-  if (::setgroups(0, nullptr) != 0 || ::setresgid(entry->pw_gid, entry->pw_gid, entry->pw_gid) != 0 ||
-      ::setresuid(entry->pw_uid, entry->pw_uid, entry->pw_uid) != 0)
+  const passwd* entry = ::getpwnam(name.c_str());
+  if (!entry) return fail_errno(errno, "cannot become '%s': no such user", name.c_str());
+  return User{entry->pw_uid, entry->pw_gid};
+}
+
+Status become(const std::string& user) {
+  const auto found = find_user(user);
+  if (!found) return tl::unexpected(found.error());
+  const auto [uid, gid] = *found;
+  if (::getuid() == uid && uid != 0) return {};
+  if (::setgroups(0, nullptr) != 0 || ::setresgid(gid, gid, gid) != 0 || ::setresuid(uid, uid, uid) != 0)
     return fail_errno(-1, "cannot become '%s'", user.c_str());
   return {};
 }

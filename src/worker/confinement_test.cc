@@ -34,6 +34,15 @@ TEST(Confinement, RootBecomesTheUserForGood) {
             0);
 }
 
+TEST(Confinement, RootBecomesAUidThatIsNobodys) {
+  if (::getuid() != 0) GTEST_SKIP() << "needs root";
+  EXPECT_EQ(in_a_process([] {
+              if (!drop_privileges("212345")) return 1;
+              return ::getuid() == 212345 && ::getgid() == 212345 && ::getgroups(0, nullptr) == 0 ? 0 : 2;
+            }),
+            0);
+}
+
 // A tenant whose work swells costs itself its worker, not heddled its life.
 TEST(Confinement, AWorkerGoesFirstWhenMemoryRunsOut) {
   EXPECT_EQ(in_a_process([] {

@@ -69,7 +69,7 @@ program's memory belongs to heddled.
   --socket FD           the connection to heddled (default 3)
   --daemon PATH         where to call when heddled was restarted (default: nowhere, end with it)
   --reconnect-for TIME  how long to call (default 10s)
-  --user NAME           become this user first; only root can
+  --user NAME           become this user first, or the uid of this number; only root can
   --log-level LEVEL     trace, debug, info, warn, error or off, to stderr (default info)
   --help                this text
 

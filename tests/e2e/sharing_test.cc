@@ -6,7 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
+#include <set>
 
 #include "node.h"
 
@@ -144,6 +146,35 @@ TEST(Batch, ReportsAndTracesAQueue) {
   int slices = 0;
   for (const Json& event : events["traceEvents"]) slices += event["ph"] == "X";
   EXPECT_EQ(slices, 3);
+}
+
+uid_t user_of(pid_t pid) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("Uid:")) return static_cast<uid_t>(std::stoul(line.substr(4)));
+  }
+  return 0;
+}
+
+TEST(SecondUser, EachWorkerHasAUidOfItsOwnWhereConfigured) {
+  HEDDLE_NEEDS_WORKLOADS();
+  if (::getuid() != 0) GTEST_SKIP() << "needs root, to become somebody else";
+  std::string config = Node::default_config();
+  config.insert(config.find('\n') + 1, "worker_uids = \"212000-212063\"\n");
+  Node node(config);
+  ASSERT_TRUE(node.ready()) << node.why();
+  ASSERT_TRUE(Node::eventually([&] {
+    const auto workers = node.worker_pids();
+    return workers.size() >= 2 && std::all_of(workers.begin(), workers.end(), user_of);
+  }));
+  std::set<uid_t> users;
+  for (const pid_t worker : node.worker_pids()) {
+    const uid_t user = user_of(worker);
+    EXPECT_TRUE(user > 212000 && user < 212064) << user;
+    EXPECT_TRUE(users.insert(user).second) << "two workers have " << user;
+  }
+  const Finished result = node.run({workload("vecadd")});
+  EXPECT_EQ(result.status, 0) << result.err;
 }
 
 // As root only: becomes another user in a child and looks what it can reach.
