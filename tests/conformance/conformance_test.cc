@@ -23,11 +23,29 @@ void ConformanceTest::reopen() {
   });
   ASSERT_TRUE(context) << context.error().text;
   context_ = std::move(*context);
+  if (GetParam().apart) {
+    stop_ = false;
+    taker_ = std::thread([this] {
+      while (!stop_) take(Duration(-1));
+    });
+  }
   next_address_ = target_->window_base();
   std::string fatbin = kernels_from_ptx();
   auto module = context_->load(std::as_bytes(std::span(fatbin)));
   ASSERT_TRUE(module) << module.error().text;
   module_ = *module;
+}
+
+void ConformanceTest::close() {
+  stop_taking();
+  context_.reset();
+}
+
+void ConformanceTest::stop_taking() {
+  if (!taker_.joinable()) return;
+  stop_ = true;
+  context_->wake();
+  taker_.join();
 }
 
 void ConformanceTest::TearDown() {
@@ -99,22 +117,39 @@ device::Tag ConformanceTest::mark(device::StreamIndex stream) {
 void ConformanceTest::take(Duration timeout) {
   device::Completion batch[16];
   size_t count = context_->completions(batch, timeout);
+  std::lock_guard lock(taken_mutex_);
   for (size_t i = 0; i < count; ++i) {
     order_.push_back(batch[i].tag);
     EXPECT_TRUE(done_.emplace(batch[i].tag, batch[i]).second) << "tag " << batch[i].tag << " completed twice";
   }
+  taken_.notify_all();
 }
 
 device::Completion ConformanceTest::wait_for(device::Tag tag) {
   auto deadline = std::chrono::steady_clock::now() + kPatience;
-  while (!done_.count(tag) && std::chrono::steady_clock::now() < deadline) take(std::chrono::milliseconds(500));
+  std::unique_lock lock(taken_mutex_);
+  while (!done_.count(tag) && std::chrono::steady_clock::now() < deadline) {
+    if (taker_.joinable()) {
+      taken_.wait_until(lock, deadline);
+      continue;
+    }
+    lock.unlock();
+    take(std::chrono::milliseconds(500));
+    lock.lock();
+  }
   EXPECT_TRUE(done_.count(tag)) << "tag " << tag << " did not complete";
   return done_[tag];
 }
 
 bool ConformanceTest::completed(device::Tag tag) {
-  take(Duration::zero());
+  if (!taker_.joinable()) take(Duration::zero());
+  std::lock_guard lock(taken_mutex_);
   return done_.count(tag) > 0;
+}
+
+std::vector<device::Tag> ConformanceTest::order() const {
+  std::lock_guard lock(taken_mutex_);
+  return order_;
 }
 
 void ConformanceTest::finish() {

@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <condition_variable>
 #include <cstring>
 #include <map>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "ptx_fatbin.h"
@@ -44,7 +47,9 @@ class ConformanceTest : public testing::TestWithParam<TargetKind> {
 
   // Destroys the context and opens another one on the same device.
   void reopen();
-  void close() { context_.reset(); }
+  void close();
+  // The test takes completions itself from here on.
+  void stop_taking();
   // Maps fresh memory somewhere in the window.
   uint64_t map(uint64_t bytes);
   device::Kernel& kernel(std::string_view name);
@@ -60,12 +65,12 @@ class ConformanceTest : public testing::TestWithParam<TargetKind> {
 
   // Waits for the completion of that tag. Completions of others are kept for later calls.
   device::Completion wait_for(device::Tag tag);
-  // Whether it has completed by now.
+  // Whether it has completed by now, as far as is known where another thread takes completions.
   bool completed(device::Tag tag);
   // Waits for all work of all streams that block, and expects it to have gone well.
   void finish();
   // The tags in the order in which they completed so far.
-  const std::vector<device::Tag>& order() const { return order_; }
+  std::vector<device::Tag> order() const;
 
   // Shorthands that wait.
   template <class T>
@@ -89,8 +94,12 @@ class ConformanceTest : public testing::TestWithParam<TargetKind> {
   device::Module* module_ = nullptr;
   uint64_t next_address_ = 0;
   device::Tag last_tag_ = 0;
+  mutable std::mutex taken_mutex_;
+  std::condition_variable taken_;
   std::map<device::Tag, device::Completion> done_;
   std::vector<device::Tag> order_;
+  std::thread taker_;  // where completions are taken apart
+  std::atomic<bool> stop_{false};
   std::mutex printed_mutex_;
   std::string printed_;
 };

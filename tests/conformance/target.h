@@ -32,6 +32,7 @@ class Target {
 struct TargetKind {
   const char* name;
   std::unique_ptr<Target> (*make)();  // null: the machine has no such device, the tests are skipped
+  bool apart = false;                 // completions are taken on a thread of their own, as workers do it
 };
 
 // How test reports show it.

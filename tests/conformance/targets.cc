@@ -8,7 +8,10 @@ std::vector<TargetKind> targets() {
   return {{"Software", unpaced_software_target},
           {"SoftwarePaced", paced_software_target},
           {"SoftwareTimeSliced", time_sliced_software_target},
-          {"Cuda", cuda_target}};
+          {"SoftwareApart", unpaced_software_target, true},
+          {"SoftwarePacedApart", paced_software_target, true},
+          {"Cuda", cuda_target},
+          {"CudaApart", cuda_target, true}};
 }
 
 }  // namespace heddle::conformance

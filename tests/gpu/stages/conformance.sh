@@ -3,7 +3,7 @@
 export HEDDLE_CONFORMANCE_PTX=${HEDDLE_CONFORMANCE_PTX:-$(dirname "$0")/../../conformance/kernels.ptx}
 export CUDA_MPS_PIPE_DIRECTORY=/nonexistent
 suite=$bin/conformance_test
-"$suite" --gtest_list_tests --gtest_filter='*/Cuda' 2>/dev/null |
+"$suite" --gtest_list_tests --gtest_filter='*/Cuda*' 2>/dev/null |
   awk '/^[^ ]/ {suite=$1} /^ / {print suite $1}' > "$logs/tests"
 [ -s "$logs/tests" ] || { echo 'the suite has no tests'; exit 1; }
 one() {
