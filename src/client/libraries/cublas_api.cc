@@ -4,7 +4,10 @@
 //
 // As all that runs in tenants: no exception leaves a function, nothing ends the process, nothing is done at exit.
 
+#include <algorithm>
+#include <initializer_list>
 #include <new>
+#include <optional>
 
 #include "client/libraries/cublas_handle.h"
 
@@ -12,6 +15,7 @@ namespace heddle::client {
 namespace {
 
 using namespace library::cublas::kinds;  // NOLINT(google-build-using-namespace): the table's words
+using library::cublas::DataType;
 using library::cublas::Number;
 
 constexpr int kVersion = 130000;  // whose interface this is
@@ -287,6 +291,78 @@ HEDDLE_COPIES(Get, _64, int64_t)
     return enter<int64_t, __VA_ARGS__>(Number::name, handle, HEDDLE_ARGUMENTS(__VA_ARGS__));           \
   }
 HEDDLE_CUBLAS_FUNCTIONS(HEDDLE_TWIN, HEDDLE_SINGLE)
+
+// ---- Vector functions whose types are arguments: served where all are float, or all double ----
+
+namespace {
+
+// What the table calls the function for these types, each a cudaDataType; where it has none, that is said.
+std::optional<Number> typed(const char* function, Number single, Number twice, std::initializer_list<int> types) {
+  const auto all = [&](DataType wanted) {
+    return std::all_of(types.begin(), types.end(), [&](int type) { return type == static_cast<int>(wanted); });
+  };
+  if (all(DataType::kF32)) return single;
+  if (all(DataType::kF64)) return twice;
+  say_unsupported(function);
+  return std::nullopt;
+}
+
+template <class Integer, class... Kinds>
+int enter(std::optional<Number> number, void* handle,
+          typename Kinds::template Argument<Integer>... arguments) noexcept {
+  if (!number) return static_cast<int>(Outcome::kNotSupported);
+  return enter<Integer, Kinds...>(*number, handle, arguments...);
+}
+
+}  // namespace
+
+#define HEDDLE_TYPED(suffix, Integer)                                                                                  \
+  HEDDLE_LIBRARY_EXPORT int cublasDotEx##suffix(void* handle, Integer n, const void* x, int x_type, Integer x_step,    \
+                                                const void* y, int y_type, Integer y_step, void* result,               \
+                                                int result_type, int calculation) {                                    \
+    const auto number = typed("cublasDotEx of other types than float or double", Number::Sdot_v2, Number::Ddot_v2,     \
+                              {x_type, y_type, result_type, calculation});                                             \
+    return enter<Integer, Dim, In, Dim, In, Dim, Answer>(number, handle, n, x, x_step, y, y_step, result);             \
+  }                                                                                                                    \
+  HEDDLE_LIBRARY_EXPORT int cublasDotcEx##suffix(void* handle, Integer n, const void* x, int x_type, Integer x_step,   \
+                                                 const void* y, int y_type, Integer y_step, void* result,              \
+                                                 int result_type, int calculation) {                                   \
+    return cublasDotEx##suffix(handle, n, x, x_type, x_step, y, y_type, y_step, result, result_type, calculation);     \
+  }                                                                                                                    \
+  HEDDLE_LIBRARY_EXPORT int cublasNrm2Ex##suffix(void* handle, Integer n, const void* x, int x_type, Integer x_step,   \
+                                                 void* result, int result_type, int calculation) {                     \
+    const auto number = typed("cublasNrm2Ex of other types than float or double", Number::Snrm2_v2, Number::Dnrm2_v2,  \
+                              {x_type, result_type, calculation});                                                     \
+    return enter<Integer, Dim, In, Dim, Answer>(number, handle, n, x, x_step, result);                                 \
+  }                                                                                                                    \
+  HEDDLE_LIBRARY_EXPORT int cublasAsumEx##suffix(void* handle, Integer n, const void* x, int x_type, Integer x_step,   \
+                                                 void* result, int result_type, int calculation) {                     \
+    const auto number = typed("cublasAsumEx of other types than float or double", Number::Sasum_v2, Number::Dasum_v2,  \
+                              {x_type, result_type, calculation});                                                     \
+    return enter<Integer, Dim, In, Dim, Answer>(number, handle, n, x, x_step, result);                                 \
+  }                                                                                                                    \
+  HEDDLE_LIBRARY_EXPORT int cublasAxpyEx##suffix(void* handle, Integer n, const void* alpha, int alpha_type,           \
+                                                 const void* x, int x_type, Integer x_step, void* y, int y_type,       \
+                                                 Integer y_step, int calculation) {                                    \
+    const auto number = typed("cublasAxpyEx of other types than float or double", Number::Saxpy_v2, Number::Daxpy_v2,  \
+                              {alpha_type, x_type, y_type, calculation});                                              \
+    return enter<Integer, Dim, Scalar, In, Dim, Out, Dim>(number, handle, n, alpha, x, x_step, y, y_step);             \
+  }                                                                                                                    \
+  HEDDLE_LIBRARY_EXPORT int cublasScalEx##suffix(void* handle, Integer n, const void* alpha, int alpha_type, void* x,  \
+                                                 int x_type, Integer x_step, int calculation) {                        \
+    const auto number = typed("cublasScalEx of other types than float or double", Number::Sscal_v2, Number::Dscal_v2,  \
+                              {alpha_type, x_type, calculation});                                                      \
+    return enter<Integer, Dim, Scalar, Out, Dim>(number, handle, n, alpha, x, x_step);                                 \
+  }                                                                                                                    \
+  HEDDLE_LIBRARY_EXPORT int cublasRotEx##suffix(void* handle, Integer n, void* x, int x_type, Integer x_step, void* y, \
+                                                int y_type, Integer y_step, const void* c, const void* s,              \
+                                                int angle_type, int calculation) {                                     \
+    const auto number = typed("cublasRotEx of other types than float or double", Number::Srot_v2, Number::Drot_v2,     \
+                              {x_type, y_type, angle_type, calculation});                                              \
+    return enter<Integer, Dim, Out, Dim, Out, Dim, Scalar, Scalar>(number, handle, n, x, x_step, y, y_step, c, s);     \
+  }
+HEDDLE_TYPED(, int)
+HEDDLE_TYPED(_64, int64_t)
 // NOLINTEND(cppcoreguidelines-macro-usage)
 
 }  // namespace heddle::client

@@ -409,6 +409,14 @@ void vectors() {
   NEAR(answer, std::sqrt(squares), kTolerance<T>);
   OK(asum(tag, handle, n, x.device, 2, &answer));
   NEAR(answer, magnitudes, kTolerance<T>);
+  // The same functions by their names that take the types as arguments.
+  constexpr cudaDataType_t kType = sizeof(T) == 4 ? CUDA_R_32F : CUDA_R_64F;
+  OK(cublasNrm2Ex(handle, n, x.device, kType, 2, &answer, kType, kType));
+  NEAR(answer, std::sqrt(squares), kTolerance<T>);
+  OK(cublasAsumEx(handle, n, x.device, kType, 2, &answer, kType, kType));
+  NEAR(answer, magnitudes, kTolerance<T>);
+  OK(cublasDotEx(handle, n, x.device, kType, 2, x.device, kType, 2, &answer, kType, kType));
+  NEAR(answer, squares, kTolerance<T>);
   OK(iamax(tag, handle, n, x.device, 2, &index));
   IS(index, largest + 1);
   OK(iamin(tag, handle, n, x.device, 2, &index));
@@ -416,7 +424,7 @@ void vectors() {
   OK(iamax(tag, handle, 0, x.device, 2, &index));
   IS(index, 0);
   const T factor = T(-1.5);
-  OK(scal(tag, handle, n, &factor, x.device, 2));
+  OK(cublasScalEx(handle, n, &factor, kType, x.device, kType, 2, kType));
   compare_vector(x, sum(-1.5, column(x.host, n, 2), 0, column(x.host, n, 2)), 2, __LINE__);
   T a = T(3), b = T(4), c, s;
   OK(rotg(tag, handle, &a, &b, &c, &s));
