@@ -28,11 +28,23 @@ if(HEDDLE_FUZZ)
   target_compile_options(heddle_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# heddle_room(NAME SOURCES a.cc ... USES other rooms and libraries ...)
+# With -DHEDDLE_TOGETHER=ON (the sanitizers' builds) several files of a target are compiled as one, so that headers are
+# read less often. Names in the files' unnamed namespaces must differ for that; APART leaves a target out where they do
+# not.
+function(heddle_together target)
+  if(HEDDLE_TOGETHER)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
+endfunction()
+
+# heddle_room(NAME SOURCES a.cc ... USES other rooms and libraries ... [APART])
 # A room is one static library. It sees only the rooms it names, so that an arrow that DESIGN does not draw fails to link.
 function(heddle_room name)
-  cmake_parse_arguments(ROOM "" "" "SOURCES;USES" ${ARGN})
+  cmake_parse_arguments(ROOM "APART" "" "SOURCES;USES" ${ARGN})
   add_library(heddle_${name} STATIC ${ROOM_SOURCES})
+  if(NOT ROOM_APART)
+    heddle_together(heddle_${name})
+  endif()
   target_link_libraries(heddle_${name} PUBLIC heddle_options ${ROOM_USES})
 endfunction()
 
@@ -44,17 +56,20 @@ function(heddle_product directory)
   add_dependencies(product ${ARGN})
 endfunction()
 
-# heddle_test(NAME SOURCES a_test.cc ... USES rooms ... [LABEL label] [TIMEOUT seconds])
+# heddle_test(NAME SOURCES a_test.cc ... USES rooms ... [LABEL label] [TIMEOUT seconds] [APART])
 # One GoogleTest program; every TEST in it becomes one ctest entry. One label at most; LABEL_tests builds all that have it.
 # Labels: `e2e`, whole programs; `concurrent`, what ThreadSanitizer looks at.
 function(heddle_test name)
   if(NOT HEDDLE_TESTS)
     return()
   endif()
-  cmake_parse_arguments(TEST "" "TIMEOUT;LABEL" "SOURCES;USES" ${ARGN})
+  cmake_parse_arguments(TEST "APART" "TIMEOUT;LABEL" "SOURCES;USES" ${ARGN})
   find_package(GTest REQUIRED)
   include(GoogleTest)
   add_executable(${name} ${TEST_SOURCES})
+  if(NOT TEST_APART)
+    heddle_together(${name})
+  endif()
   target_link_libraries(${name} PRIVATE ${TEST_USES} GTest::gtest GTest::gmock GTest::gtest_main)
   # Tests are compiled more often than they run: optimised, they take three times as long.
   target_compile_options(${name} PRIVATE -O0)

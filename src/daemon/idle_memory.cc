@@ -7,7 +7,7 @@ namespace {
 
 // What a worker may be at: work that its program had issued before it was asked. One that takes longer is not waited
 // for again until it has answered.
-constexpr Duration kPatience = std::chrono::seconds(1);
+constexpr Duration kReturnPatience = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -17,7 +17,7 @@ bool IdleMemory::reclaim_for(const Session& waiting) {
     if (session.model != waiting.model && session.job != waiting.job) continue;
     for (VirtualDevice& device : session.devices) coming |= reclaim(session, device);
   }
-  if (coming && !patience_) patience_ = shared_.loop.after(kPatience, [this] { stop_waiting(); });
+  if (coming && !patience_) patience_ = shared_.loop.after(kReturnPatience, [this] { stop_waiting(); });
   return coming;
 }
 

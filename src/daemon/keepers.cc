@@ -13,7 +13,7 @@ namespace heddle::daemon {
 namespace {
 
 // Its first answer comes when its context is built.
-constexpr Duration kPatience = std::chrono::seconds(20);
+constexpr Duration kAnswerPatience = std::chrono::seconds(20);
 
 Result<Fd> memory_in(protocol::Packet packet, Bytes wanted) {
   if (packet.type != protocol::MessageType::kMemoryMade)
@@ -98,7 +98,7 @@ void Keepers::keep_at_most(DeviceId device, Bytes most) {
 
 void Keepers::answered(DeviceId device, protocol::Packet packet) {
   if (packet.type == protocol::MessageType::kMemoryLeft) {
-    await_answer(device, keepers_.at(device));  // it works: a copy may take longer than kPatience
+    await_answer(device, keepers_.at(device));  // it works: a copy may take longer than kAnswerPatience
     return left_(device, Bytes{packet.as<protocol::MemoryLeft>().bytes});
   }
   Keeper& keeper = keepers_.at(device);
@@ -116,8 +116,8 @@ void Keepers::answered(DeviceId device, protocol::Packet packet) {
 void Keepers::await_answer(DeviceId device, Keeper& keeper) {
   keeper.patience.reset();
   if (keeper.requests.empty() && keeper.copies.empty()) return;
-  keeper.patience = loop_.after(kPatience, [this, device] {
-    lost(device, {ErrorCode::kSystem, stringf("it did not answer for %s", to_string(kPatience).c_str())});
+  keeper.patience = loop_.after(kAnswerPatience, [this, device] {
+    lost(device, {ErrorCode::kSystem, stringf("it did not answer for %s", to_string(kAnswerPatience).c_str())});
   });
 }
 

@@ -5,7 +5,7 @@
 namespace heddle::daemon {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 constexpr Bytes kContext{512 * kMiB}, kMuch{64 * kGiB};
 

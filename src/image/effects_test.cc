@@ -7,12 +7,12 @@
 namespace heddle::image {
 namespace {
 
-std::string module_of(const std::string& statements) {
+std::string unit_of(const std::string& statements) {
   return ".version 9.0\n.target sm_80\n.address_size 64\n" + statements;
 }
 
 std::vector<KernelEffects> effects_in(const std::string& statements) {
-  const std::string text = module_of(statements);
+  const std::string text = unit_of(statements);
   const std::string_view unit = text;
   auto found = effects_of_ptx({&unit, 1});
   EXPECT_TRUE(found) << found.error().text;

@@ -15,7 +15,7 @@ using protocol::RecordType;
 using testing::Contains;
 using testing::UnorderedElementsAre;
 
-constexpr uint64_t kFirst = kTestBase, kSecond = kTestBase + kSegmentBytes;
+constexpr uint64_t kEarlier = kTestBase, kLater = kTestBase + kSegmentBytes;
 
 struct IdleTest : SessionHarness {
   void SetUp() override {
@@ -25,8 +25,8 @@ struct IdleTest : SessionHarness {
     prepare_context = [](FakeContext& device) { device.kernels["nothing"] = [](auto) { return 0u; }; };
     start_worker();
     send_module(1);
-    map(1, kFirst);
-    map(2, kSecond);
+    map(1, kEarlier);
+    map(2, kLater);
     simple(RecordType::kNeed, 0, 1);
     EXPECT_TRUE(completes(simple(RecordType::kNeed, 0, 2)));
   }
@@ -57,7 +57,7 @@ TEST_F(IdleTest, WhatIsOfferedGoesBackWhenHeddledAsks) {
   ask();
   ASSERT_TRUE(answers());
   EXPECT_THAT(freed(), UnorderedElementsAre(2, 0));
-  EXPECT_THAT(context->mapped(), UnorderedElementsAre(kFirst));
+  EXPECT_THAT(context->mapped(), UnorderedElementsAre(kEarlier));
   EXPECT_EQ(header().idle.segments[5].load(), 2 | IdleTable::kSegmentTaken);
   EXPECT_EQ(told<protocol::TaskEnded>(), 0u);
   EXPECT_TRUE(completes(marker()));
@@ -116,7 +116,7 @@ TEST_F(IdleTest, NothingIsUnmappedUnderWorkThatWasIssuedBefore) {
   ask();
   ASSERT_TRUE(eventually([&] { return header().idle.segments[0] != 1; }));
   EXPECT_TRUE(freed().empty());
-  EXPECT_THAT(context->mapped(), UnorderedElementsAre(kFirst, kSecond));
+  EXPECT_THAT(context->mapped(), UnorderedElementsAre(kEarlier, kLater));
   context->resume(0);
   ASSERT_TRUE(completes(work));
   ASSERT_TRUE(answers());

@@ -17,7 +17,7 @@ namespace {
 using testing::HasSubstr;
 
 constexpr Duration kPatience = std::chrono::seconds(60);
-constexpr protocol::Window kWindow{0x7e8000000000, 64 * kMiB, 16 * kMiB};
+constexpr protocol::Window kOffered{0x7e8000000000, 64 * kMiB, 16 * kMiB};
 constexpr protocol::Window kOther{0x7e9000000000, 32 * kMiB, 16 * kMiB};
 
 constexpr protocol::Window kTaken{0x7ea000000000, 32 * kMiB, 16 * kMiB};
@@ -82,7 +82,7 @@ struct LinkTest : testing::Test {
     message.model = *device_preset("P100");
     message.window_count = 2;
     message.windows[0] = kTaken;
-    message.windows[1] = kWindow;
+    message.windows[1] = kOffered;
     ASSERT_TRUE(heddled.send(message));
   }
   protocol::WorkerReady warm() {
@@ -144,14 +144,14 @@ TEST_F(LinkTest, WarmMeansAWindowAndAnOpenDevice) {
   EXPECT_EQ(ready.secret, 99u);
   EXPECT_EQ(ready.device, 1u);
   EXPECT_EQ(ready.session, 0u);
-  EXPECT_EQ(ready.window.base, kWindow.base);
+  EXPECT_EQ(ready.window.base, kOffered.base);
   quit();
   EXPECT_TRUE(result) << result.error().text;
 }
 
 TEST_F(LinkTest, ServesATaskAndReportsItsEnd) {
   warm();
-  bind(kWindow);
+  bind(kOffered);
   send_module();
   launch();
   std::vector<protocol::Packet> packets;
@@ -184,7 +184,7 @@ TEST_F(LinkTest, ReservesTheSessionsWindowWhereItIsAnother) {
     protocol::wait_bell(header.to_client, seen, std::chrono::milliseconds(10));
   }
   quit();
-  EXPECT_THAT(opened, testing::ElementsAre(kWindow.base, kOther.base));
+  EXPECT_THAT(opened, testing::ElementsAre(kOffered.base, kOther.base));
 }
 
 TEST_F(LinkTest, ASessionsWindowThatIsTakenIsAFaultAndTheEnd) {
@@ -198,7 +198,7 @@ TEST_F(LinkTest, ASessionsWindowThatIsTakenIsAFaultAndTheEnd) {
 }
 
 TEST_F(LinkTest, NoWindowAtAllIsTheEnd) {
-  const auto second = reserve_addresses(kWindow.base, Bytes{4096});
+  const auto second = reserve_addresses(kOffered.base, Bytes{4096});
   ASSERT_TRUE(second);
   run();
   start();
@@ -260,7 +260,7 @@ TEST_F(LinkTest, ACallThatIsRejectedIsNotRepeatedWithoutEnd) {
 TEST_F(LinkTest, WorksOnWhileHeddledIsGoneAndTellsItsSuccessor) {
   listen();
   warm();
-  bind(kWindow);
+  bind(kOffered);
   send_module();
   heddled.close();
   launch();  // runs without heddled
@@ -287,7 +287,7 @@ TEST_F(LinkTest, WorksOnWhileHeddledIsGoneAndTellsItsSuccessor) {
 TEST_F(LinkTest, TellsTheSuccessorWhichTaskItGoesOnWith) {
   listen();
   warm();
-  bind(kWindow);
+  bind(kOffered);
   ASSERT_TRUE(heddled.send(protocol::NextTask{4}));
   heddled.close();
   heddled = accept();
@@ -300,7 +300,7 @@ TEST_F(LinkTest, TellsTheSuccessorWhichTaskItGoesOnWith) {
 TEST_F(LinkTest, RepeatsWhatAHeddledThatDiedMayNotHaveActedOn) {
   listen();
   warm();
-  bind(kWindow);
+  bind(kOffered);
   send_module();
   launch();
   for (int life = 0; life < 2; ++life) {

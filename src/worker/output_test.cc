@@ -11,7 +11,7 @@
 namespace heddle::worker {
 namespace {
 
-using testing::StartsWith;
+using ::testing::StartsWith;
 
 struct OutputTest : SessionHarness {
   void SetUp() override {

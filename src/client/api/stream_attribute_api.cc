@@ -79,7 +79,7 @@ Done copy(const StreamRef& to, const StreamRef& from) {
 }
 
 template <class Body>
-cudaError_t on_stream(cudaStream_t stream, Body&& body) {
+cudaError_t with_stream(cudaStream_t stream, Body&& body) {
   return answer([&]() -> Done {
     auto resolved = enter_stream(stream);
     if (!resolved) return tl::unexpected(std::move(resolved).error());
@@ -96,15 +96,15 @@ void forget_attributes(const StreamRef& stream) {
 }
 
 HEDDLE_EXPORT cudaError_t cudaStreamSetAttribute(cudaStream_t stream, int attribute, const Value* value) {
-  return on_stream(stream, [&](const StreamRef& of) { return set(of, attribute, value); });
+  return with_stream(stream, [&](const StreamRef& of) { return set(of, attribute, value); });
 }
 
 HEDDLE_EXPORT cudaError_t cudaStreamGetAttribute(cudaStream_t stream, int attribute, Value* value) {
-  return on_stream(stream, [&](const StreamRef& of) { return get(of, attribute, value); });
+  return with_stream(stream, [&](const StreamRef& of) { return get(of, attribute, value); });
 }
 
 HEDDLE_EXPORT cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
-  return on_stream(to, [&](const StreamRef& target) -> Done {
+  return with_stream(to, [&](const StreamRef& target) -> Done {
     auto source = enter_stream(from);
     return source ? copy(target, *source) : Done(tl::unexpected(std::move(source).error()));
   });
