@@ -38,8 +38,6 @@ void Tasks::carry_out(const Decision& decision) {
       return extended(decision);
     case Decision::Kind::kRefuse:
       return refused(decision);
-    case Decision::Kind::kBind:
-      return;  // places are taken with tasks; nothing asks for one alone
   }
 }
 

@@ -38,15 +38,13 @@ void carry_out(Board& board, const Blocked& blocked, DeviceId device) {
       return board.extend(request.session, request.task, request.memory);
     case RequestKind::kTask:
       return board.begin(request, device);
-    case RequestKind::kBind:
-      return board.bind(request, device);
   }
 }
 
 // Whether any device has the memory at all: cheap, and where it has not, no policy that counts memory has a place.
 bool may_go(const Board& board, const Blocked& blocked) {
   const Request& request = blocked.request;
-  if (board.placement().memory_oblivious() || blocked.kind == RequestKind::kBind) return true;
+  if (board.placement().memory_oblivious()) return true;
   if (blocked.kind == RequestKind::kExtension) return board.can_extend(request.session, request.task, request.memory);
   const auto devices = board.pool().devices_of(request.model);
   return std::any_of(devices.begin(), devices.end(),
@@ -154,8 +152,6 @@ std::string describe(const Board& board, const Blocked& blocked) {
   append(who, any ? " and waits for " : "nothing and waits for ");
   if (blocked.kind == RequestKind::kExtension) {
     append(who, request.memory, " more on device ", board.ledger().find(request.session, request.task)->device);
-  } else if (blocked.kind == RequestKind::kBind) {
-    append(who, "a place on a device of model ", board.pool().model_name(request.model));
   } else {
     append(who, request.memory, " on a device of model ", board.pool().model_name(request.model));
   }

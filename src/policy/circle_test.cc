@@ -136,14 +136,14 @@ TEST(Circle, TwoJobsThatEachOwnADeviceAndWantTheOther) {
     it.open(id);
     it.run(id, id, gib(1));
   }
-  it.scheduler.bind_session({1}, 1, "", at(1));
+  it.ask(11, 1, gib(1), 1);
   EXPECT_THAT(it.decide(), IsEmpty());
-  it.scheduler.bind_session({2}, 1, "", at(2));
+  it.ask(12, 2, gib(1), 1);
   const auto decided = it.decide();
   ASSERT_EQ(decided.size(), 1u);
   EXPECT_EQ(decided[0].kind, Decision::Kind::kRefuse);
   EXPECT_EQ(decided[0].session, SessionId{2});
-  EXPECT_THAT(decided[0].reason, HasSubstr("waits for a place"));
+  EXPECT_THAT(decided[0].reason, HasSubstr("waits for 1 GiB on a device"));
 }
 
 TEST(Circle, ThroughComputeWhereThatIsHard) {

@@ -146,18 +146,6 @@ void Scheduler::task_ended(TaskId id, TimePoint now) {
   returned_on(model);
 }
 
-void Scheduler::bind_session(SessionId id, uint32_t virtual_device, const std::string& model, TimePoint now) {
-  seen_ = std::max(seen_, now);
-  const Decision no{.request = RequestKind::kBind, .session = id, .virtual_device = virtual_device};
-  Session* session = find_session(id);
-  if (!session) return refuse_now(no, {ErrorCode::kNotFound, text("session ", id, " is not open")});
-  if (!binds())
-    return refuse_now(no, {ErrorCode::kNotSupported, "this placement policy places tasks and binds no sessions"});
-  const auto known = admit(*session, model, {});
-  if (!known) return refuse_now(no, known.error());
-  enqueue({now, true, arrivals_++, *known}, {RequestKind::kBind, id, {}, virtual_device, {}, {}});
-}
-
 Status Scheduler::adopt(const TaskRequest& asked, DeviceId device, TimePoint now) {
   seen_ = std::max(seen_, now);
   require(!tasks_.contains(asked.id), "a task id is used once");

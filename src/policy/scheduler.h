@@ -58,9 +58,6 @@ class Scheduler {
   void memory_freed(TaskId task, Bytes less, TimePoint now);
   // Its memory, context and compute return; a waiting one is cancelled, without a decision.
   void task_ended(TaskId task, TimePoint now);
-  // For policies that bind (binds()): asks for the virtual device's place before any task. Waits like a task. Decided
-  // at once where it is bound already; refused with kNotSupported under the other policies. `model` as for a task.
-  void bind_session(SessionId session, uint32_t virtual_device, const std::string& model, TimePoint now);
 
   // What processes outside of heddled use of the device's memory: it is not promised while they have it. Whoever lacks
   // it waits, as they may give it back. Of an unknown device: ignored.
@@ -132,7 +129,7 @@ class Scheduler {
   bool attempt(const WaitKey& key, TimePoint now);
   bool attempt_extension(const WaitKey& key, Wait& wait, TimePoint now);
   bool attempt_place(const WaitKey& key, Wait& wait, TimePoint now);
-  bool grant_where_placed(const WaitKey& key, RequestKind kind, const Request& request, Placed placed, TimePoint now);
+  bool grant_where_placed(const WaitKey& key, const Request& request, Placed placed, TimePoint now);
   void reserve_for_oldest(Line& line, TimePoint now);
   DeviceId device_to_reserve(const Request& request) const;
   Request request_of(const Wait& wait, size_t model) const;

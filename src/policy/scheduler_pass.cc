@@ -91,15 +91,13 @@ bool Scheduler::attempt_place(const WaitKey& key, Wait& wait, TimePoint now) {
     wait.why = std::move(later->reason);
     return false;
   }
-  return grant_where_placed(key, wait.kind, request, std::get<Placed>(std::move(answer)), now);
+  return grant_where_placed(key, request, std::get<Placed>(std::move(answer)), now);
 }
 
 // Under a memory-oblivious policy the device may turn out to be too full: then the request fails, as it would natively,
 // though the place stays the job's where at least the context fits.
-bool Scheduler::grant_where_placed(const WaitKey& key, RequestKind kind, const Request& request, Placed placed,
-                                   TimePoint now) {
+bool Scheduler::grant_where_placed(const WaitKey& key, const Request& request, Placed placed, TimePoint now) {
   const DeviceId device = placed.device;
-  const bool is_bind = kind == RequestKind::kBind;
   if (!pool().fits(request, device)) {
     std::string why =
         text(placed.reason, "; but it needs ", pool().need(request, device), " there, ", pool().free(device), " of ",
@@ -110,16 +108,8 @@ bool Scheduler::grant_where_placed(const WaitKey& key, RequestKind kind, const R
     refuse(key, ErrorCode::kOutOfMemory, std::move(why), now);
     return true;
   }
-  if (is_bind) {
-    board_.bind(request, device);
-  } else {
-    board_.begin(request, device);
-  }
-  finish(key,
-         {.kind = is_bind ? Decision::Kind::kBind : Decision::Kind::kGrant,
-          .device = device,
-          .reason = std::move(placed.reason)},
-         now);
+  board_.begin(request, device);
+  finish(key, {.kind = Decision::Kind::kGrant, .device = device, .reason = std::move(placed.reason)}, now);
   return true;
 }
 
@@ -146,10 +136,9 @@ DeviceId Scheduler::device_to_reserve(const Request& request) const {
 }
 
 Request Scheduler::request_of(const Wait& wait, size_t model) const {
-  Request request{
-      wait.task, wait.session, sessions_.at(wait.session).job, wait.virtual_device, model, wait.memory, {}, {}, {}};
-  if (wait.kind != RequestKind::kBind) request.compute = tasks_.at(wait.task).compute;
-  return request;
+  return {wait.task, wait.session, sessions_.at(wait.session).job, wait.virtual_device,
+          model,     wait.memory,  tasks_.at(wait.task).compute,   {},
+          {}};
 }
 
 bool Scheduler::break_circle(TimePoint now) {
@@ -188,7 +177,6 @@ void Scheduler::finish(const WaitKey& key, Decision decision, TimePoint now) {
   const bool granted = decision.kind != Decision::Kind::kRefuse;
   decided_.push_back(std::move(decision));
   if (!granted) budgets_.give_back(wait.session, wait.memory);
-  if (wait.kind == RequestKind::kBind) return;
   Task& task = tasks_.at(wait.task);
   task.wait.reset();
   if (wait.kind == RequestKind::kTask && !granted) return forget_task(wait.task);
