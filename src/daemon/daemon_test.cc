@@ -28,42 +28,45 @@ TEST_F(TaskTest, RunsFromItsBeginToItsEndAndTheNextGoesOnInTheSameWorker) {
   start();
   TestClient client = running(Bytes{4 * kMiB});
   EXPECT_EQ(client.header().task_serial.load(), 1u);
-  EXPECT_EQ(client.header().generation.load(), 1u);
+  const pid_t worker = worker_of(client);
   finish(client);
   begin_again(client, 2);
-  EXPECT_EQ(client.header().generation.load(), 1u);
+  EXPECT_EQ(worker_of(client), worker);
   ASSERT_TRUE(client.wait_completed(3));
 }
 
 TEST_F(TaskTest, NoWorkerIsKeptWhereTheConfigurationSaysSo) {
   start(kOneDevice, "kept_workers = 0\n");
   TestClient client = running(Bytes{4 * kMiB});
+  const pid_t worker = worker_of(client);
   finish(client);
   begin_again(client, 2);
-  EXPECT_EQ(client.header().generation.load(), 2u);
+  EXPECT_NE(worker_of(client), worker);
   ASSERT_TRUE(client.wait_completed(3));
 }
 
 TEST_F(TaskTest, OfTooManyKeptWorkersTheOldestGoes) {
   start(kOneDevice, "kept_workers = 1\n");
   TestClient first = running(Bytes{4 * kMiB}), second = running(Bytes{4 * kMiB});
+  const pid_t workers[] = {worker_of(first), worker_of(second)};
   finish(first);
   finish(second);
   const Json devices = *house_->ask({{"command", "devices"}});
   EXPECT_EQ(devices["devices"][0]["kept_workers"], 1);
   begin_again(first, 2);
   begin_again(second, 2);
-  EXPECT_EQ(first.header().generation.load(), 2u);
-  EXPECT_EQ(second.header().generation.load(), 1u);
+  EXPECT_NE(worker_of(first), workers[0]);
+  EXPECT_EQ(worker_of(second), workers[1]);
 }
 
 TEST_F(TaskTest, AWorkerIsNotKeptOnceItsProgramHasResetTheDevice) {
   start(kOneDevice);
   TestClient client = running(Bytes{4 * kMiB});
+  const pid_t worker = worker_of(client);
   client.record(RecordType::kReset);
   finish(client);
   begin_again(client, 2);
-  EXPECT_EQ(client.header().generation.load(), 2u);
+  EXPECT_NE(worker_of(client), worker);
 }
 
 TEST_F(TaskTest, AKeptWorkerEndsWithItsProgram) {
@@ -80,22 +83,23 @@ TEST_F(TaskTest, AKeptWorkerEndsWithItsProgram) {
 TEST_F(TaskTest, AKeptWorkerThatDiesHarmsNobody) {
   start(kOneDevice, "warm_workers = 0\n");
   TestClient client = running(Bytes{4 * kMiB});
-  const Json ps = *house_->ask({{"command", "ps"}});
+  const pid_t worker = worker_of(client);
   finish(client);
-  house_->kill(ps["sessions"][0]["tasks"][0]["worker_pid"]);
+  house_->kill(worker);
   house_->wait_for("devices", [](const Json& devices) { return devices["devices"][0]["kept_workers"] == 0; });
   begin_again(client, 2);
-  EXPECT_EQ(client.header().generation.load(), 2u);
+  EXPECT_NE(worker_of(client), worker);
 }
 
 TEST_F(TaskTest, WithSharedFaultsAKeptWorkerIsNotUsedAgain) {
   start(std::string(kOneDevice) + "shared_faults = true\n");
   TestClient faulty = running(Bytes{4 * kMiB}), neighbour = running(Bytes{4 * kMiB});
+  const pid_t worker = worker_of(neighbour);
   finish(neighbour);
   faulty.record(RecordType::kPrefetchModule);
   house_->wait_for("devices", [](const Json& devices) { return devices["devices"][0]["kept_workers"] == 0; });
   begin_again(neighbour, 2);
-  EXPECT_EQ(neighbour.header().generation.load(), 2u);
+  EXPECT_NE(worker_of(neighbour), worker);
 }
 
 TEST_F(TaskTest, BegunBehindTheEndOfItsForerunnerTakesTheSegmentsDeclaredMeanwhile) {

@@ -96,7 +96,7 @@ Status Requests::open_device(Session& session, const protocol::OpenDevice& open)
   if (!device.ring) {
     auto made = protocol::RingMemory::create(shared_.config.ring);
     if (!made) {
-      protocol::Refused refused{kCudaMemoryAllocation};
+      protocol::Refused refused;
       protocol::set_text(refused.text, made.error().text);
       session.connection->send(refused);
       return {};
@@ -110,7 +110,7 @@ Status Requests::open_device(Session& session, const protocol::OpenDevice& open)
     device.ring_key = shared_.ids.next();
     tasks_.ring_opened(session, device);
   }
-  session.connection->send(protocol::DeviceOpened{device.index, 0, device.ring->size().value}, device.ring_memory);
+  session.connection->send(protocol::DeviceOpened{device.index}, device.ring_memory);
   return {};
 }
 

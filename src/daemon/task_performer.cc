@@ -32,7 +32,7 @@ Status TaskPerformer::perform(TaskAction action, Session& session, VirtualDevice
       say_waiting(device);
       break;
     case TaskAction::kTellBound:
-      say_bound(device, task.device, task.serial);
+      say_bound(device, task.serial);
       break;
     case TaskAction::kTellUnbound:
       if (device.next.empty()) say_unbound(device);

@@ -113,7 +113,6 @@ struct OpenDevice {
 struct DeviceOpened {
   static constexpr MessageType kType = MessageType::kDeviceOpened;
   uint32_t virtual_device = 0, reserved = 0;
-  uint64_t ring_bytes = 0;
 };
 
 // One program module joins the session's journal; every worker of the session gets it. Descriptor: a sealed memfd with
@@ -204,7 +203,6 @@ struct MemoryAnswer {
 
 struct Refused {
   static constexpr MessageType kType = MessageType::kRefused;
-  uint32_t cuda_error = 0, reserved = 0;
   char text[512] = {};
 };
 
@@ -231,11 +229,11 @@ struct WorkerReady {
   uint64_t session = 0, task_serial = 0;  // 0: warm, unbound
   uint32_t virtual_device = 0, reserved = 0;
 };
-// Descriptors: the ring of `virtual_device`. Modules and segments follow, each as a message of its own; `run` comes
-// with the last one of a grant.
+// Descriptors: the ring of `virtual_device`. Modules and segments follow, each as a message of its own, and Proceed
+// behind the last one of the grant.
 struct BindSession {
   static constexpr MessageType kType = MessageType::kBindSession;
-  uint64_t session = 0, ring_bytes = 0, task_serial = 0;
+  uint64_t session = 0, task_serial = 0;
   Window window;
   uint32_t virtual_device = 0, reserved = 0;
 };
@@ -327,7 +325,7 @@ struct Withdraw {
 };
 struct AllRestored {
   static constexpr MessageType kType = MessageType::kAllRestored;
-  uint64_t count = 0;
+  uint64_t reserved = 0;
 };
 // heddled -> keeper: `bytes` of device memory, a multiple of 2 MiB, all zero. Answers come in order.
 struct MakeMemory {
