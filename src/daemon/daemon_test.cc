@@ -122,7 +122,7 @@ TEST_F(TaskTest, RoomCountsAsItsMemoryDoes) {
   start(kOneDevice);
   TestClient client = opened();
   ASSERT_TRUE(
-      client.socket().send(protocol::DeclareSegment{1, client.at(0), 6 * kMiB, protocol::SegmentKind::kRoom, 0, 0, 0}));
+      client.socket().send(protocol::DeclareSegment{0, 1, client.at(0), 6 * kMiB, protocol::SegmentKind::kRoom}));
   ASSERT_TRUE(client.begin(1));
   ASSERT_TRUE(client.wait_binding(Binding::kBound));
   client.record(RecordType::kNeed, 1);
@@ -157,12 +157,12 @@ class ApartTest : public HouseholdTest {
     EXPECT_EQ(client.welcome().lane_count, 1u);
     EXPECT_TRUE(client.open_device(kLane));
     EXPECT_TRUE(client.declare(1, client.at(0), first));
-    const protocol::DeclareSegment segment{2, client.at(100), second.value, protocol::SegmentKind::kDevice, kLane};
+    const protocol::DeclareSegment segment{0, 2, client.at(100), second.value, protocol::SegmentKind::kDevice, kLane};
     EXPECT_TRUE(client.socket().send(segment));
     return client;
   }
   static bool granted(TestClient& client, uint64_t first, uint64_t second) {
-    EXPECT_TRUE(client.socket().send(protocol::BeginApart{{first, {0, 256, 56}}, {second, {kLane, 256, 56}}}));
+    EXPECT_TRUE(client.ask(protocol::BeginApart{0, {first, {0, 256, 56}}, {second, {kLane, 256, 56}}}));
     const auto answer = client.socket().expect<protocol::ApartAnswer>(TestClient::kPatience);
     EXPECT_TRUE(answer) << answer.error().text;
     return answer && answer->granted == 1;
@@ -336,12 +336,33 @@ TEST_F(TaskTest, UnderSaAJobHasItsDeviceForItself) {
   EXPECT_EQ(ps["sessions"][0]["tasks"][0]["state"], "starting") << "memory was asked for, no task begun";
 }
 
+TEST_F(TaskTest, OtherRequestsAreAnsweredWhileMemoryIsWaitedFor) {
+  start(kOneDevice, "policy = \"sa\"\n");
+  TestClient first = opened();
+  ASSERT_TRUE(first.declare(1, first.at(0), Bytes{2 * kMiB}, true));
+  const auto granted = first.answer();
+  ASSERT_TRUE(granted);
+  EXPECT_EQ(granted->request, first.last_request());
+  TestClient second = opened();
+  ASSERT_TRUE(second.declare(1, second.at(0), Bytes{2 * kMiB}, true));
+  const uint64_t waits = second.last_request();
+  ASSERT_TRUE(second.ask(protocol::MemoryInfo{}));
+  const auto info = second.socket().expect<protocol::MemoryAnswer>(TestClient::kPatience);
+  ASSERT_TRUE(info) << info.error().text;
+  EXPECT_EQ(info->request, waits + 1);
+  first.socket().close();
+  EXPECT_TRUE(house_->client());  // the same process as another program: ends what it left
+  const auto answer = second.answer();
+  ASSERT_TRUE(answer) << answer.error().text;
+  EXPECT_EQ(answer->request, waits);
+  EXPECT_EQ(answer->cuda_error, 0u);
+}
+
 TEST_F(TaskTest, PinnedMemoryIsSharedWithTheWorker) {
   start(kOneDevice);
   TestClient client = opened();
   const uint64_t address = client.window().base + client.window().device_bytes;
-  ASSERT_TRUE(
-      client.socket().send(protocol::DeclareSegment{1, address, 2 * kMiB, protocol::SegmentKind::kHost, 0, 0, 0}));
+  ASSERT_TRUE(client.ask(protocol::DeclareSegment{0, 1, address, 2 * kMiB, protocol::SegmentKind::kHost}));
   std::vector<Fd> descriptors;
   const auto answer = client.socket().expect<protocol::SegmentAnswer>(TestClient::kPatience, &descriptors);
   ASSERT_TRUE(answer);
@@ -359,8 +380,7 @@ TEST_F(TaskTest, PinnedMemoryHasALimit) {
   start(std::string(kOneDevice) + "[limits]\nhost_of_session = \"4M\"\n");
   TestClient client = opened();
   const uint64_t address = client.window().base + client.window().device_bytes;
-  ASSERT_TRUE(
-      client.socket().send(protocol::DeclareSegment{1, address, 6 * kMiB, protocol::SegmentKind::kHost, 0, 0, 0}));
+  ASSERT_TRUE(client.ask(protocol::DeclareSegment{0, 1, address, 6 * kMiB, protocol::SegmentKind::kHost}));
   const auto answer = client.answer();
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->cuda_error, 2u);

@@ -3,6 +3,11 @@
 // What crosses heddled's sockets. All are SOCK_SEQPACKET of the Unix domain: one message a packet, descriptors beside
 // it. A message is a MessageHeader and one of the structs below, plain data, sent and received whole (socket.h checks
 // the size against the type before anyone sees the body). Who may send which is said at each.
+//
+// A program's requests that have an answer begin with a number, which the answer repeats: a program's threads ask side
+// by side, and heddled answers in any order. Numbers rise from request to request over a session's life, connections
+// included, so that an answer is never taken for another request's. heddled ends the connection of a program whose
+// number is 0 or does not rise; a program drops a heddled that answers a number which nobody asked for, or twice.
 
 #include <cstdint>
 
@@ -29,7 +34,7 @@ enum class MessageType : uint32_t {
   kMemoryAnswer,
   kApartAnswer,
   kCopyAnswer,
-  kRefused,  // to any request that has an answer
+  kRefused,  // instead of any of these
   // heddled -> worker, on the worker's socket
   kStartWorker = 200,
   kBindSession,
@@ -106,12 +111,14 @@ struct Welcome {
 // Asks for the ring of one virtual device. The first such request fixes the session's window.
 struct OpenDevice {
   static constexpr MessageType kType = MessageType::kOpenDevice;
+  uint64_t request = 0;
   uint32_t virtual_device = 0, reserved = 0;
   Window window;
 };
 // Descriptor: the ring's memory.
 struct DeviceOpened {
   static constexpr MessageType kType = MessageType::kDeviceOpened;
+  uint64_t request = 0;
   uint32_t virtual_device = 0, reserved = 0;
 };
 
@@ -131,17 +138,18 @@ struct Module : DeclareModule {
 enum class SegmentKind : uint32_t { kDevice = 1, kHost = 2, kRoom = 3 };
 
 // One piece of memory at a fixed address of the window. Numbers count from 1 over all virtual devices of the session.
-// Of a device segment nothing comes back unless `answer` is set; before kBeginTask it joins the task's needs, after it
-// it is an extension. A host segment (pinned memory) is always answered, with its descriptor.
+// A device segment is answered if `request` is not 0; before kBeginTask it joins the task's needs, after it it is an
+// extension. A host segment (pinned memory) is always answered, with its descriptor, but for the end of one.
 struct DeclareSegment {
   static constexpr MessageType kType = MessageType::kDeclareSegment;
+  uint64_t request = 0;
   uint64_t number = 0, address = 0, bytes = 0;
   SegmentKind kind = SegmentKind::kDevice;
-  uint32_t virtual_device = 0, answer = 0, release = 0;  // release: gives a host segment back instead
+  uint32_t virtual_device = 0, release = 0, reserved = 0;  // release: gives a host segment back instead
 };
 struct SegmentAnswer {
   static constexpr MessageType kType = MessageType::kSegmentAnswer;
-  uint64_t number = 0;
+  uint64_t request = 0;
   uint32_t cuda_error = 0, reserved = 0;
   char text[256] = {};
 };
@@ -165,10 +173,12 @@ struct BeginTask {
 // declared for both, and nothing has happened. `first.serial` is 0 where the first runs already.
 struct BeginApart {
   static constexpr MessageType kType = MessageType::kBeginApart;
+  uint64_t request = 0;
   BeginTask first, second;
 };
 struct ApartAnswer {
   static constexpr MessageType kType = MessageType::kApartAnswer;
+  uint64_t request = 0;
   uint32_t granted = 0, reserved = 0;
 };
 
@@ -181,28 +191,34 @@ struct PeerEnd {
 // restart of heddled: a copy may be done twice.
 struct CopyAcross {
   static constexpr MessageType kType = MessageType::kCopyAcross;
+  uint64_t request = 0;
   PeerEnd to, from;
   uint64_t width = 0, height = 0, depth = 0;  // bytes a row, rows a slice, slices
 };
 struct CopyAnswer {
   static constexpr MessageType kType = MessageType::kCopyAnswer;
+  uint64_t request = 0;
   uint32_t done = 0, reserved = 0;  // 0: nobody could, as `text` says, and any part of it may have been done
   char text[256] = {};
 };
 
 struct MemoryInfo {
   static constexpr MessageType kType = MessageType::kMemoryInfo;
+  uint64_t request = 0;
   uint32_t virtual_device = 0, reserved = 0;
 };
 // What this virtual device holds its client knows best: heddled hears of frees later. `others_bytes` is what else
 // counts against the job's budget; 0 where the job has none of its own.
 struct MemoryAnswer {
   static constexpr MessageType kType = MessageType::kMemoryAnswer;
+  uint64_t request = 0;
   uint64_t budget_bytes = 0, others_bytes = 0;
 };
 
+// Instead of a request's answer. Request 0: of Hello, or of the whole connection, which heddled then ends.
 struct Refused {
   static constexpr MessageType kType = MessageType::kRefused;
+  uint64_t request = 0;
   char text[512] = {};
 };
 
