@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/fd.h"
-#include "protocol/messages.h"
+#include "protocol/own_messages.h"
 
 namespace heddle::protocol {
 

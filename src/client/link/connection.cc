@@ -73,16 +73,16 @@ void Connection::take_in(Result<std::optional<Packet>> received) {
   Packet& packet = **received;
   const auto number = protocol::answered_by(packet);
   if (!number)
-    return end_locked({ErrorCode::kProtocol, stringf("heddled sends message %u, which answers nothing",
-                                                     static_cast<unsigned>(packet.type))});
+    return end_locked({ErrorCode::kProtocol,
+                       stringf("heddled sends message %u, which answers nothing", static_cast<unsigned>(packet.type))});
   if (*number == 0 && packet.type == MessageType::kRefused)
     return end_locked({ErrorCode::kPermission, protocol::get_text(packet.as<protocol::Refused>().text)});
   const auto asked = waiting_.find(*number);
   if (asked != waiting_.end() && !asked->second->answer_) {
     asked->second->answer_ = std::move(packet);
   } else if (*number == 0 || *number >= first_request_) {
-    end_locked({ErrorCode::kProtocol, stringf("heddled answers request %lu, for which nobody waits",
-                                              static_cast<unsigned long>(*number))});
+    end_locked({ErrorCode::kProtocol,
+                stringf("heddled answers request %lu, for which nobody waits", static_cast<unsigned long>(*number))});
   }
 }
 
