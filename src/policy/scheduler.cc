@@ -78,7 +78,7 @@ void Scheduler::compute_grew(TaskId id, const ComputeNeed& need, TimePoint now) 
   it->second.compute = need;
   if (it->second.running) board_.set_compute(it->second.session, id, need);
   returned_on(it->second.model);  // the least loaded device may be another one now
-  circle_possible_ = true;
+  deadlock_possible_ = true;
 }
 
 void Scheduler::extension_requested(TaskId id, Bytes more, TimePoint now) {
@@ -168,7 +168,7 @@ Status Scheduler::adopt(const TaskRequest& asked, DeviceId device, TimePoint now
   session->tasks.push_back(asked.id);
   tasks_[asked.id] = {asked.session, asked.virtual_device, model, asked.compute, true, {}, {}};
   returned_on(model);  // under a policy that binds, as for adopt_binding
-  circle_possible_ = true;
+  deadlock_possible_ = true;
   return {};
 }
 
@@ -186,7 +186,7 @@ Status Scheduler::adopt_binding(SessionId id, uint32_t virtual_device, DeviceId 
                 static_cast<unsigned long>(device.value), to_string(pool().free(device)).c_str());
   board_.bind(request, device);
   returned_on(request.model);  // another session of the job may wait for this very binding
-  circle_possible_ = true;
+  deadlock_possible_ = true;
   return {};
 }
 
@@ -213,7 +213,7 @@ Result<size_t> Scheduler::admit(const Session& session, const std::string& asked
 void Scheduler::enqueue(const WaitKey& key, Wait wait) {
   Session& session = sessions_.at(wait.session);
   session.waits.push_back(key);
-  circle_possible_ = circle_possible_ || board_.holds(wait.session);
+  deadlock_possible_ = deadlock_possible_ || board_.holds(wait.session);
   Line& line = lines_[key.model];
   line.fresh.push_back(key);
   line.waits.emplace(key, std::move(wait));

@@ -9,7 +9,7 @@
 
 #include "policy/board.h"
 #include "policy/budgets.h"
-#include "policy/circle.h"
+#include "policy/deadlock.h"
 #include "policy/decision.h"
 #include "policy/views.h"
 #include "policy/waiting.h"
@@ -33,7 +33,7 @@ struct Options {
 //
 // Refused at once: what is more than any device of the model could hold (kOutOfMemory), what is over the job's budget
 // (kLimitExceeded), and under a memory-oblivious policy what is not free (kOutOfMemory). Refused later: the youngest
-// request of a circle (circle.h). Everything else waits until it is granted, cancelled or its session closes.
+// request of a deadlock (deadlock.h). Everything else waits until it is granted, cancelled or its session closes.
 //
 // Ids are the caller's: a TaskId or SessionId is used once. Events about tasks and sessions that are gone are ignored,
 // so that a caller need not track what it has in flight.
@@ -133,7 +133,7 @@ class Scheduler {
   void reserve_for_oldest(Line& line, TimePoint now);
   DeviceId device_to_reserve(const Request& request) const;
   Request request_of(const Wait& wait, size_t model) const;
-  bool break_circle(TimePoint now);
+  bool break_deadlock(TimePoint now);
   void finish(const WaitKey& key, Decision decision, TimePoint now);
   void refuse(const WaitKey& key, ErrorCode error, std::string reason, TimePoint now);
 
@@ -145,8 +145,8 @@ class Scheduler {
   std::vector<Line> lines_;  // by model
   std::vector<Decision> decided_;
   uint64_t arrivals_ = 0;
-  bool circle_possible_ = false;  // set where one could have come about since the last search
-  TimePoint seen_{};              // the latest clock value
+  bool deadlock_possible_ = false;  // set where one could have come about since the last search
+  TimePoint seen_{};                // the latest clock value
 };
 
 }  // namespace heddle::policy

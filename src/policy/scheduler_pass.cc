@@ -18,7 +18,7 @@ std::vector<Decision> Scheduler::decisions(TimePoint now) {
         serve(model, seen_);
       } while (line.retry || !line.fresh.empty());
     }
-  } while (break_circle(seen_));
+  } while (break_deadlock(seen_));
   return std::exchange(decided_, {});
 }
 
@@ -141,19 +141,19 @@ Request Scheduler::request_of(const Wait& wait, size_t model) const {
           {}};
 }
 
-bool Scheduler::break_circle(TimePoint now) {
-  if (!circle_possible_) return false;
+bool Scheduler::break_deadlock(TimePoint now) {
+  if (!deadlock_possible_) return false;
   std::vector<Blocked> blocked;
   for (size_t model = 0; model < lines_.size(); ++model) {
     for (const auto& [key, wait] : lines_[model].waits) blocked.push_back({key, wait.kind, request_of(wait, model)});
   }
-  auto circle = find_circle(board_, blocked);
-  if (!circle) {
-    circle_possible_ = false;
+  auto deadlock = find_deadlock(board_, blocked);
+  if (!deadlock) {
+    deadlock_possible_ = false;
     return false;
   }
-  const WaitKey victim = blocked[circle->victim].key;
-  refuse(victim, ErrorCode::kOutOfMemory, std::move(circle->reason), now);
+  const WaitKey victim = blocked[deadlock->victim].key;
+  refuse(victim, ErrorCode::kOutOfMemory, std::move(deadlock->reason), now);
   returned_on(victim.model);
   return true;
 }
@@ -167,7 +167,7 @@ void Scheduler::finish(const WaitKey& key, Decision decision, TimePoint now) {
   Session& session = sessions_.at(wait.session);
   std::erase(session.waits, key);
   // Served in part, or, with a place for the job, another session of it that waits.
-  circle_possible_ = circle_possible_ || binds() || !session.waits.empty();
+  deadlock_possible_ = deadlock_possible_ || binds() || !session.waits.empty();
   decision.request = wait.kind;
   decision.task = wait.task;
   decision.session = wait.session;

@@ -103,8 +103,8 @@ TEST(Outside, WhatIsPromisedStaysAndWhatReturnsIsKept) {
   EXPECT_EQ(it.scheduler.devices()[0].outside, gib(10));
 }
 
-// Two that wait for each other are a circle; one that waits for somebody outside is none.
-TEST(Outside, WaitingForItIsNoCircle) {
+// Two that wait for each other are a deadlock; one that waits for somebody outside is none.
+TEST(Outside, WaitingForItIsNoDeadlock) {
   Case it;
   it.open_and_arrive(1, gib(6));
   it.decide();
