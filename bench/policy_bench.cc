@@ -76,7 +76,7 @@ void task(benchmark::State& state, const char* policy) {
   }
 }
 
-// The request that closes a circle of all sessions of a device: the search, the refusal, and who is served by it. A
+// The request that closes a deadlock of all sessions of a device: the search, the refusal, and who is served by it. A
 // fresh scheduler for each, since a refusal changes it.
 void deadlock(benchmark::State& state) {
   const auto sessions = static_cast<uint64_t>(state.range(0));

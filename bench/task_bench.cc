@@ -42,7 +42,7 @@ struct Session {
     must(socket.send(Hello{}));
     const Welcome welcome = must(socket.expect<Welcome>(kLimit));
     window = welcome.windows[0];
-    must(socket.send(OpenDevice{.virtual_device = 0, .window = window}));
+    must(socket.send(OpenDevice{.request = 1, .virtual_device = 0, .window = window}));
     std::vector<Fd> descriptors;
     must(socket.expect<DeviceOpened>(kLimit, &descriptors));
     ring.emplace(must(RingMemory::attach(descriptors.at(0))));

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Which room may include which: the arrows of docs/architecture.md. Linking cannot check headers; this does. Then that
-# units do not include each other in circles, and that files stay short enough to be read.
+# units do not include each other in cycles, and that files stay short enough to be read.
 set -u
 cd "$(dirname "$0")/../src" || exit 2
 
@@ -37,11 +37,11 @@ if grep -rnE '#include "(core/log\.h)"|#include <(spdlog|fmt)/' client image lib
   echo 'these rooms are linked into tenants or must stay pure: no log, no fmt' >&2
   status=1
 fi
-# A unit is X.h with X.cc. Where they include each other in a circle, none can be understood or changed by itself.
+# A unit is X.h with X.cc. Where they include each other in a cycle, none can be understood or changed by itself.
 for room in client daemon; do
   if ! grep -rE "^#include \"$room/[^\"]*\.h\"" --include='*.h' --include='*.cc' "$room" |
     sed -E 's,^([^:]*)\.(h|cc):#include "(.*)\.h",\1 \3,' | tsort >/dev/null; then
-    echo "units of room $room include each other in a circle: those that tsort names" >&2
+    echo "units of room $room include each other in a cycle: those that tsort names" >&2
     status=1
   fi
 done

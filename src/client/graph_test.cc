@@ -350,7 +350,7 @@ TEST_F(GraphTest, NodesRunBehindThoseTheyDependOn) {
   EXPECT_EQ(found[0], nodes[2]);
   cudaGraphExec_t exec;
   ASSERT_EQ(cudaGraphAddDependencies(graph, &nodes[0], &nodes[3], nullptr, 1), cudaSuccess);
-  EXPECT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaErrorInvalidValue) << "a circle";
+  EXPECT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaErrorInvalidValue) << "a cycle";
   EXPECT_EQ(cudaGraphDestroyNode(nodes[2]), cudaSuccess);
   EXPECT_EQ(cudaGraphDestroyNode(nodes[2]), cudaErrorInvalidValue);
   EXPECT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess) << "broken up";

@@ -50,7 +50,7 @@ void Clients::accept(protocol::Socket socket) {
 
 protocol::Refused Clients::refusal(const protocol::PeerCredentials& peer, const Error& error) const {
   shared_.log->warn("process {} of user {} is refused: {}", peer.pid, peer.uid, error.text);
-  protocol::Refused refused{cuda_code(error.code)};
+  protocol::Refused refused;
   protocol::set_text(refused.text, error.text);
   return refused;
 }

@@ -61,7 +61,7 @@ TEST_F(CommandTest, AJobsOtherMemoryIsToldAndItsOwnIsLeftToTheClient) {
   ASSERT_TRUE(first.begin(1));
   ASSERT_TRUE(first.wait_binding(Binding::kBound));
   const auto others_of = [](TestClient& client) {
-    (void)client.socket().send(protocol::MemoryInfo{0, 0});
+    (void)client.ask(protocol::MemoryInfo{});
     const auto told = client.socket().expect<protocol::MemoryAnswer>(TestClient::kPatience);
     return told ? told->others_bytes : ~uint64_t{0};
   };

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -27,7 +28,7 @@ TEST(ControlCase, TheCorpusLeavesTheBooksEven) {
   EXPECT_GT(count, 0u);
 }
 
-// Mostly well-formed: real types, small numbers, addresses near the window.
+// Mostly well-formed: real types, small numbers, addresses near the window, requests numbered as they should be.
 TEST(ControlCase, RandomMessagesLeaveTheBooksEven) {
   ControlCase control;
   std::mt19937 random(17);
@@ -35,8 +36,10 @@ TEST(ControlCase, RandomMessagesLeaveTheBooksEven) {
   for (int round = 0; round < 200; ++round) {
     std::vector<uint8_t> bytes;
     const size_t steps = 1 + random() % 12;
+    uint64_t requests[] = {1, 1};
     for (size_t step = 0; step < steps; ++step) {
       const uint16_t type = kTypes[random() % std::size(kTypes)];
+      const uint8_t who = static_cast<uint8_t>(random() % 4);
       uint64_t words[8] = {};
       words[0] = 1 + random() % 4;
       words[1] = 0x10000000000 + random() % 40 * 2 * kMiB;
@@ -48,11 +51,14 @@ TEST(ControlCase, RandomMessagesLeaveTheBooksEven) {
         const auto* from = static_cast<const uint8_t*>(data);
         bytes.insert(bytes.end(), from, from + size);
       };
-      const uint8_t who = static_cast<uint8_t>(random() % 4);
-      const uint16_t length = sizeof words;
+      constexpr uint16_t kRequests[] = {2, 4, 7, 8, 9};
+      const bool is_request = std::find(std::begin(kRequests), std::end(kRequests), type) != std::end(kRequests);
+      const uint64_t number = random() % 8 != 0 ? ++requests[who % 2] : random() % 3;
+      const uint16_t length = sizeof words + (is_request ? sizeof number : 0);
       put(&who, 1);
       put(&type, 2);
       put(&length, 2);
+      if (is_request) put(&number, sizeof number);
       put(words, sizeof words);
     }
     control.run(bytes);

@@ -7,8 +7,8 @@
 namespace heddle::daemon {
 namespace {
 
-// A program waits for the answer. One that has connected again repeats its request beside the first.
-constexpr auto kMostUnderWay = 4;
+// Of one session. A program's threads wait for their copies, so it has as many under way as it has threads.
+constexpr auto kMostUnderWay = 16;
 
 protocol::PeerEnd inside(const Segment& segment, protocol::PeerEnd end) {
   end.address -= segment.address;
@@ -31,21 +31,21 @@ Status Copies::copy(Session& session, const protocol::CopyAcross& wanted) {
   if (!ends) return tl::unexpected(ends.error());
   const auto under_way = std::count_if(under_way_.begin(), under_way_.end(),
                                        [&](const auto& each) { return each.second.session == session.id; });
-  if (under_way >= kMostUnderWay)
-    return fail(ErrorCode::kProtocol, "%ld copies of the session are under way, and it did not wait for their answers",
-                static_cast<long>(under_way));
-  const uint64_t number = ++last_;
-  session.awaited_copy = number;
+  if (under_way >= kMostUnderWay) {
+    answer(session, wanted.request,
+           fail(ErrorCode::kLimitExceeded, "%ld copies of the session are under way", static_cast<long>(under_way)));
+    return {};
+  }
   for (const Segment* end : {ends->to, ends->from}) {
     if (on_gpu(session, *end)) continue;
     answer(
-        session, number,
+        session, wanted.request,
         fail(ErrorCode::kNotSupported, "segment %lu has no memory on a GPU", static_cast<unsigned long>(end->number)));
     return {};
   }
   const DeviceState& gpu = *segments_.gpu_of(session, *ends->to);
   protocol::CopyMemory message;
-  message.copy = number;
+  const uint64_t number = message.copy = ++last_;
   message.to_bytes = ends->to->bytes.value;
   message.from_bytes = ends->from->bytes.value;
   message.to = inside(*ends->to, wanted.to);
@@ -54,8 +54,8 @@ Status Copies::copy(Session& session, const protocol::CopyAcross& wanted) {
   message.height = wanted.height;
   message.depth = wanted.depth;
   for (Segment* end : {ends->to, ends->from}) ++end->copies;
-  under_way_[number] = {session.id, ends->to->number, ends->from->number, gpu.id,
-                        Bytes{wanted.width * wanted.height * wanted.depth}};
+  under_way_[number] = {session.id,         wanted.request, ends->to->number,
+                        ends->from->number, gpu.id,         Bytes{wanted.width * wanted.height * wanted.depth}};
   keepers_.copy(gpu.id, gpu.config.uuid, message, ends->to->memory, ends->from->memory,
                 [this, number](const Status& status) { over(number, status); });
   return {};
@@ -76,7 +76,7 @@ void Copies::over(uint64_t copy, const Status& status) {
     shared_.log->debug("session {}: the keeper of device {} did not copy {} for it: {}", was.session.value,
                        was.device.value, to_string(was.bytes), status.error().text);
   }
-  answer(session, copy, status);
+  answer(session, was.request, status);
 }
 
 void Copies::memory_goes(Session& session, const Segment& segment) {
@@ -92,16 +92,15 @@ void Copies::memory_goes(Session& session, const Segment& segment) {
       end.returns_to.reset();  // a part of the copy may still run
     }
     keepers_.cancel(copy.device, number);
-    answer(session, number, fail(ErrorCode::kCancelled, "the memory was given back while it was copied"));
+    answer(session, copy.request, fail(ErrorCode::kCancelled, "the memory was given back while it was copied"));
     each = under_way_.erase(each);
   }
 }
 
-// A request that was repeated is answered once.
-void Copies::answer(Session& session, uint64_t copy, const Status& status) {
-  if (session.awaited_copy != copy || !session.connection) return;
-  session.awaited_copy = 0;
-  protocol::CopyAnswer answer;
+// A program that has connected again repeats its request, and passes over the answer to the first.
+void Copies::answer(const Session& session, uint64_t request, const Status& status) {
+  if (!session.connection) return;
+  protocol::CopyAnswer answer{request};
   answer.done = status ? 1 : 0;
   if (!status) protocol::set_text(answer.text, status.error().text);
   session.connection->send(answer);

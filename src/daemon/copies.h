@@ -23,6 +23,7 @@ class Copies {
  private:
   struct UnderWay {
     SessionId session;
+    uint64_t request = 0;       // of the program
     uint64_t to = 0, from = 0;  // numbers of the segments
     DeviceId device;            // whose keeper does it
     Bytes bytes;
@@ -30,7 +31,7 @@ class Copies {
 
   bool on_gpu(const Session& session, const Segment& segment) const;
   void over(uint64_t copy, const Status& status);
-  void answer(Session& session, uint64_t copy, const Status& status);
+  static void answer(const Session& session, uint64_t request, const Status& status);
 
   Shared& shared_;
   const SegmentStore& segments_;

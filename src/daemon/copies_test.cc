@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <fstream>
+#include <set>
 
 #include "daemon/testing/fake_gpus.h"
 #include "daemon/testing/fixture.h"
@@ -28,7 +29,7 @@ class CopiesTest : public HouseholdTest {
     client.record(RecordType::kNeed, 1);
     EXPECT_TRUE(client.wait_completed(1));
     EXPECT_TRUE(client.open_device(1));
-    EXPECT_TRUE(client.socket().send(DeclareSegment{2, client.at(8), 4 * kMiB, SegmentKind::kDevice, 1}));
+    EXPECT_TRUE(client.socket().send(DeclareSegment{0, 2, client.at(8), 4 * kMiB, SegmentKind::kDevice, 1}));
     BeginTask task{1};
     task.need = {1, 128, 1};
     EXPECT_TRUE(client.socket().send(task));
@@ -37,7 +38,7 @@ class CopiesTest : public HouseholdTest {
     return client;
   }
   static void ask(TestClient& client, uint64_t bytes = 4 * kMiB) {
-    ASSERT_TRUE(client.socket().send(CopyAcross{{client.at(8)}, {client.at(0)}, bytes, 1, 1}));
+    ASSERT_TRUE(client.ask(CopyAcross{0, {client.at(8)}, {client.at(0)}, bytes, 1, 1}));
   }
   static CopyAnswer answer(TestClient& client) {
     const auto answer = client.socket().expect<CopyAnswer>(TestClient::kPatience);
@@ -102,7 +103,7 @@ TEST_F(CopiesTest, OfMemoryThatIsNotThereAreTheProgramsBusiness) {
   client.record(RecordType::kNeed, 1);
   ASSERT_TRUE(client.wait_completed(1));
   ASSERT_TRUE(client.open_device(1));
-  ASSERT_TRUE(client.socket().send(DeclareSegment{2, client.at(8), 4 * kMiB, SegmentKind::kDevice, 1}));
+  ASSERT_TRUE(client.socket().send(DeclareSegment{0, 2, client.at(8), 4 * kMiB, SegmentKind::kDevice, 1}));
   ask(client);
   const auto refused = answer(client);
   EXPECT_EQ(refused.done, 0u);
@@ -160,7 +161,7 @@ TEST_F(CopiesTest, EndWhereTheirMemoryIsGivenBack) {
   EXPECT_THAT(get_text(ended.text), ::testing::HasSubstr("given back"));
   signal_keepers(SIGCONT);
   // The next answer is the next request's.
-  ASSERT_TRUE(client.socket().send(CopyAcross{{client.at(0)}, {client.at(1)}, 8, 1, 1}));
+  ASSERT_TRUE(client.ask(CopyAcross{0, {client.at(0)}, {client.at(1)}, 8, 1, 1}));
   EXPECT_EQ(answer(client).done, 1u);
 }
 
@@ -181,15 +182,24 @@ TEST_F(CopiesTest, EndWithTheirProgram) {
   });
 }
 
-TEST_F(CopiesTest, AreWaitedFor) {
+TEST_F(CopiesTest, OfManyThreadsAreUnderWayAtOnceUpToALimit) {
   start(kTwoGpus);
   TestClient client = on_both();
   signal_keepers(SIGSTOP);
-  for (int i = 0; i < 5; ++i) ask(client);
-  const auto refused = client.socket().expect<Refused>(TestClient::kPatience);
+  const uint64_t before = client.last_request();
+  for (int i = 0; i < 17; ++i) ask(client);
+  const auto refused = answer(client);
+  EXPECT_EQ(refused.request, before + 17);
+  EXPECT_EQ(refused.done, 0u);
+  EXPECT_THAT(get_text(refused.text), ::testing::HasSubstr("16 copies of the session are under way"));
   signal_keepers(SIGCONT);
-  ASSERT_TRUE(refused) << refused.error().text;
-  EXPECT_THAT(get_text(refused->text), ::testing::HasSubstr("did not wait"));
+  std::set<uint64_t> answered;
+  for (int i = 0; i < 16; ++i) {
+    const auto done = answer(client);
+    EXPECT_EQ(done.done, 1u) << get_text(done.text);
+    answered.insert(done.request);
+  }
+  EXPECT_EQ(answered.size(), 16u);
 }
 
 }  // namespace

@@ -28,42 +28,45 @@ TEST_F(TaskTest, RunsFromItsBeginToItsEndAndTheNextGoesOnInTheSameWorker) {
   start();
   TestClient client = running(Bytes{4 * kMiB});
   EXPECT_EQ(client.header().task_serial.load(), 1u);
-  EXPECT_EQ(client.header().generation.load(), 1u);
+  const pid_t worker = worker_of(client);
   finish(client);
   begin_again(client, 2);
-  EXPECT_EQ(client.header().generation.load(), 1u);
+  EXPECT_EQ(worker_of(client), worker);
   ASSERT_TRUE(client.wait_completed(3));
 }
 
 TEST_F(TaskTest, NoWorkerIsKeptWhereTheConfigurationSaysSo) {
   start(kOneDevice, "kept_workers = 0\n");
   TestClient client = running(Bytes{4 * kMiB});
+  const pid_t worker = worker_of(client);
   finish(client);
   begin_again(client, 2);
-  EXPECT_EQ(client.header().generation.load(), 2u);
+  EXPECT_NE(worker_of(client), worker);
   ASSERT_TRUE(client.wait_completed(3));
 }
 
 TEST_F(TaskTest, OfTooManyKeptWorkersTheOldestGoes) {
   start(kOneDevice, "kept_workers = 1\n");
   TestClient first = running(Bytes{4 * kMiB}), second = running(Bytes{4 * kMiB});
+  const pid_t workers[] = {worker_of(first), worker_of(second)};
   finish(first);
   finish(second);
   const Json devices = *house_->ask({{"command", "devices"}});
   EXPECT_EQ(devices["devices"][0]["kept_workers"], 1);
   begin_again(first, 2);
   begin_again(second, 2);
-  EXPECT_EQ(first.header().generation.load(), 2u);
-  EXPECT_EQ(second.header().generation.load(), 1u);
+  EXPECT_NE(worker_of(first), workers[0]);
+  EXPECT_EQ(worker_of(second), workers[1]);
 }
 
 TEST_F(TaskTest, AWorkerIsNotKeptOnceItsProgramHasResetTheDevice) {
   start(kOneDevice);
   TestClient client = running(Bytes{4 * kMiB});
+  const pid_t worker = worker_of(client);
   client.record(RecordType::kReset);
   finish(client);
   begin_again(client, 2);
-  EXPECT_EQ(client.header().generation.load(), 2u);
+  EXPECT_NE(worker_of(client), worker);
 }
 
 TEST_F(TaskTest, AKeptWorkerEndsWithItsProgram) {
@@ -80,22 +83,23 @@ TEST_F(TaskTest, AKeptWorkerEndsWithItsProgram) {
 TEST_F(TaskTest, AKeptWorkerThatDiesHarmsNobody) {
   start(kOneDevice, "warm_workers = 0\n");
   TestClient client = running(Bytes{4 * kMiB});
-  const Json ps = *house_->ask({{"command", "ps"}});
+  const pid_t worker = worker_of(client);
   finish(client);
-  house_->kill(ps["sessions"][0]["tasks"][0]["worker_pid"]);
+  house_->kill(worker);
   house_->wait_for("devices", [](const Json& devices) { return devices["devices"][0]["kept_workers"] == 0; });
   begin_again(client, 2);
-  EXPECT_EQ(client.header().generation.load(), 2u);
+  EXPECT_NE(worker_of(client), worker);
 }
 
 TEST_F(TaskTest, WithSharedFaultsAKeptWorkerIsNotUsedAgain) {
   start(std::string(kOneDevice) + "shared_faults = true\n");
   TestClient faulty = running(Bytes{4 * kMiB}), neighbour = running(Bytes{4 * kMiB});
+  const pid_t worker = worker_of(neighbour);
   finish(neighbour);
   faulty.record(RecordType::kPrefetchModule);
   house_->wait_for("devices", [](const Json& devices) { return devices["devices"][0]["kept_workers"] == 0; });
   begin_again(neighbour, 2);
-  EXPECT_EQ(neighbour.header().generation.load(), 2u);
+  EXPECT_NE(worker_of(neighbour), worker);
 }
 
 TEST_F(TaskTest, BegunBehindTheEndOfItsForerunnerTakesTheSegmentsDeclaredMeanwhile) {
@@ -118,7 +122,7 @@ TEST_F(TaskTest, RoomCountsAsItsMemoryDoes) {
   start(kOneDevice);
   TestClient client = opened();
   ASSERT_TRUE(
-      client.socket().send(protocol::DeclareSegment{1, client.at(0), 6 * kMiB, protocol::SegmentKind::kRoom, 0, 0, 0}));
+      client.socket().send(protocol::DeclareSegment{0, 1, client.at(0), 6 * kMiB, protocol::SegmentKind::kRoom}));
   ASSERT_TRUE(client.begin(1));
   ASSERT_TRUE(client.wait_binding(Binding::kBound));
   client.record(RecordType::kNeed, 1);
@@ -153,12 +157,12 @@ class ApartTest : public HouseholdTest {
     EXPECT_EQ(client.welcome().lane_count, 1u);
     EXPECT_TRUE(client.open_device(kLane));
     EXPECT_TRUE(client.declare(1, client.at(0), first));
-    const protocol::DeclareSegment segment{2, client.at(100), second.value, protocol::SegmentKind::kDevice, kLane};
+    const protocol::DeclareSegment segment{0, 2, client.at(100), second.value, protocol::SegmentKind::kDevice, kLane};
     EXPECT_TRUE(client.socket().send(segment));
     return client;
   }
   static bool granted(TestClient& client, uint64_t first, uint64_t second) {
-    EXPECT_TRUE(client.socket().send(protocol::BeginApart{{first, {0, 256, 56}}, {second, {kLane, 256, 56}}}));
+    EXPECT_TRUE(client.ask(protocol::BeginApart{0, {first, {0, 256, 56}}, {second, {kLane, 256, 56}}}));
     const auto answer = client.socket().expect<protocol::ApartAnswer>(TestClient::kPatience);
     EXPECT_TRUE(answer) << answer.error().text;
     return answer && answer->granted == 1;
@@ -358,12 +362,33 @@ TEST_F(TaskTest, UnderSaAJobHasItsDeviceForItself) {
   EXPECT_EQ(ps["sessions"][0]["tasks"][0]["state"], "starting") << "memory was asked for, no task begun";
 }
 
+TEST_F(TaskTest, OtherRequestsAreAnsweredWhileMemoryIsWaitedFor) {
+  start(kOneDevice, "policy = \"sa\"\n");
+  TestClient first = opened();
+  ASSERT_TRUE(first.declare(1, first.at(0), Bytes{2 * kMiB}, true));
+  const auto granted = first.answer();
+  ASSERT_TRUE(granted);
+  EXPECT_EQ(granted->request, first.last_request());
+  TestClient second = opened();
+  ASSERT_TRUE(second.declare(1, second.at(0), Bytes{2 * kMiB}, true));
+  const uint64_t waits = second.last_request();
+  ASSERT_TRUE(second.ask(protocol::MemoryInfo{}));
+  const auto info = second.socket().expect<protocol::MemoryAnswer>(TestClient::kPatience);
+  ASSERT_TRUE(info) << info.error().text;
+  EXPECT_EQ(info->request, waits + 1);
+  first.socket().close();
+  EXPECT_TRUE(house_->client());  // the same process as another program: ends what it left
+  const auto answer = second.answer();
+  ASSERT_TRUE(answer) << answer.error().text;
+  EXPECT_EQ(answer->request, waits);
+  EXPECT_EQ(answer->cuda_error, 0u);
+}
+
 TEST_F(TaskTest, PinnedMemoryIsSharedWithTheWorker) {
   start(kOneDevice);
   TestClient client = opened();
   const uint64_t address = client.window().base + client.window().device_bytes;
-  ASSERT_TRUE(
-      client.socket().send(protocol::DeclareSegment{1, address, 2 * kMiB, protocol::SegmentKind::kHost, 0, 0, 0}));
+  ASSERT_TRUE(client.ask(protocol::DeclareSegment{0, 1, address, 2 * kMiB, protocol::SegmentKind::kHost}));
   std::vector<Fd> descriptors;
   const auto answer = client.socket().expect<protocol::SegmentAnswer>(TestClient::kPatience, &descriptors);
   ASSERT_TRUE(answer);
@@ -381,8 +406,7 @@ TEST_F(TaskTest, PinnedMemoryHasALimit) {
   start(std::string(kOneDevice) + "[limits]\nhost_of_session = \"4M\"\n");
   TestClient client = opened();
   const uint64_t address = client.window().base + client.window().device_bytes;
-  ASSERT_TRUE(
-      client.socket().send(protocol::DeclareSegment{1, address, 6 * kMiB, protocol::SegmentKind::kHost, 0, 0, 0}));
+  ASSERT_TRUE(client.ask(protocol::DeclareSegment{0, 1, address, 6 * kMiB, protocol::SegmentKind::kHost}));
   const auto answer = client.answer();
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->cuda_error, 2u);

@@ -96,7 +96,7 @@ class ConnectionTest : public EventLoopTest {
 TEST_F(ConnectionTest, ASlowPeerGetsEverythingInOrderWithDescriptors) {
   constexpr uint32_t kCount = 2000;  // more than the kernel queues
   const Fd memory = *create_memfd("test", Bytes{4096});
-  for (uint32_t i = 0; i < kCount; ++i) connection_->send(OpenDevice{i}, memory);
+  for (uint32_t i = 0; i < kCount; ++i) connection_->send(OpenDevice{0, i}, memory);
   EXPECT_GT(connection_->backlog(), 0u);
   for (uint32_t i = 0; i < kCount; ++i) {
     ASSERT_TRUE(loop_->run_once(Duration{}));
@@ -115,7 +115,7 @@ TEST_F(ConnectionTest, APeerThatNeverReadsIsLost) {
 }
 
 TEST_F(ConnectionTest, LastWordsComeBeforeTheEndThoughASendFailedBetween) {
-  ASSERT_TRUE(peer_.send(OpenDevice{7}));
+  ASSERT_TRUE(peer_.send(OpenDevice{0, 7}));
   peer_.close();
   connection_->send(Quit{});
   run_until([&] { return !closed_.empty(); });
@@ -126,7 +126,7 @@ TEST_F(ConnectionTest, LastWordsComeBeforeTheEndThoughASendFailedBetween) {
 
 TEST_F(ConnectionTest, APausedOneReadsNothingUntilItIsResumed) {
   connection_->pause();
-  ASSERT_TRUE(peer_.send(OpenDevice{7}));
+  ASSERT_TRUE(peer_.send(OpenDevice{0, 7}));
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(loop_->run_once(Duration{}));
   EXPECT_TRUE(packets_.empty());
   connection_->resume();

@@ -133,7 +133,7 @@ TEST_F(IdleTest, AJobsBudgetIsNotUsedUpByWhatItsOtherProgramsHaveIdle) {
   ASSERT_TRUE(first.begin(1));
   ASSERT_TRUE(first.wait_binding(Binding::kBound));
   rest(first);
-  ASSERT_TRUE(second.socket().send(protocol::MemoryInfo{}));
+  ASSERT_TRUE(second.ask(protocol::MemoryInfo{}));
   const auto info = second.socket().expect<protocol::MemoryAnswer>(TestClient::kPatience);
   ASSERT_TRUE(info);
   EXPECT_EQ(info->others_bytes, 0u);

@@ -20,7 +20,7 @@ struct Lie {
 
 void segment(TestClient& client, uint64_t number, uint64_t address, uint64_t bytes, uint32_t device = 0,
              SegmentKind kind = SegmentKind::kDevice) {
-  (void)client.socket().send(DeclareSegment{number, address, bytes, kind, device});
+  (void)client.socket().send(DeclareSegment{0, number, address, bytes, kind, device});
 }
 
 const Lie kLies[] = {
@@ -56,7 +56,7 @@ const Lie kLies[] = {
     {"ReleaseOfDeviceMemory",
      [](TestClient& c) {
        segment(c, 1, c.at(0), 2 * kMiB);
-       (void)c.socket().send(DeclareSegment{1, c.at(0), 2 * kMiB, SegmentKind::kDevice, 0, 0, 1});
+       (void)c.socket().send(DeclareSegment{0, 1, c.at(0), 2 * kMiB, SegmentKind::kDevice, 0, 1});
      },
      "give back"},
     {"TasksBackwards",
@@ -75,47 +75,64 @@ const Lie kLies[] = {
     {"NeedOnNoDevice", [](TestClient& c) { (void)c.socket().send(ComputeNeed{77}); }, "not open"},
     {"TasksApartOnOneDevice",
      [](TestClient& c) {
-       (void)c.socket().send(BeginApart{{1, {0}}, {1, {0}}});
+       (void)c.ask(BeginApart{0, {1, {0}}, {1, {0}}});
      },
      "apart"},
     {"TaskApartOnAClosedDevice",
      [](TestClient& c) {
-       (void)c.socket().send(BeginApart{{1, {0}}, {1, {1}}});
+       (void)c.ask(BeginApart{0, {1, {0}}, {1, {1}}});
      },
      "not open"},
-    {"MemoryOfNoDevice", [](TestClient& c) { (void)c.socket().send(MemoryInfo{77}); }, "not open"},
+    {"MemoryOfNoDevice",
+     [](TestClient& c) {
+       (void)c.ask(MemoryInfo{0, 77});
+     },
+     "not open"},
     {"CopyOutsideOfItsMemory",
      [](TestClient& c) {
        segment(c, 1, c.at(0), 4 * kMiB);
-       (void)c.socket().send(CopyAcross{{c.at(0)}, {c.at(1) + 1}, 2 * kMiB, 1, 1});
+       (void)c.ask(CopyAcross{0, {c.at(0)}, {c.at(1) + 1}, 2 * kMiB, 1, 1});
      },
      "do not lie in one"},
     {"CopyToNoMemory",
      [](TestClient& c) {
        segment(c, 1, c.at(0), 4 * kMiB);
-       (void)c.socket().send(CopyAcross{{0x1000}, {c.at(0)}, 8, 1, 1});
+       (void)c.ask(CopyAcross{0, {0x1000}, {c.at(0)}, 8, 1, 1});
      },
      "do not lie in one"},
     {"CopyThatWraps",
      [](TestClient& c) {
        segment(c, 1, c.at(0), 4 * kMiB);
-       (void)c.socket().send(CopyAcross{{c.at(0), 1ull << 63}, {c.at(0), 1ull << 63}, 8, 3, 1});
+       (void)c.ask(CopyAcross{0, {c.at(0), 1ull << 63}, {c.at(0), 1ull << 63}, 8, 3, 1});
      },
      "is no copy"},
     {"CopyOfTheSameBytesForAges",
      [](TestClient& c) {
        segment(c, 1, c.at(0), 4 * kMiB);
-       (void)c.socket().send(CopyAcross{{c.at(0)}, {c.at(1)}, 8, 1ull << 60, 1});
+       (void)c.ask(CopyAcross{0, {c.at(0)}, {c.at(1)}, 8, 1ull << 60, 1});
      },
      "is no copy"},
+    {"RequestWithoutANumber", [](TestClient& c) { (void)c.socket().send(MemoryInfo{}); }, "request number 0"},
+    {"PinnedMemoryWithoutANumber",
+     [](TestClient& c) { segment(c, 1, c.window().base + c.window().device_bytes, 2 * kMiB, 0, SegmentKind::kHost); },
+     "request number 0"},
+    {"ARequestNumberTwice", [](TestClient& c) { (void)c.socket().send(MemoryInfo{c.last_request()}); }, "not new"},
+    {"RequestNumbersBackwards",
+     [](TestClient& c) {
+       segment(c, 1, c.at(0), 4 * kMiB);
+       (void)c.socket().send(CopyAcross{~0ull, {c.at(0)}, {c.at(1)}, 8, 1, 1});
+       (void)c.socket().expect<CopyAnswer>(TestClient::kPatience);
+       (void)c.socket().send(MemoryInfo{5});
+     },
+     "not new: the highest was 18446744073709551615"},
     {"AnotherWindow",
      [](TestClient& c) {
-       (void)c.socket().send(OpenDevice{1, 0, {4096, 2 * kMiB, 0}});
+       (void)c.ask(OpenDevice{0, 1, 0, {4096, 2 * kMiB, 0}});
      },
      "not offered"},
     {"DeviceOutOfRange",
      [](TestClient& c) {
-       (void)c.socket().send(OpenDevice{99, 0, c.window()});
+       (void)c.ask(OpenDevice{0, 99, 0, c.window()});
      },
      "99"},
     {"ModuleWithoutMemory",

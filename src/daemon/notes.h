@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "core/result.h"
-#include "protocol/messages.h"
+#include "protocol/own_messages.h"
 
 namespace heddle::daemon {
 

@@ -38,7 +38,7 @@ struct Segment {
   protocol::SegmentKind kind = protocol::SegmentKind::kDevice;
   uint32_t virtual_device = 0;
   State state = State::kNamed;
-  bool answer = false;  // the client waits for a SegmentAnswer
+  uint64_t answers = 0;  // the client's request that waits for a SegmentAnswer; 0: none
   Fd memory;
   uint64_t request = 0;  // under way to its GPU's keeper; 0: none
   // Between devices, from or to its memory, under way with a keeper that holds the descriptor too: until they are over
@@ -105,14 +105,13 @@ struct Session {
   bool failed = false, ending = false;
   TimePoint opened{};  // zero after a restart
   std::string failure;
-  uint64_t highest_segment = 0;
+  uint64_t highest_segment = 0, highest_request = 0;
   std::map<uint64_t, Segment> segments;     // by number
   std::map<uint64_t, uint64_t> by_address;  // address -> number
   std::vector<Module> modules;              // by id - 1
   Bytes module_bytes, host_bytes;
   std::vector<VirtualDevice> devices;  // those that the program sees, then lanes (protocol::Welcome)
   uint32_t seen_devices = 0;
-  uint64_t awaited_copy = 0;                         // whose answer the program waits for
   std::optional<protocol::DeclareSegment> deferred;  // waits for the segment that it overlaps to be given back
 };
 

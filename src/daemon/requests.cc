@@ -23,35 +23,37 @@ Status check_device(const Session& session, uint32_t virtual_device) {
   return {};
 }
 
-SegmentAnswer refusal(uint64_t number, const std::string& text) {
-  SegmentAnswer answer{number, kCudaMemoryAllocation};
+SegmentAnswer refusal(uint64_t request, const std::string& text) {
+  SegmentAnswer answer{request, kCudaMemoryAllocation};
   protocol::set_text(answer.text, text);
   return answer;
 }
 
-// Whether the client waits for an answer to the message.
-bool wants_answer(const protocol::Packet& packet) {
-  switch (packet.type) {
-    case MessageType::kOpenDevice:
-    case MessageType::kMemoryInfo:
-    case MessageType::kBeginApart:
-    case MessageType::kCopyAcross:
-      return true;
-    case MessageType::kDeclareSegment: {
-      const auto declared = packet.as<DeclareSegment>();
-      return declared.release == 0 && (declared.answer != 0 || declared.kind == protocol::SegmentKind::kHost);
-    }
-    default:
-      return false;
-  }
+// Whether the program may leave the message without an answer.
+bool needs_no_answer(const protocol::Packet& packet) {
+  if (packet.type != MessageType::kDeclareSegment) return false;
+  const auto declared = packet.as<DeclareSegment>();
+  return declared.release != 0 || declared.kind != protocol::SegmentKind::kHost;
+}
+
+// Takes note of the number of the request, if the message is one. An error: it is missing, or not new.
+Status check_request(Session& session, const protocol::Packet& packet) {
+  const auto request = protocol::request_of(packet);
+  if (!request || (*request == 0 && needs_no_answer(packet))) return {};
+  if (*request <= session.highest_request)
+    return fail(ErrorCode::kProtocol, "request number %lu is not new: the highest was %lu",
+                static_cast<unsigned long>(*request), static_cast<unsigned long>(session.highest_request));
+  session.highest_request = *request;
+  return {};
 }
 
 }  // namespace
 
 Status Requests::handle(Session& session, protocol::Packet packet) {
+  HEDDLE_TRY(check_request(session, packet));
   if (session.failed) {
-    if (!wants_answer(packet)) return {};
-    protocol::Refused refused;
+    protocol::Refused refused{protocol::request_of(packet).value_or(0)};
+    if (refused.request == 0) return {};
     protocol::set_text(refused.text, session.failure);
     session.connection->send(refused);
     return {};
@@ -96,7 +98,7 @@ Status Requests::open_device(Session& session, const protocol::OpenDevice& open)
   if (!device.ring) {
     auto made = protocol::RingMemory::create(shared_.config.ring);
     if (!made) {
-      protocol::Refused refused{kCudaMemoryAllocation};
+      protocol::Refused refused{open.request};
       protocol::set_text(refused.text, made.error().text);
       session.connection->send(refused);
       return {};
@@ -110,7 +112,7 @@ Status Requests::open_device(Session& session, const protocol::OpenDevice& open)
     device.ring_key = shared_.ids.next();
     tasks_.ring_opened(session, device);
   }
-  session.connection->send(protocol::DeviceOpened{device.index, 0, device.ring->size().value}, device.ring_memory);
+  session.connection->send(protocol::DeviceOpened{open.request, device.index}, device.ring_memory);
   return {};
 }
 
@@ -152,8 +154,8 @@ Status Requests::declare_segment(Session& session, const DeclareSegment& declare
   if (declared.release != 0) return release_host(session, declared);
   const auto verdict = check_segment(session, declared, shared_.config.limits);
   if (!verdict && verdict.error().code == ErrorCode::kLimitExceeded) {
-    if (declared.answer != 0 || declared.kind == protocol::SegmentKind::kHost) {
-      session.connection->send(refusal(declared.number, verdict.error().text));
+    if (declared.request != 0) {
+      session.connection->send(refusal(declared.request, verdict.error().text));
     } else {
       tasks_.fail_session(session, kCudaMemoryAllocation, verdict.error().text);
     }
@@ -174,18 +176,14 @@ Status Requests::declare_segment(Session& session, const DeclareSegment& declare
 
 // The program says again what heddled's forerunner may have missed.
 Status Requests::known_segment(Session& session, const DeclareSegment& declared) {
-  const auto found = session.segments.find(declared.number);
-  const bool host = declared.kind == protocol::SegmentKind::kHost;
-  if (declared.answer == 0 && !host) return {};
-  if (found == session.segments.end()) {
-    session.connection->send(
-        refusal(declared.number, "this memory was refused or given back before heddled restarted"));
-  } else if (host) {
-    session.connection->send(SegmentAnswer{declared.number}, found->second.memory);
-  } else if (found->second.state == Segment::State::kHeld) {
-    session.connection->send(SegmentAnswer{declared.number});
+  if (declared.request == 0) return {};
+  Segment& segment = session.segments.at(declared.number);
+  if (declared.kind == protocol::SegmentKind::kHost) {
+    session.connection->send(SegmentAnswer{declared.request}, segment.memory);
+  } else if (segment.state == Segment::State::kHeld) {
+    session.connection->send(SegmentAnswer{declared.request});
   } else {
-    found->second.answer = true;  // it comes with the decision
+    segment.answers = declared.request;  // it comes with the decision
   }
   return {};
 }
@@ -195,7 +193,7 @@ Status Requests::host_segment(Session& session, const DeclareSegment& declared) 
   const Bytes bytes{declared.bytes};
   if (session.host_bytes + bytes > limits.host_of_session || shared_.registry.host_bytes + bytes > limits.host_total) {
     session.connection->send(
-        refusal(declared.number,
+        refusal(declared.request,
                 stringf("%s of pinned memory: the session has %s of limits.host_of_session (%s), all have %s "
                         "of limits.host_total (%s)",
                         to_string(bytes).c_str(), to_string(session.host_bytes).c_str(),
@@ -206,11 +204,11 @@ Status Requests::host_segment(Session& session, const DeclareSegment& declared) 
   Segment& segment = segments_.add(session, declared);
   segment.state = Segment::State::kHeld;
   if (const Status backed = segments_.back(session, segment); !backed) {
-    session.connection->send(refusal(declared.number, backed.error().text));
+    session.connection->send(refusal(declared.request, backed.error().text));
     segments_.remove(session, declared.number);
     return {};
   }
-  session.connection->send(SegmentAnswer{declared.number}, segment.memory);
+  session.connection->send(SegmentAnswer{declared.request}, segment.memory);
   executor_.map_host(session, segment, false);
   return {};
 }
@@ -248,7 +246,7 @@ Status Requests::begin_apart(Session& session, const protocol::BeginApart& begun
                 begun.second.need.virtual_device);
   const auto granted = tasks_.begin_apart(session, begun);
   if (!granted) return tl::unexpected(granted.error());
-  session.connection->send(protocol::ApartAnswer{*granted ? 1u : 0u});
+  session.connection->send(protocol::ApartAnswer{begun.request, *granted ? 1u : 0u});
   return {};
 }
 
@@ -258,7 +256,7 @@ Status Requests::memory_info(Session& session, const protocol::MemoryInfo& asked
   Bytes others;
   if (job && job->budget.value != 0)
     others = shared_.registry.live_bytes_beside(*job, session.devices[asked.virtual_device]);
-  session.connection->send(protocol::MemoryAnswer{session.budget.value, others.value});
+  session.connection->send(protocol::MemoryAnswer{asked.request, session.budget.value, others.value});
   return {};
 }
 

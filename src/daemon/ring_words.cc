@@ -28,11 +28,9 @@ void say_unbound(VirtualDevice& device) {
   if (device.ring) announce_binding(device.ring->header(), Binding::kUnbound);
 }
 
-void say_bound(VirtualDevice& device, DeviceId on, uint64_t serial) {
+void say_bound(VirtualDevice& device, uint64_t serial) {
   if (!device.ring) return;
   RingHeader& header = device.ring->header();
-  header.device.store(static_cast<uint32_t>(on.value), std::memory_order_relaxed);
-  header.generation.store(device.generation, std::memory_order_relaxed);
   header.task_serial.store(serial, std::memory_order_release);
   announce_binding(header, Binding::kBound);
   protocol::ring_bell(header.to_worker);

@@ -10,7 +10,7 @@ namespace heddle::daemon {
 // that whoever sees the later sees the earlier. A virtual device without a ring has nobody to tell.
 void say_waiting(VirtualDevice& device);
 void say_unbound(VirtualDevice& device);
-void say_bound(VirtualDevice& device, DeviceId on, uint64_t serial);
+void say_bound(VirtualDevice& device, uint64_t serial);
 void say_idle_allowed(VirtualDevice& device, bool allowed);
 // Whether the program has freed something that it keeps; has the worker give it back.
 bool offers_idle(const Session& session, const VirtualDevice& device);

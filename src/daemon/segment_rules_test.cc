@@ -22,7 +22,7 @@ class SegmentRulesTest : public ::testing::Test {
     session_.devices[0].ring = std::move(ring->second);
   }
   static DeclareSegment at(uint64_t number, uint64_t piece, uint64_t pieces) {
-    return {number, kBase + piece * kStep, pieces * kStep};
+    return {0, number, kBase + piece * kStep, pieces * kStep};
   }
   Segment& add(const DeclareSegment& declared) {
     Segment segment;
@@ -87,6 +87,18 @@ TEST_F(SegmentRulesTest, OnlyAResumedClientMayRepeatItself) {
   EXPECT_EQ(check(at(3, 0, 2)).error().code, ErrorCode::kProtocol);
 }
 
+// Its answer never came, so what heddled does not know of it was not granted, or not noted.
+TEST_F(SegmentRulesTest, WhatAResumedClientAsksForAgainIsNewIfNobodyKnowsIt) {
+  add(at(3, 0, 4));
+  DeclareSegment asked = at(2, 40, 4), known = at(3, 0, 4), elsewhere = at(2, 2, 4);
+  asked.request = known.request = elsewhere.request = 7;
+  EXPECT_EQ(check(asked).error().code, ErrorCode::kProtocol);
+  session_.resumed = true;
+  EXPECT_EQ(*check(asked), SegmentVerdict::kNew);
+  EXPECT_EQ(*check(known), SegmentVerdict::kKnown);
+  EXPECT_EQ(check(elsewhere).error().code, ErrorCode::kProtocol);
+}
+
 TEST_F(SegmentRulesTest, TheLimitIsAnErrorOfItsOwn) {
   limits_.segments_per_session = 1;
   add(at(1, 0, 1));
@@ -95,7 +107,7 @@ TEST_F(SegmentRulesTest, TheLimitIsAnErrorOfItsOwn) {
 
 protocol::CopyAcross copy(uint64_t to, uint64_t from, uint64_t width, uint64_t height = 1, uint64_t depth = 1,
                           uint64_t pitch = 0, uint64_t slice = 0) {
-  return {{to, pitch, slice}, {from, pitch, slice}, width, height, depth};
+  return {0, {to, pitch, slice}, {from, pitch, slice}, width, height, depth};
 }
 
 TEST_F(SegmentRulesTest, CopiesLieInsideASegmentAtEachEnd) {

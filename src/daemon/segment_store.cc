@@ -10,7 +10,7 @@ Segment& SegmentStore::add(Session& session, const protocol::DeclareSegment& dec
   segment.bytes = Bytes{declared.bytes};
   segment.kind = declared.kind;
   segment.virtual_device = declared.virtual_device;
-  segment.answer = declared.answer != 0;
+  segment.answers = declared.request;
   session.highest_segment = std::max(session.highest_segment, declared.number);
   session.by_address[declared.address] = declared.number;
   Segment& placed = session.segments.emplace(declared.number, std::move(segment)).first->second;

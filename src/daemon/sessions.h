@@ -20,7 +20,6 @@ class Sessions {
   void disconnected(Session& session) {
     session.connection = nullptr;
     session.deferred.reset();  // said again by a client that resumes
-    session.awaited_copy = 0;  // asked for again
   }
   // Its device work is over, and so is the session, at once or when its executors are gone.
   void end(Session& session);

@@ -38,8 +38,6 @@ void Tasks::carry_out(const Decision& decision) {
       return extended(decision);
     case Decision::Kind::kRefuse:
       return refused(decision);
-    case Decision::Kind::kBind:
-      return;  // places are taken with tasks; nothing asks for one alone
   }
 }
 
@@ -84,12 +82,12 @@ void Tasks::refused(const Decision& decision) {
     device->live -= asked->bytes;
   } else {
     for (Segment* segment : SegmentStore::of_device(*session, device->index)) {
-      if (segment->answer && device->task->serial == 0) asked = segment;
+      if (segment->answers != 0 && device->task->serial == 0) asked = segment;
     }
     apply(*session, *device, TaskEvent::kRefused);
   }
   const uint32_t code = cuda_code(decision.error);
-  if (!asked || !asked->answer || !session->connection) return fail_session(*session, code, decision.reason);
+  if (!asked || asked->answers == 0 || !session->connection) return fail_session(*session, code, decision.reason);
   TaskPerformer::refuse(*session, *asked, code, decision.reason);
   segments_.remove(*session, asked->number);
 }

@@ -32,7 +32,7 @@ Status TaskPerformer::perform(TaskAction action, Session& session, VirtualDevice
       say_waiting(device);
       break;
     case TaskAction::kTellBound:
-      say_bound(device, task.device, task.serial);
+      say_bound(device, task.serial);
       break;
     case TaskAction::kTellUnbound:
       if (device.next.empty()) say_unbound(device);
@@ -108,13 +108,13 @@ void TaskPerformer::hold(Session& session, Segment& segment) {
 
 // Behind the deposits: a program is told of nothing that a restart could take back.
 void TaskPerformer::answer(const Session& session, Segment& segment) {
-  if (std::exchange(segment.answer, false) && session.connection)
-    session.connection->send(protocol::SegmentAnswer{segment.number});
+  const uint64_t request = std::exchange(segment.answers, 0);
+  if (request != 0 && session.connection) session.connection->send(protocol::SegmentAnswer{request});
 }
 
 void TaskPerformer::refuse(const Session& session, const Segment& segment, uint32_t cuda_error,
                            const std::string& text) {
-  protocol::SegmentAnswer answer{segment.number, cuda_error};
+  protocol::SegmentAnswer answer{segment.answers, cuda_error};
   protocol::set_text(answer.text, text);
   session.connection->send(answer);
 }

@@ -40,7 +40,7 @@ void Tasks::session_opened(const Session& session) {
 void Tasks::declare(Session& session, const protocol::DeclareSegment& declared) {
   VirtualDevice& device = session.devices[declared.virtual_device];
   Segment& segment = segments_.add(session, declared);
-  if (!device.task && segment.answer) {
+  if (!device.task && segment.answers != 0) {
     // The program waits for this memory before there is a task: the task begins here, and BeginTask adds its launch.
     segment.state = Segment::State::kAsked;
     auto task = std::make_unique<Task>();

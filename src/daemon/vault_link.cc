@@ -142,7 +142,7 @@ void VaultLink::replace() {
     socket_ = std::move(*socket);
     HEDDLE_TRY(limit_sends(socket_, kFillPatience));
     for (const auto& item : mirror_.items()) HEDDLE_TRY(send_deposit(item, false));
-    HEDDLE_TRY(send(protocol::AllRestored{mirror_.items().size()}, -1));
+    HEDDLE_TRY(send(protocol::AllRestored{}, -1));
     HEDDLE_TRY(limit_sends(socket_, kPatience));
     return watch_end();
   };

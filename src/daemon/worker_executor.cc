@@ -13,7 +13,6 @@ constexpr Duration kReturnSettles = std::chrono::milliseconds(100);
 void send_binding(const Session& session, const VirtualDevice& device) {
   protocol::BindSession binding;
   binding.session = session.id.value;
-  binding.ring_bytes = device.ring->size().value;
   binding.task_serial = device.task->serial;
   binding.window = *session.window;
   binding.virtual_device = device.index;
@@ -177,7 +176,7 @@ void WorkerExecutor::complete_return(WorkerId id) {
   if (const Status backed = segments_.back_all(*session, device->index); !backed)
     return events_->fail_session(*session, kCudaMemoryAllocation, backed.error().text);
   send_everything(*session, *device);
-  say_bound(*device, device->task->device, device->task->serial);
+  say_bound(*device, device->task->serial);
 }
 
 void WorkerExecutor::worker_said(WorkerId id, const protocol::Packet& packet) {

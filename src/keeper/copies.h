@@ -6,7 +6,7 @@
 
 #include "device/cuda/allocator.h"
 #include "keeper/parts.h"
-#include "protocol/messages.h"
+#include "protocol/own_messages.h"
 
 namespace heddle::keeper {
 

@@ -14,12 +14,11 @@ struct Decision {
   enum class Kind {
     kGrant,   // the task runs on `device` with `memory`
     kExtend,  // the running task has `memory` more
-    kBind,    // the session's virtual device is bound to `device`
     kRefuse,  // `request` says of what; a task is then gone, an extension alone leaves its task as it was
   };
   Kind kind = Kind::kRefuse;
   RequestKind request = RequestKind::kTask;
-  TaskId task;                             // none for a binding
+  TaskId task;
   DeviceId device;                         // none for a refusal
   Bytes memory;                            // granted or refused
   ErrorCode error = ErrorCode::kInternal;  // of a refusal

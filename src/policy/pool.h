@@ -89,7 +89,7 @@ class Pool {
   static bool needs_worker(const Request& request, DeviceId device);
   DeviceLoad& at(DeviceId device);
 
-  // Shared among copies of the pool: it never changes, and a search for circles copies the pool.
+  // Shared among copies of the pool: it never changes, and a search for deadlocks copies the pool.
   std::shared_ptr<const Fixed> fixed_;
   std::vector<DeviceLoad> loads_;
 };

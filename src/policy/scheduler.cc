@@ -87,7 +87,7 @@ void Scheduler::compute_grew(TaskId id, const ComputeNeed& need, TimePoint now) 
   it->second.compute = need;
   if (it->second.running) board_.set_compute(it->second.session, id, need);
   returned_on(it->second.model);  // the least loaded device may be another one now
-  circle_possible_ = true;
+  deadlock_possible_ = true;
 }
 
 void Scheduler::extension_requested(TaskId id, Bytes more, TimePoint now) {
@@ -158,18 +158,6 @@ void Scheduler::task_ended(TaskId id, TimePoint now) {
   returned_on(model);
 }
 
-void Scheduler::bind_session(SessionId id, uint32_t virtual_device, const std::string& model, TimePoint now) {
-  seen_ = std::max(seen_, now);
-  const Decision no{.request = RequestKind::kBind, .session = id, .virtual_device = virtual_device};
-  Session* session = find_session(id);
-  if (!session) return refuse_now(no, {ErrorCode::kNotFound, text("session ", id, " is not open")});
-  if (!binds())
-    return refuse_now(no, {ErrorCode::kNotSupported, "this placement policy places tasks and binds no sessions"});
-  const auto known = admit(*session, model, {});
-  if (!known) return refuse_now(no, known.error());
-  enqueue({now, true, arrivals_++, *known}, {RequestKind::kBind, id, {}, virtual_device, {}, {}});
-}
-
 Status Scheduler::adopt(const TaskRequest& asked, DeviceId device, TimePoint now) {
   seen_ = std::max(seen_, now);
   require(!tasks_.contains(asked.id), "a task id is used once");
@@ -193,7 +181,7 @@ Status Scheduler::adopt(const TaskRequest& asked, DeviceId device, TimePoint now
   session->tasks.push_back(asked.id);
   tasks_[asked.id] = {asked.session, asked.virtual_device, model, asked.compute, true, {}, {}};
   returned_on(model);  // under a policy that binds, as for adopt_binding
-  circle_possible_ = true;
+  deadlock_possible_ = true;
   return {};
 }
 
@@ -211,7 +199,7 @@ Status Scheduler::adopt_binding(SessionId id, uint32_t virtual_device, DeviceId 
                 static_cast<unsigned long>(device.value), to_string(pool().free(device)).c_str());
   board_.bind(request, device);
   returned_on(request.model);  // another session of the job may wait for this very binding
-  circle_possible_ = true;
+  deadlock_possible_ = true;
   return {};
 }
 
@@ -238,7 +226,7 @@ Result<size_t> Scheduler::admit(const Session& session, const std::string& asked
 void Scheduler::enqueue(const WaitKey& key, Wait wait) {
   Session& session = sessions_.at(wait.session);
   session.waits.push_back(key);
-  circle_possible_ = circle_possible_ || board_.holds(wait.session);
+  deadlock_possible_ = deadlock_possible_ || board_.holds(wait.session);
   Line& line = lines_[key.model];
   line.fresh.push_back(key);
   line.waits.emplace(key, std::move(wait));

@@ -9,7 +9,7 @@
 
 #include "policy/board.h"
 #include "policy/budgets.h"
-#include "policy/circle.h"
+#include "policy/deadlock.h"
 #include "policy/decision.h"
 #include "policy/user_memory.h"
 #include "policy/views.h"
@@ -35,7 +35,7 @@ struct Options {
 //
 // Refused at once: what is more than any device of the model could hold (kOutOfMemory), what is over the job's budget
 // or can never be within its user's memory (kLimitExceeded), and under a memory-oblivious policy what is not free
-// (kOutOfMemory). Refused later: the youngest request of a circle (circle.h). Everything else waits until it is
+// (kOutOfMemory). Refused later: the youngest request of a deadlock (deadlock.h). Everything else waits until it is
 // granted, cancelled or its session closes.
 //
 // A session that holds nothing waits for its user's other programs where they hold all that a user may, reserves
@@ -66,9 +66,6 @@ class Scheduler {
   void memory_freed(TaskId task, Bytes less, TimePoint now);
   // Its memory, context and compute return; a waiting one is cancelled, without a decision.
   void task_ended(TaskId task, TimePoint now);
-  // For policies that bind (binds()): asks for the virtual device's place before any task. Waits like a task. Decided
-  // at once where it is bound already; refused with kNotSupported under the other policies. `model` as for a task.
-  void bind_session(SessionId session, uint32_t virtual_device, const std::string& model, TimePoint now);
 
   // What processes outside of heddled use of the device's memory: it is not promised while they have it. Whoever lacks
   // it waits, as they may give it back. Of an unknown device: ignored.
@@ -142,11 +139,11 @@ class Scheduler {
   bool attempt_place(const WaitKey& key, Wait& wait, TimePoint now);
   bool over_user(const Wait& wait) const;
   std::map<WaitKey, Wait>::const_iterator oldest_of(const Line& line) const;
-  bool grant_where_placed(const WaitKey& key, RequestKind kind, const Request& request, Placed placed, TimePoint now);
+  bool grant_where_placed(const WaitKey& key, const Request& request, Placed placed, TimePoint now);
   void reserve_for_oldest(Line& line, TimePoint now);
   DeviceId device_to_reserve(const Request& request) const;
   Request request_of(const Wait& wait, size_t model) const;
-  bool break_circle(TimePoint now);
+  bool break_deadlock(TimePoint now);
   void finish(const WaitKey& key, Decision decision, TimePoint now);
   void refuse(const WaitKey& key, ErrorCode error, std::string reason, TimePoint now);
 
@@ -159,8 +156,8 @@ class Scheduler {
   std::vector<Line> lines_;  // by model
   std::vector<Decision> decided_;
   uint64_t arrivals_ = 0;
-  bool circle_possible_ = false;  // set where one could have come about since the last search
-  TimePoint seen_{};              // the latest clock value
+  bool deadlock_possible_ = false;  // set where one could have come about since the last search
+  TimePoint seen_{};                // the latest clock value
 };
 
 }  // namespace heddle::policy

@@ -18,7 +18,7 @@ std::vector<Decision> Scheduler::decisions(TimePoint now) {
         serve(model, seen_);
       } while (line.retry || !line.fresh.empty());
     }
-  } while (break_circle(seen_));
+  } while (break_deadlock(seen_));
   return std::exchange(decided_, {});
 }
 
@@ -109,15 +109,13 @@ bool Scheduler::attempt_place(const WaitKey& key, Wait& wait, TimePoint now) {
     wait.why = std::move(later->reason);
     return false;
   }
-  return grant_where_placed(key, wait.kind, request, std::get<Placed>(std::move(answer)), now);
+  return grant_where_placed(key, request, std::get<Placed>(std::move(answer)), now);
 }
 
 // Under a memory-oblivious policy the device may turn out to be too full: then the request fails, as it would natively,
 // though the place stays the job's where at least the context fits.
-bool Scheduler::grant_where_placed(const WaitKey& key, RequestKind kind, const Request& request, Placed placed,
-                                   TimePoint now) {
+bool Scheduler::grant_where_placed(const WaitKey& key, const Request& request, Placed placed, TimePoint now) {
   const DeviceId device = placed.device;
-  const bool is_bind = kind == RequestKind::kBind;
   if (!pool().fits(request, device)) {
     std::string why =
         text(placed.reason, "; but it needs ", pool().need(request, device), " there, ", pool().free(device), " of ",
@@ -128,17 +126,9 @@ bool Scheduler::grant_where_placed(const WaitKey& key, RequestKind kind, const R
     refuse(key, ErrorCode::kOutOfMemory, std::move(why), now);
     return true;
   }
-  if (is_bind) {
-    board_.bind(request, device);
-  } else {
-    board_.begin(request, device);
-    users_.take(request.session, request.memory);
-  }
-  finish(key,
-         {.kind = is_bind ? Decision::Kind::kBind : Decision::Kind::kGrant,
-          .device = device,
-          .reason = std::move(placed.reason)},
-         now);
+  board_.begin(request, device);
+  users_.take(request.session, request.memory);
+  finish(key, {.kind = Decision::Kind::kGrant, .device = device, .reason = std::move(placed.reason)}, now);
   return true;
 }
 
@@ -167,25 +157,24 @@ DeviceId Scheduler::device_to_reserve(const Request& request) const {
 }
 
 Request Scheduler::request_of(const Wait& wait, size_t model) const {
-  Request request{
-      wait.task, wait.session, sessions_.at(wait.session).job, wait.virtual_device, model, wait.memory, {}, {}, {}};
-  if (wait.kind != RequestKind::kBind) request.compute = tasks_.at(wait.task).compute;
-  return request;
+  return {wait.task, wait.session, sessions_.at(wait.session).job, wait.virtual_device,
+          model,     wait.memory,  tasks_.at(wait.task).compute,   {},
+          {}};
 }
 
-bool Scheduler::break_circle(TimePoint now) {
-  if (!circle_possible_) return false;
+bool Scheduler::break_deadlock(TimePoint now) {
+  if (!deadlock_possible_) return false;
   std::vector<Blocked> blocked;
   for (size_t model = 0; model < lines_.size(); ++model) {
     for (const auto& [key, wait] : lines_[model].waits) blocked.push_back({key, wait.kind, request_of(wait, model)});
   }
-  auto circle = find_circle(board_, blocked);
-  if (!circle) {
-    circle_possible_ = false;
+  auto deadlock = find_deadlock(board_, blocked);
+  if (!deadlock) {
+    deadlock_possible_ = false;
     return false;
   }
-  const WaitKey victim = blocked[circle->victim].key;
-  refuse(victim, ErrorCode::kOutOfMemory, std::move(circle->reason), now);
+  const WaitKey victim = blocked[deadlock->victim].key;
+  refuse(victim, ErrorCode::kOutOfMemory, std::move(deadlock->reason), now);
   returned_on(victim.model);
   return true;
 }
@@ -199,7 +188,7 @@ void Scheduler::finish(const WaitKey& key, Decision decision, TimePoint now) {
   Session& session = sessions_.at(wait.session);
   std::erase(session.waits, key);
   // Served in part, or, with a place for the job, another session of it that waits.
-  circle_possible_ = circle_possible_ || binds() || !session.waits.empty();
+  deadlock_possible_ = deadlock_possible_ || binds() || !session.waits.empty();
   decision.request = wait.kind;
   decision.task = wait.task;
   decision.session = wait.session;
@@ -209,7 +198,6 @@ void Scheduler::finish(const WaitKey& key, Decision decision, TimePoint now) {
   const bool granted = decision.kind != Decision::Kind::kRefuse;
   decided_.push_back(std::move(decision));
   if (!granted) budgets_.give_back(wait.session, wait.memory);
-  if (wait.kind == RequestKind::kBind) return;
   Task& task = tasks_.at(wait.task);
   task.wait.reset();
   if (wait.kind == RequestKind::kTask && !granted) return forget_task(wait.task);

@@ -13,7 +13,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using Kind = Decision::Kind;
 
-// "grant 3", "extend 3", "bind s3", "refuse 3"
+// "grant 3", "extend 3", "refuse 3"
 std::string brief(const Decision& decision) {
   const std::string id = std::to_string(decision.task.value);
   switch (decision.kind) {
@@ -21,8 +21,6 @@ std::string brief(const Decision& decision) {
       return "grant " + id;
     case Kind::kExtend:
       return "extend " + id;
-    case Kind::kBind:
-      return "bind s" + std::to_string(decision.session.value);
     case Kind::kRefuse:
       return "refuse " + id;
   }
@@ -105,8 +103,8 @@ TEST(Outside, WhatIsPromisedStaysAndWhatReturnsIsKept) {
   EXPECT_EQ(it.scheduler.devices()[0].outside, gib(10));
 }
 
-// Two that wait for each other are a circle; one that waits for somebody outside is none.
-TEST(Outside, WaitingForItIsNoCircle) {
+// Two that wait for each other are a deadlock; one that waits for somebody outside is none.
+TEST(Outside, WaitingForItIsNoDeadlock) {
   Case it;
   it.open_and_arrive(1, gib(6));
   it.decide();
@@ -315,17 +313,16 @@ TEST(Oblivious, CgBindsAtFirstUseAndWaitsForAPlace) {
   Case it("cg:1", p100s(1, gib(16), gib(1)));
   it.open(1);
   it.open(2);
-  it.scheduler.bind_session({1}, 0, "", it.now);
-  it.scheduler.bind_session({2}, 0, "", it.now);
-  EXPECT_THAT(it.decide(), ElementsAre("bind s1"));
-  EXPECT_EQ(it.free(), gib(15));
-  EXPECT_THAT(it.scheduler.waiting()[0].why, HasSubstr("places"));
   it.arrive(1, 1, gib(15));
+  it.arrive(2, 2, gib(1));
   EXPECT_THAT(it.decide(), ElementsAre("grant 1"));
+  EXPECT_EQ(it.free(), gib(0));
+  EXPECT_THAT(it.scheduler.waiting()[0].why, HasSubstr("places"));
   it.scheduler.task_ended({1}, it.now);
   EXPECT_THAT(it.decide(), IsEmpty());
+  EXPECT_EQ(it.free(), gib(15));  // the place stays the session's, with its context
   it.scheduler.session_closed({1}, it.now);
-  EXPECT_THAT(it.decide(), ElementsAre("bind s2"));
+  EXPECT_THAT(it.decide(), ElementsAre("grant 2"));
 }
 
 TEST(Oblivious, SaKeepsTheDeviceForAllSessionsOfTheJob) {
@@ -341,15 +338,6 @@ TEST(Oblivious, SaKeepsTheDeviceForAllSessionsOfTheJob) {
   EXPECT_THAT(it.decide(), IsEmpty());
   it.scheduler.session_closed({2}, it.now);
   EXPECT_THAT(it.decide(), ElementsAre("grant 3"));
-}
-
-TEST(Binding, IsRefusedByPoliciesThatPlaceTasks) {
-  Case it;
-  it.open(1);
-  it.scheduler.bind_session({1}, 0, "", it.now);
-  EXPECT_THAT(it.decide(), ElementsAre("refuse 0"));
-  EXPECT_EQ(it.last[0].error, ErrorCode::kNotSupported);
-  EXPECT_EQ(it.last[0].session, SessionId{1});
 }
 
 TEST(Adoption, PutsARunningTaskBackWithoutADecision) {

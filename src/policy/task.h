@@ -20,7 +20,6 @@ struct ComputeNeed {
 enum class RequestKind {
   kTask,
   kExtension,  // more memory for a task
-  kBind,       // a device for a session's virtual device
 };
 
 struct TaskRequest {

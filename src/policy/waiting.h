@@ -22,7 +22,7 @@ struct WaitKey {
 struct Wait {
   RequestKind kind = RequestKind::kTask;
   SessionId session;
-  TaskId task;  // none for kBind
+  TaskId task;
   uint32_t virtual_device = 0;
   Bytes memory;
   std::string why;  // as of the last attempt

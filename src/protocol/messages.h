@@ -3,6 +3,11 @@
 // What crosses heddled's sockets. All are SOCK_SEQPACKET of the Unix domain: one message a packet, descriptors beside
 // it. A message is a MessageHeader and one of the structs below, plain data, sent and received whole (socket.h checks
 // the size against the type before anyone sees the body). Who may send which is said at each.
+//
+// A program's requests that have an answer begin with a number, which the answer repeats: a program's threads ask side
+// by side, and heddled answers in any order. Numbers rise from request to request over a session's life, connections
+// included, so that an answer is never taken for another request's. heddled ends the connection of a program whose
+// number is 0 or does not rise; a program drops a heddled that answers a number which nobody asked for, or twice.
 
 #include <cstdint>
 
@@ -29,7 +34,7 @@ enum class MessageType : uint32_t {
   kMemoryAnswer,
   kApartAnswer,
   kCopyAnswer,
-  kRefused,  // to any request that has an answer
+  kRefused,  // instead of any of these
   // heddled -> worker, on the worker's socket
   kStartWorker = 200,
   kBindSession,
@@ -106,14 +111,15 @@ struct Welcome {
 // Asks for the ring of one virtual device. The first such request fixes the session's window.
 struct OpenDevice {
   static constexpr MessageType kType = MessageType::kOpenDevice;
+  uint64_t request = 0;
   uint32_t virtual_device = 0, reserved = 0;
   Window window;
 };
 // Descriptor: the ring's memory.
 struct DeviceOpened {
   static constexpr MessageType kType = MessageType::kDeviceOpened;
+  uint64_t request = 0;
   uint32_t virtual_device = 0, reserved = 0;
-  uint64_t ring_bytes = 0;
 };
 
 // One program module joins the session's journal; every worker of the session gets it. Descriptor: a sealed memfd with
@@ -132,17 +138,18 @@ struct Module : DeclareModule {
 enum class SegmentKind : uint32_t { kDevice = 1, kHost = 2, kRoom = 3 };
 
 // One piece of memory at a fixed address of the window. Numbers count from 1 over all virtual devices of the session.
-// Of a device segment nothing comes back unless `answer` is set; before kBeginTask it joins the task's needs, after it
-// it is an extension. A host segment (pinned memory) is always answered, with its descriptor.
+// A device segment is answered if `request` is not 0; before kBeginTask it joins the task's needs, after it it is an
+// extension. A host segment (pinned memory) is always answered, with its descriptor, but for the end of one.
 struct DeclareSegment {
   static constexpr MessageType kType = MessageType::kDeclareSegment;
+  uint64_t request = 0;
   uint64_t number = 0, address = 0, bytes = 0;
   SegmentKind kind = SegmentKind::kDevice;
-  uint32_t virtual_device = 0, answer = 0, release = 0;  // release: gives a host segment back instead
+  uint32_t virtual_device = 0, release = 0, reserved = 0;  // release: gives a host segment back instead
 };
 struct SegmentAnswer {
   static constexpr MessageType kType = MessageType::kSegmentAnswer;
-  uint64_t number = 0;
+  uint64_t request = 0;
   uint32_t cuda_error = 0, reserved = 0;
   char text[256] = {};
 };
@@ -166,10 +173,12 @@ struct BeginTask {
 // declared for both, and nothing has happened. `first.serial` is 0 where the first runs already.
 struct BeginApart {
   static constexpr MessageType kType = MessageType::kBeginApart;
+  uint64_t request = 0;
   BeginTask first, second;
 };
 struct ApartAnswer {
   static constexpr MessageType kType = MessageType::kApartAnswer;
+  uint64_t request = 0;
   uint32_t granted = 0, reserved = 0;
 };
 
@@ -182,29 +191,34 @@ struct PeerEnd {
 // restart of heddled: a copy may be done twice.
 struct CopyAcross {
   static constexpr MessageType kType = MessageType::kCopyAcross;
+  uint64_t request = 0;
   PeerEnd to, from;
   uint64_t width = 0, height = 0, depth = 0;  // bytes a row, rows a slice, slices
 };
 struct CopyAnswer {
   static constexpr MessageType kType = MessageType::kCopyAnswer;
+  uint64_t request = 0;
   uint32_t done = 0, reserved = 0;  // 0: nobody could, as `text` says, and any part of it may have been done
   char text[256] = {};
 };
 
 struct MemoryInfo {
   static constexpr MessageType kType = MessageType::kMemoryInfo;
+  uint64_t request = 0;
   uint32_t virtual_device = 0, reserved = 0;
 };
 // What this virtual device holds its client knows best: heddled hears of frees later. `others_bytes` is what else
 // counts against the job's budget; 0 where the job has none of its own.
 struct MemoryAnswer {
   static constexpr MessageType kType = MessageType::kMemoryAnswer;
+  uint64_t request = 0;
   uint64_t budget_bytes = 0, others_bytes = 0;
 };
 
+// Instead of a request's answer. Request 0: of Hello, or of the whole connection, which heddled then ends.
 struct Refused {
   static constexpr MessageType kType = MessageType::kRefused;
-  uint32_t cuda_error = 0, reserved = 0;
+  uint64_t request = 0;
   char text[512] = {};
 };
 
@@ -231,11 +245,11 @@ struct WorkerReady {
   uint64_t session = 0, task_serial = 0;  // 0: warm, unbound
   uint32_t virtual_device = 0, reserved = 0;
 };
-// Descriptors: the ring of `virtual_device`. Modules and segments follow, each as a message of its own; `run` comes
-// with the last one of a grant.
+// Descriptors: the ring of `virtual_device`. Modules and segments follow, each as a message of its own, and Proceed
+// behind the last one of the grant.
 struct BindSession {
   static constexpr MessageType kType = MessageType::kBindSession;
-  uint64_t session = 0, ring_bytes = 0, task_serial = 0;
+  uint64_t session = 0, task_serial = 0;
   Window window;
   uint32_t virtual_device = 0, reserved = 0;
 };
@@ -306,84 +320,6 @@ struct Reply {
   static constexpr MessageType kType = MessageType::kReply;
   uint32_t version = kProtocolVersion, length = 0;  // length of the text, in `text` or in the memfd
   char text[kMaxJsonBytes] = {};
-};
-
-// The vault keeps (key, note, descriptor); it understands none of them. Deposits and withdrawals come in groups: with
-// `more` another of the same group follows, and the vault changes nothing before it has all of it.
-inline constexpr uint32_t kMaxNoteBytes = 512;
-struct Deposit {
-  static constexpr MessageType kType = MessageType::kDeposit;
-  uint64_t kind = 0, key = 0;
-  uint32_t note_bytes = 0, more = 0;
-  char note[kMaxNoteBytes] = {};
-};
-struct Restored : Deposit {
-  static constexpr MessageType kType = MessageType::kRestored;
-};
-struct Withdraw {
-  static constexpr MessageType kType = MessageType::kWithdraw;
-  uint64_t kind = 0, key = 0;
-  uint32_t more = 0, reserved = 0;
-};
-struct AllRestored {
-  static constexpr MessageType kType = MessageType::kAllRestored;
-  uint64_t count = 0;
-};
-// heddled -> keeper: `bytes` of device memory, a multiple of 2 MiB, all zero. Answers come in order.
-struct MakeMemory {
-  static constexpr MessageType kType = MessageType::kMakeMemory;
-  uint64_t bytes = 0;
-};
-// keeper -> heddled. Descriptor: the memory, unless `error` (an ErrorCode) says why there is none.
-struct MemoryMade {
-  static constexpr MessageType kType = MessageType::kMemoryMade;
-  uint64_t bytes = 0;
-  uint32_t error = 0, reserved = 0;
-  char text[256] = {};
-};
-// heddled -> keeper. Descriptor: `bytes` of memory that the keeper made and that nobody can touch any more. No answer.
-struct TakeBack {
-  static constexpr MessageType kType = MessageType::kTakeBack;
-  uint64_t bytes = 0;
-};
-// heddled -> keeper: of what it has back it keeps so much ready, and gives the rest to the driver. No answer.
-struct KeepAtMost {
-  static constexpr MessageType kType = MessageType::kKeepAtMost;
-  uint64_t bytes = 0;
-};
-// keeper -> heddled, about once a second, between the answers: what the GPU has left, whoever uses the rest. What the
-// keeper has back is left.
-struct MemoryLeft {
-  static constexpr MessageType kType = MessageType::kMemoryLeft;
-  uint64_t bytes = 0;
-};
-
-// heddled -> keeper, of the destination's GPU. Descriptors: the two segments' memory. Addresses count from their
-// starts. Copies take their time, other requests are answered meanwhile, and one copy's answer may overtake another's.
-struct CopyMemory {
-  static constexpr MessageType kType = MessageType::kCopyMemory;
-  uint64_t copy = 0;  // its number
-  uint64_t to_bytes = 0, from_bytes = 0;
-  PeerEnd to, from;
-  uint64_t width = 0, height = 0, depth = 0;
-};
-// heddled -> keeper: the copy is not wanted any more; it is answered, done or not, as soon as nothing of it runs.
-struct CancelCopy {
-  static constexpr MessageType kType = MessageType::kCancelCopy;
-  uint64_t copy = 0;
-};
-// keeper -> heddled. `error` (an ErrorCode) and `text` say why it was not done.
-struct MemoryCopied {
-  static constexpr MessageType kType = MessageType::kMemoryCopied;
-  uint64_t copy = 0;
-  uint32_t error = 0, reserved = 0;
-  char text[256] = {};
-};
-
-// heddled ends on purpose: the vault ends too instead of starting another.
-struct Shutdown {
-  static constexpr MessageType kType = MessageType::kShutdown;
-  uint64_t reserved = 0;
 };
 
 }  // namespace heddle::protocol

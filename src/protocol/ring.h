@@ -8,7 +8,8 @@
 //
 // The client appends records; sequence numbers count them from 1 and never restart, so the log outlives workers. The
 // worker publishes three watermarks: issued (handed to the device), completed (done, together with everything before),
-// committed (never to be run again). Record space and bulk payloads may be used again once committed has passed them.
+// committed (never to be run again). Record space may be used again once committed has passed it; so may a payload's
+// place in the bulk area, which the client alone gives out (client/device/bulk_area.h), once that of its records has.
 // With durability off committed follows completed.
 //
 // Thread safety: one producer (the client serialises its threads), one consumer. Fields are written by one side only,
@@ -88,7 +89,6 @@ struct RingHeader {
   alignas(64) std::atomic<uint64_t> record_tail;  // end of the last complete record
   std::atomic<uint64_t> last_sequence;            // of that record
   std::atomic<uint64_t> print_head, report_head;  // bytes taken of either area
-  std::atomic<uint64_t> host_calls_done;          // unused by the worker: streams carry their own
   std::atomic<uint32_t> textures_used;            // slots of the texture table from here on were never used
   // cudaDeviceSetLimit; 0: not set. Part of the journal; a record says from where on stack and heap count.
   std::atomic<uint64_t> stack_bytes, heap_bytes, print_bytes;
@@ -109,8 +109,6 @@ struct RingHeader {
 
   // Written by heddled.
   alignas(64) std::atomic<uint32_t> binding;  // enum Binding
-  std::atomic<uint32_t> device;               // index in the pool while bound
-  std::atomic<uint64_t> generation;           // counts workers that served the ring
   std::atomic<uint64_t> task_serial;          // the client's serial of the task that was granted last
   std::atomic<uint32_t> error;                // a CUDA error code; 0: none
   char error_text[512];                       // valid once `error` is set
@@ -178,9 +176,8 @@ struct RecordHeader {
   uint32_t bytes;  // of the whole record
   uint64_t sequence;
   uint32_t stream;  // index in the stream table
-  uint32_t flags;
-  uint64_t a, b;      // as the type says
-  uint64_t bulk_end;  // bulk position up to which this record's payload goes; 0: none. Nondecreasing over records.
+  uint32_t reserved;
+  uint64_t a, b;  // as the type says
 };
 static_assert(sizeof(RecordHeader) <= kRecordAlign);
 

@@ -62,28 +62,6 @@ TEST_F(Ring, IsFullUntilRecordsAreCommitted) {
   EXPECT_NE(writer.reserve<RecordHeader>(RecordType::kMarker, 0), nullptr);
 }
 
-TEST_F(Ring, BulkSpaceComesBackWithTheRecordThatUsedIt) {
-  RingWriter writer(memory);
-  auto reader = RingReader::attach(memory);
-  Record record;
-  for (int round = 0; round < 50; ++round) {
-    const uint64_t position = writer.reserve_bulk(50 * kKiB);
-    ASSERT_NE(position, RingWriter::kNoRoom) << round;
-    EXPECT_TRUE(in_bulk(memory, position, 50 * kKiB));
-    ASSERT_NE(writer.reserve<CopyRecord>(RecordType::kCopy, 0), nullptr);
-    writer.publish();
-    ASSERT_TRUE(*reader->next(record));
-    if (round == 0) {
-      EXPECT_NE(writer.reserve_bulk(50 * kKiB), RingWriter::kNoRoom);
-      EXPECT_EQ(writer.reserve_bulk(50 * kKiB), RingWriter::kNoRoom);
-      ASSERT_NE(writer.reserve<RecordHeader>(RecordType::kMarker, 0), nullptr);
-      writer.publish();
-      ASSERT_TRUE(*reader->next(record));
-    }
-    commit(record);
-  }
-}
-
 TEST_F(Ring, ANewWorkerStartsBehindWhatWasCommitted) {
   RingWriter writer(memory);
   for (int n = 0; n < 3; ++n) {

@@ -21,26 +21,16 @@ class RingWriter {
   // Makes the reserved record visible and wakes the worker if it sleeps. Returns its sequence.
   uint64_t publish();
 
-  // Contiguous room for `bytes` of payload; kNoRoom while the bulk area is too full. Returns the position, to be named
-  // in a record; the record published next frees the payload once it is committed.
-  static constexpr uint64_t kNoRoom = ~0ull;
-  uint64_t reserve_bulk(uint64_t bytes);
-  // Free contiguous bytes that reserve_bulk could give now.
-  uint64_t bulk_room();
-  char* bulk_at(uint64_t position) const { return memory_.bulk().data() + position % memory_.bulk().size(); }
-
   uint64_t last_sequence() const { return sequence_; }
 
  private:
   RecordHeader* reserve_bytes(RecordType type, uint32_t stream, size_t bytes);
   RecordHeader* start_record(RecordType type, uint32_t stream, uint32_t bytes);
   bool has_room(uint64_t bytes);
-  void reclaim();
 
   RingMemory& memory_;
   uint64_t tail_ = 0, head_ = 0;  // record positions: end of the published, start of the uncommitted (cached)
   uint64_t sequence_ = 0;
-  uint64_t bulk_tail_ = 0, bulk_head_ = 0;
   uint32_t reserved_bytes_ = 0;
 };
 

@@ -27,6 +27,13 @@ std::optional<size_t> size_among(MessageType type) {
   return size;
 }
 
+template <class... Messages>
+std::optional<uint64_t> number_among(const Packet& packet) {
+  std::optional<uint64_t> number;
+  ((packet.type == Messages::kType ? void(number = packet.as<Messages>().request) : void()), ...);
+  return number;
+}
+
 Result<sockaddr_un> address_of(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -68,6 +75,14 @@ std::optional<size_t> body_bytes(MessageType type) {
                     SegmentFreed, TaskEnded, WorkerFault, Usage, Command, Reply, Deposit, Restored, Withdraw,
                     AllRestored, Shutdown, MakeMemory, MemoryMade, MemoryLeft, CopyMemory, CancelCopy, MemoryCopied,
                     TakeBack, KeepAtMost>(type);
+}
+
+std::optional<uint64_t> request_of(const Packet& packet) {
+  return number_among<OpenDevice, DeclareSegment, BeginApart, CopyAcross, MemoryInfo>(packet);
+}
+
+std::optional<uint64_t> answered_by(const Packet& packet) {
+  return number_among<DeviceOpened, SegmentAnswer, ApartAnswer, CopyAnswer, MemoryAnswer, Refused>(packet);
 }
 
 Status Socket::send_raw(MessageType type, const void* body, size_t bytes, std::span<const int> descriptors) {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/fd.h"
-#include "protocol/messages.h"
+#include "protocol/own_messages.h"
 
 namespace heddle::protocol {
 
@@ -36,6 +36,10 @@ struct Packet {
 
 // The size of the body of `type`; nullopt for a type that does not exist.
 std::optional<size_t> body_bytes(MessageType type);
+// The number of the request that the packet makes, 0 where it has none; nullopt for types that have no answer.
+std::optional<uint64_t> request_of(const Packet& packet);
+// The number of the request that the packet answers; nullopt for types that answer none.
+std::optional<uint64_t> answered_by(const Packet& packet);
 
 struct PeerCredentials {
   pid_t pid;

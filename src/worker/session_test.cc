@@ -256,26 +256,26 @@ TEST_F(SessionTest, AWaitForAnEventLongReachedCostsNothing) {
 }
 
 TEST_F(SessionTest, ASymbolsAddressAndSizeAreWrittenToTheBulkArea) {
-  const uint64_t position = writer->reserve_bulk(16);
+  const uint64_t position = reserve_bulk(16);
   auto* record = writer->reserve<protocol::SymbolRecord>(RecordType::kSymbol, 0);
   record->module = 1;
   record->index = 0;
   record->position = position;
   ASSERT_TRUE(completes(writer->publish()));
   uint64_t answer[2];
-  std::memcpy(answer, writer->bulk_at(position), sizeof answer);
+  std::memcpy(answer, bulk_at(position), sizeof answer);
   EXPECT_THAT(answer, ElementsAre(0x1234000u, 4u));
 }
 
 TEST_F(SessionTest, WhatCameOfOpeningALibraryIsWrittenToTheBulkArea) {
   const auto open = [this] {
-    const uint64_t position = writer->reserve_bulk(sizeof(protocol::LibraryOpened));
+    const uint64_t position = reserve_bulk(sizeof(protocol::LibraryOpened));
     auto* record = writer->reserve<protocol::LibraryOpenRecord>(RecordType::kLibraryOpen, 0);
     record->library = static_cast<uint32_t>(library::Library::kCublas);
     record->position = position;
     EXPECT_TRUE(completes(writer->publish()));
     protocol::LibraryOpened opened;
-    std::memcpy(&opened, writer->bulk_at(position), sizeof opened);
+    std::memcpy(&opened, bulk_at(position), sizeof opened);
     return opened;
   };
   const protocol::LibraryOpened missing = open();

@@ -86,6 +86,29 @@ TEST(Sharing, SaGivesEachJobADeviceOfItsOwn) {
   EXPECT_EQ(second.wait().status, 0);
 }
 
+// Under sa the second device is waited for in cudaMalloc, for as long as its job takes.
+TEST(Sharing, AThreadThatWaitsInMallocKeepsNoOtherFromItsDevice) {
+  HEDDLE_NEEDS_WORKLOADS();
+  Node node("[[device]]\npreset = 'P100'\ncount = 2\nmemory = '64M'\nslowdown = 50000\ncopy_slowdown = 0\n", "sa");
+  ASSERT_TRUE(node.ready()) << node.why();
+  Arguments endless = vecadd("4000000");
+  endless.insert(endless.end(), {"--iterations", "10000"});
+  Process holder = node.spawn_run(endless);
+  const auto tasks = [&] {
+    const Json devices = node.ask({{"command", "devices"}});
+    return devices["devices"][0]["tasks"].get<int>() + devices["devices"][1]["tasks"].get<int>();
+  };
+  ASSERT_TRUE(Node::eventually([&] { return tasks() == 1; }));
+  const std::string mark = node.directory() + "/served";
+  Process program = node.spawn_run({HEDDLE_E2E_PROGRAMS "/waiting_thread", mark});
+  const bool served = Node::eventually([&] { return ::access(mark.c_str(), F_OK) == 0 || !program.running(); });
+  EXPECT_TRUE(served && program.running());
+  holder.signal(SIGTERM);
+  const Finished finished = program.wait();
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node.log();
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); }));
+}
+
 TEST(Sharing, ABudgetHoldsForTheJob) {
   HEDDLE_NEEDS_WORKLOADS();
   Node node;

@@ -72,7 +72,7 @@ Answer<bool> copy_by_keeper(const CopyPlace& to, const CopyPlace& from, const Co
   HEDDLE_ANSWER(await_memory(*from.device));
   HEDDLE_ANSWER(await_memory(*to.device));
   const auto answer =
-      to.device->session().copy_across({peer_end(to), peer_end(from), shape.width, shape.height, shape.depth});
+      to.device->session().copy_across({0, peer_end(to), peer_end(from), shape.width, shape.height, shape.depth});
   if (!answer) return tl::unexpected(answer.error());
   return answer->done != 0;
 }

@@ -4,8 +4,7 @@
 #include <optional>
 #include <vector>
 
-// Who uses which part of a ring's bulk area. The client manages it alone: its records name positions, and leave
-// RecordHeader::bulk_end at 0.
+// Who uses which part of a ring's bulk area. The client manages it alone: its records name positions.
 //
 // The area is cut into blocks. A large payload takes a block of its own, small ones share the current one. A block is
 // free again when everybody who copies through it is done and the last record that names it is committed. The block

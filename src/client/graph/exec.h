@@ -58,7 +58,7 @@ class GraphExec {
   GraphExec() = default;
   // Waits for what is still running where something is kept for it.
   void close();
-  // Appends the graph's steps behind `before`; those that nothing in it follows. nullopt: a circle.
+  // Appends the graph's steps behind `before`; those that nothing in it follows. nullopt: a cycle.
   static std::optional<std::vector<size_t>> flatten(const Graph& graph, const std::vector<size_t>& before,
                                                     Steps& steps);
   // The first step of `found` that differs from [first, ...) in form; `offset` is what stands before `first`.

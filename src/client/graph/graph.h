@@ -45,7 +45,7 @@ class Graph {
   // In the order in which they were made, as CUDA lists them.
   const std::vector<std::unique_ptr<GraphNode>>& nodes() const { return nodes_; }
   std::vector<GraphNode*> dependents(const GraphNode* node) const;
-  // Every node behind those it depends on, otherwise in the order in which they were made; nullopt: there is a circle.
+  // Every node behind those it depends on, otherwise in the order in which they were made; nullopt: there is a cycle.
   std::optional<std::vector<GraphNode*>> sorted() const;
   // A copy of everything, child graphs too. Not of one that allocates or frees: an address is one graph's.
   std::unique_ptr<Graph> clone() const;

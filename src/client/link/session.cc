@@ -1,10 +1,8 @@
 #include "client/link/session.h"
 
-#include <poll.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
 #include <thread>
 
@@ -27,12 +25,6 @@ void set_program(Hello& hello) {
   const ssize_t length = ::readlink("/proc/self/exe", path, sizeof path);
   std::string_view name(path, length > 0 ? static_cast<size_t>(length) : 0);
   set_text(hello.program, name.substr(name.rfind('/') + 1));
-}
-
-// An error of a request: a refusal of heddled stays one, everything else is a lost session.
-Error as_lost(Error error) {
-  if (error.code != ErrorCode::kPermission) error.code = ErrorCode::kPeerDied;
-  return error;
 }
 
 // heddled answers in CUDA's codes (daemon/cuda_codes.h).
@@ -80,7 +72,7 @@ Status Session::introduce() {
     const auto welcome = socket ? greet(*socket, 0, 0) : tl::unexpected(socket.error());
     if (welcome) {
       welcome_ = *welcome;
-      socket_ = std::move(*socket);
+      connection_ = std::make_shared<Connection>(std::move(*socket), 0);
       return {};
     }
     const bool died = !socket || welcome.error().code == ErrorCode::kPeerDied;
@@ -135,14 +127,15 @@ Status Session::reserve_window() {
 }
 
 tl::unexpected<Error> Session::lost(std::string why) {
-  why_lost_ = std::move(why);
-  lost_ = true;
+  if (!std::exchange(lost_, true)) why_lost_ = std::move(why);
+  connection_->end({ErrorCode::kPeerDied, why_lost_});
   return tl::unexpected(Error{ErrorCode::kPeerDied, why_lost_});
 }
 
-// heddled went away. Its successor knows this session from the vault; what was on its way is said again.
+// heddled went away. Its successor knows this session from the vault; what was on its way is said again, requests by
+// those who wait for their answers.
 Status Session::reconnect() {
-  socket_.close();
+  connection_->end({ErrorCode::kPeerDied, "heddled is gone"});
   const TimePoint deadline = MonotonicClock().now() + settings_.lost_after;
   do {
     auto socket = connect_to_heddled(settings_.socket_path);
@@ -154,7 +147,7 @@ Status Session::reconnect() {
         return lost("a heddled of another release has taken its place, and the program must be started anew: " +
                     welcome.error().text);
       if (welcome && declare_again(*socket)) {
-        socket_ = std::move(*socket);
+        connection_ = std::make_shared<Connection>(std::move(*socket), connection_->last_request());
         return {};
       }
     }
@@ -181,7 +174,7 @@ template <class Message>
 Status Session::tell(const Message& message, std::span<const int> descriptors) {
   for (;;) {
     if (lost_) return tl::unexpected(Error{ErrorCode::kPeerDied, why_lost_});
-    const Status sent = socket_.send(message, descriptors);
+    const Status sent = connection_->send(message, descriptors);
     if (sent) return {};
     if (sent.error().code != ErrorCode::kPeerDied) return lost(sent.error().text);
     HEDDLE_TRY(reconnect());
@@ -189,21 +182,40 @@ Status Session::tell(const Message& message, std::span<const int> descriptors) {
 }
 
 template <class Reply, class Message>
-Result<Reply> Session::ask(const Message& message, Duration limit, std::vector<Fd>* descriptors) {
+Result<Reply> Session::ask(Lock& lock, Message message, Duration limit, std::vector<Fd>* descriptors) {
   for (;;) {
-    HEDDLE_TRY(tell(message));
-    auto reply = socket_.expect<Reply>(limit, descriptors);
-    if (reply) return *reply;
-    if (reply.error().code == ErrorCode::kTimeout) return lost("heddled does not answer: " + reply.error().text);
-    if (reply.error().code != ErrorCode::kPeerDied) return tl::unexpected(as_lost(reply.error()));
-    HEDDLE_TRY(reconnect());
+    if (lost_) return tl::unexpected(Error{ErrorCode::kPeerDied, why_lost_});
+    const std::shared_ptr<Connection> connection = connection_;
+    Connection::Request request(*connection);
+    message.request = request.number();
+    const Status sent = connection->send(message);
+    lock.unlock();
+    auto answer = sent ? request.wait(limit) : tl::unexpected(sent.error());
+    lock.lock();
+    if (answer) return reply_in<Reply>(std::move(*answer), descriptors);
+    if (lost_) continue;
+    const Error& error = answer.error();
+    if (error.code == ErrorCode::kTimeout) return lost("heddled does not answer: " + error.text);
+    if (error.code != ErrorCode::kPeerDied) return lost(error.text);
+    if (connection_ == connection) HEDDLE_TRY(reconnect());
   }
 }
 
+template <class Reply>
+Result<Reply> Session::reply_in(Packet packet, std::vector<Fd>* descriptors) {
+  if (packet.type == MessageType::kRefused)
+    return fail(ErrorCode::kPermission, "%s", get_text(packet.as<Refused>().text).c_str());
+  if (packet.type != Reply::kType)
+    return lost(stringf("heddled answers with message %u where %u was asked for", static_cast<unsigned>(packet.type),
+                        static_cast<unsigned>(Reply::kType)));
+  if (descriptors) *descriptors = std::move(packet.descriptors);
+  return packet.as<Reply>();
+}
+
 Result<RingMemory> Session::open_device(uint32_t virtual_device) {
-  const std::lock_guard lock(mutex_);
+  Lock lock(mutex_);
   std::vector<Fd> descriptors;
-  auto opened = ask<DeviceOpened>(OpenDevice{virtual_device, 0, window_}, settings_.lost_after, &descriptors);
+  auto opened = ask<DeviceOpened>(lock, OpenDevice{0, virtual_device, 0, window_}, settings_.lost_after, &descriptors);
   if (!opened) return tl::unexpected(std::move(opened).error());
   if (descriptors.size() != 1) return fail(ErrorCode::kProtocol, "heddled sent no ring");
   auto memory = RingMemory::attach(descriptors.front());
@@ -229,19 +241,17 @@ Result<uint32_t> Session::declare_module(std::span<const std::span<const std::by
 }
 
 Result<uint64_t> Session::declare_segment(uint32_t virtual_device, const Segment& declared, bool answer) {
-  const std::lock_guard lock(mutex_);
+  Lock lock(mutex_);
   const SegmentKind kind = declared.room ? SegmentKind::kRoom : SegmentKind::kDevice;
-  DeclareSegment segment{last_segment_ + 1, declared.address, declared.bytes, kind, virtual_device, answer, 0};
-  ++last_segment_;
+  const DeclareSegment segment{0, ++last_segment_, declared.address, declared.bytes, kind, virtual_device};
   if (answer) {
     // Memory may take as long as it takes; that heddled goes away meanwhile shows.
-    auto reply = ask<SegmentAnswer>(segment, kForever);
+    auto reply = ask<SegmentAnswer>(lock, segment, kForever);
     if (!reply) return tl::unexpected(std::move(reply).error());
     if (reply->cuda_error != 0) return tl::unexpected(as_error(*reply));
   } else {
     HEDDLE_TRY(tell(segment));
   }
-  segment.answer = 0;  // said again after a restart, it needs none
   journal_.segments.emplace(segment.number, segment);
   return segment.number;
 }
@@ -260,8 +270,8 @@ Status Session::begin_task(uint64_t serial, const ComputeNeed& need) {
 }
 
 Result<bool> Session::begin_apart(const BeginTask& first, const BeginTask& second) {
-  const std::lock_guard lock(mutex_);
-  auto answer = ask<ApartAnswer>(BeginApart{first, second}, settings_.lost_after);
+  Lock lock(mutex_);
+  auto answer = ask<ApartAnswer>(lock, BeginApart{0, first, second}, settings_.lost_after);
   if (!answer) return tl::unexpected(std::move(answer).error());
   if (answer->granted == 0) return false;
   for (const BeginTask& task : {first, second}) {
@@ -283,10 +293,10 @@ void Session::end_task(uint32_t virtual_device) {
 }
 
 Result<uint64_t> Session::map_host_segment(uint32_t virtual_device, uint64_t address, uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
-  const DeclareSegment segment{++last_segment_, address, bytes, SegmentKind::kHost, virtual_device, 1, 0};
+  Lock lock(mutex_);
+  const DeclareSegment segment{0, ++last_segment_, address, bytes, SegmentKind::kHost, virtual_device};
   std::vector<Fd> descriptors;
-  auto reply = ask<SegmentAnswer>(segment, settings_.lost_after, &descriptors);
+  auto reply = ask<SegmentAnswer>(lock, segment, settings_.lost_after, &descriptors);
   if (!reply) return tl::unexpected(std::move(reply).error());
   if (reply->cuda_error != 0) return tl::unexpected(as_error(*reply));
   if (descriptors.size() != 1) return fail(ErrorCode::kOutOfMemory, "heddled sent no memory");
@@ -304,34 +314,27 @@ void Session::unmap_host_segment(uint64_t number, uint64_t address, uint64_t byt
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   const std::lock_guard lock(mutex_);
   // A session that cannot say so any more has lost its memory anyway.
-  (void)tell(DeclareSegment{number, address, bytes, SegmentKind::kHost, 0, 0, 1});
+  (void)tell(DeclareSegment{0, number, address, bytes, SegmentKind::kHost, 0, 1});
 }
 
 Result<MemoryAnswer> Session::memory_info(uint32_t virtual_device) {
-  const std::lock_guard lock(mutex_);
-  return ask<MemoryAnswer>(MemoryInfo{virtual_device, 0}, settings_.lost_after);
+  Lock lock(mutex_);
+  return ask<MemoryAnswer>(lock, MemoryInfo{0, virtual_device}, settings_.lost_after);
 }
 
 Result<CopyAnswer> Session::copy_across(const CopyAcross& copy) {
-  const std::lock_guard lock(mutex_);
+  Lock lock(mutex_);
   // It takes as long as it takes; that heddled goes away meanwhile shows, and its successor is asked again.
-  return ask<CopyAnswer>(copy, kForever);
+  return ask<CopyAnswer>(lock, copy, kForever);
 }
 
 Status Session::look() {
-  const std::unique_lock lock(mutex_, std::try_to_lock);
+  const Lock lock(mutex_, std::try_to_lock);
   if (!lock) return {};  // whoever holds it talks to heddled, and would notice
   if (lost_) return tl::unexpected(Error{ErrorCode::kPeerDied, why_lost_});
-  pollfd event{socket_.get(), POLLIN, 0};
-  if (::poll(&event, 1, 0) <= 0) return {};
-  auto packet = socket_.receive();
-  if (!packet) {
-    if (packet.error().code == ErrorCode::kPeerDied) return reconnect();
-    return lost(packet.error().text);
-  }
-  // Nothing is asked for: only a refusal makes sense.
-  if (*packet && (*packet)->type == MessageType::kRefused) return lost(get_text((*packet)->as<Refused>().text));
-  return {};
+  const Status looked = connection_->look();
+  if (looked) return {};
+  return looked.error().code == ErrorCode::kPeerDied ? reconnect() : lost(looked.error().text);
 }
 
 }  // namespace heddle::client

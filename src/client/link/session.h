@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -8,16 +7,17 @@
 #include <vector>
 
 #include "client/link/arena.h"
+#include "client/link/connection.h"
 #include "core/result.h"
 #include "protocol/ring_memory.h"
-#include "protocol/socket.h"
 
 // The process's connection to heddled: what was declared over it, and how it comes back after heddled was restarted. It
 // knows nothing of CUDA. Errors: kPermission for what heddled refuses, kPeerDied where it cannot be talked to any more,
 // kProtocol where it says what makes no sense; open() and memory have others, said there.
 //
-// Thread safety: everything from any thread; one lock, held over a request and its answer. It is the innermost lock:
-// a device's lock may be held when it is taken.
+// Thread safety: everything from any thread. One lock is held while something is sent, and while heddled's successor is
+// looked for, but not while an answer is waited for: a request that takes long keeps no other thread from asking. But
+// for the connection's own it is the innermost lock: a device's lock may be held when it is taken.
 namespace heddle::client {
 
 struct SessionSettings {
@@ -66,6 +66,8 @@ class Session {
   Status look();
 
  private:
+  using Lock = std::unique_lock<std::mutex>;
+
   explicit Session(SessionSettings settings) : settings_(std::move(settings)) {}
 
   Result<protocol::Welcome> greet(protocol::Socket& socket, uint64_t resume_session, uint64_t resume_secret);
@@ -75,19 +77,22 @@ class Session {
   Status reconnect();
   Status declare_again(protocol::Socket& socket);
   tl::unexpected<Error> lost(std::string why);
+  // Both under the lock; ask() lets it go while it waits.
   template <class Message>
   Status tell(const Message& message, std::span<const int> descriptors = {});
   template <class Reply, class Message>
-  Result<Reply> ask(const Message& message, Duration limit, std::vector<Fd>* descriptors = nullptr);
+  Result<Reply> ask(Lock& lock, Message message, Duration limit, std::vector<Fd>* descriptors = nullptr);
+  template <class Reply>
+  Result<Reply> reply_in(protocol::Packet packet, std::vector<Fd>* descriptors);
 
   const SessionSettings settings_;
   protocol::Welcome welcome_;
   protocol::Window window_;
   Mapping reserved_;
 
-  std::mutex mutex_;  // guards what follows
-  protocol::Socket socket_;
-  std::atomic<bool> lost_{false};
+  std::mutex mutex_;                        // guards what follows
+  std::shared_ptr<Connection> connection_;  // shared with those who wait for answers while another takes its place
+  bool lost_ = false;
   std::string why_lost_;
   struct Journal {
     std::vector<std::pair<protocol::DeclareModule, Fd>> modules;

@@ -138,8 +138,10 @@ void FakeHeddled::serve() {
   while (!stopping_) {
     if (dropping_) {
       clients.clear();
+      unanswered_.clear();
       dropping_ = false;
     }
+    for (Socket& client : clients) answer_held(client);
     std::vector<pollfd> events{{listener_.get(), POLLIN, 0}};
     for (const Socket& client : clients) events.push_back({client.get(), POLLIN, 0});
     ::poll(events.data(), events.size(), 5);
@@ -147,6 +149,7 @@ void FakeHeddled::serve() {
       if (!events[i].revents) continue;
       auto packet = clients[i - 1].receive();
       if (!packet) {
+        unanswered_.erase(clients[i - 1].get());
         clients[i - 1].close();
       } else if (*packet) {
         handle(clients[i - 1], **packet);
@@ -187,12 +190,12 @@ void FakeHeddled::handle(Socket& socket, const Packet& packet) {
     case MessageType::kBeginTask:
       return begin(packet.as<BeginTask>());
     case MessageType::kBeginApart:
-      (void)socket.send(ApartAnswer{begin_apart(packet.as<BeginApart>()) ? 1u : 0u});
+      (void)socket.send(ApartAnswer{*request_of(packet), begin_apart(packet.as<BeginApart>()) ? 1u : 0u});
       return;
     case MessageType::kComputeNeed:
       return note(words("need blocks", packet.as<ComputeNeed>().blocks));
     case MessageType::kMemoryInfo:
-      (void)socket.send(MemoryAnswer{options_.budget, 0});
+      (void)socket.send(MemoryAnswer{*request_of(packet), options_.budget, 0});
       return;
     default:
       return note("unexpected");
@@ -205,7 +208,7 @@ void FakeHeddled::open(Socket& socket, const OpenDevice& open) {
   device.ring = std::make_unique<RingMemory>(std::move(memory));
   device.memory = std::move(fd);
   const int descriptor = device.memory.get();
-  (void)socket.send(DeviceOpened{open.virtual_device, 0, device.ring->size().value}, {&descriptor, 1});
+  (void)socket.send(DeviceOpened{open.request, open.virtual_device}, {&descriptor, 1});
 }
 
 void FakeHeddled::declare(Socket& socket, const DeclareSegment& segment) {
@@ -218,23 +221,26 @@ void FakeHeddled::declare(Socket& socket, const DeclareSegment& segment) {
       const std::lock_guard lock(device->mutex);
       device->mapped.emplace(segment.number, segment);
     }
-    (void)socket.send(SegmentAnswer{segment.number}, {&descriptor, 1});
+    (void)socket.send(SegmentAnswer{segment.request}, {&descriptor, 1});
     return;
   }
   note(words("segment", segment.number) + words("", segment.bytes));
   Device& device = *devices_.at(segment.virtual_device);
-  const bool known = std::any_of(device.waiting.begin(), device.waiting.end(),
-                                 [&](const DeclareSegment& other) { return other.number == segment.number; });
+  bool known = std::any_of(device.waiting.begin(), device.waiting.end(),
+                           [&](const DeclareSegment& other) { return other.number == segment.number; });
   {
     const std::lock_guard lock(device.mutex);
-    if (known || device.mapped.contains(segment.number)) return;
+    known = known || device.mapped.contains(segment.number);
   }
-  if (device.serial != 0) {
-    map(device, segment);
-  } else {
-    device.waiting.push_back(segment);
-  }
-  if (segment.answer) (void)socket.send(SegmentAnswer{segment.number});
+  if (!known && device.serial != 0) map(device, segment);
+  if (!known && device.serial == 0) device.waiting.push_back(segment);
+  if (segment.request != 0) unanswered_[socket.get()].push_back(segment.request);
+  answer_held(socket);
+}
+
+void FakeHeddled::answer_held(Socket& socket) {
+  if (memory_held_) return;
+  for (const uint64_t request : std::exchange(unanswered_[socket.get()], {})) (void)socket.send(SegmentAnswer{request});
 }
 
 void FakeHeddled::map(Device& device, const DeclareSegment& segment) {

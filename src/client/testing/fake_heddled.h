@@ -37,6 +37,9 @@ class FakeHeddled {
   // Tasks are announced, but no worker comes until go().
   void hold();
   void go();
+  // Device memory that is asked for is not answered until answer_memory().
+  void hold_memory() { memory_held_ = true; }
+  void answer_memory() { memory_held_ = false; }
   // The next record fails with this CUDA code.
   void fault_next(uint32_t cuda_error, const std::string& text);
   // Whether nobody waits, so that programs may keep what they free.
@@ -79,6 +82,7 @@ class FakeHeddled {
 
   void note(const std::string& entry);
   void serve();
+  void answer_held(protocol::Socket& socket);
   void serve_client(protocol::Socket& socket);
   void handle(protocol::Socket& socket, const protocol::Packet& packet);
   void open(protocol::Socket& socket, const protocol::OpenDevice& open);
@@ -95,9 +99,10 @@ class FakeHeddled {
   std::string path_;
   Fd listener_;
   std::thread server_;
-  std::atomic<bool> stopping_{false}, held_{false}, dropping_{false}, grants_apart_{true};
+  std::atomic<bool> stopping_{false}, held_{false}, memory_held_{false}, dropping_{false}, grants_apart_{true};
   std::atomic<uint32_t> fault_{0};
-  std::mutex mutex_;  // guards what follows
+  std::map<int, std::vector<uint64_t>> unanswered_;  // requests by connection; the server thread's
+  std::mutex mutex_;                                 // guards what follows
   std::vector<std::string> log_;
   Kernel kernel_;
   std::string fault_text_;

@@ -42,7 +42,7 @@ Status TestClient::resume(const std::string& path) {
 }
 
 Status TestClient::open_device(uint32_t virtual_device) {
-  HEDDLE_TRY(socket_.send(OpenDevice{virtual_device, 0, window()}));
+  HEDDLE_TRY(ask(OpenDevice{0, virtual_device, 0, window()}));
   std::vector<Fd> descriptors;
   auto opened = socket_.expect<DeviceOpened>(kPatience, &descriptors);
   if (!opened) return tl::unexpected(opened.error());
@@ -55,7 +55,8 @@ Status TestClient::open_device(uint32_t virtual_device) {
 }
 
 Status TestClient::declare(uint64_t number, uint64_t address, Bytes bytes, bool answer) {
-  return socket_.send(DeclareSegment{number, address, bytes.value, SegmentKind::kDevice, 0, answer});
+  const DeclareSegment segment{0, number, address, bytes.value, SegmentKind::kDevice};
+  return answer ? ask(segment) : socket_.send(segment);
 }
 
 Status TestClient::begin(uint64_t serial, uint64_t blocks) {

@@ -24,6 +24,13 @@ class TestClient {
   // The address `pieces` steps of 2 MiB into the window.
   uint64_t at(uint64_t pieces) const { return window().base + pieces * 2 * kMiB; }
 
+  // Sends the request with the number that is due.
+  template <class Message>
+  Status ask(Message request) {
+    request.request = ++last_request_;
+    return socket_.send(request);
+  }
+  uint64_t last_request() const { return last_request_; }
   Status open_device(uint32_t virtual_device = 0);
   Status declare(uint64_t number, uint64_t address, Bytes bytes, bool answer = false);
   Status begin(uint64_t serial, uint64_t blocks = 1);
@@ -46,6 +53,7 @@ class TestClient {
 
   protocol::Socket socket_;
   protocol::Welcome welcome_;
+  uint64_t last_request_ = 0;
   std::unique_ptr<protocol::RingMemory> ring_;
   std::unique_ptr<protocol::RingWriter> writer_;
 };

@@ -93,7 +93,7 @@ ControlCase::Program ControlCase::connect() {
   settle();
   const auto welcome = must(program.socket.expect<Welcome>(Duration{}));
   program.session = welcome.session;
-  (void)program.socket.send(OpenDevice{0, 0, welcome.windows[0]});
+  (void)program.socket.send(OpenDevice{1, 0, 0, welcome.windows[0]});
   settle();
   return program;
 }

@@ -58,6 +58,19 @@ class HouseholdTest : public ::testing::Test {
     EXPECT_TRUE(client.wait_binding(protocol::Binding::kBound)) << client.error_text();
     return client;
   }
+  // The process that serves the client's task, which is bound.
+  pid_t worker_of(const TestClient& client) {
+    pid_t worker = 0;
+    house_->wait_for("ps", [&](const Json& ps) {
+      for (const Json& session : ps["sessions"]) {
+        if (session["session"] != client.welcome().session || session["tasks"].empty()) continue;
+        const Json& pid = session["tasks"][0]["worker_pid"];
+        worker = pid.is_number() ? pid.get<pid_t>() : 0;
+      }
+      return worker > 0;
+    });
+    return worker;
+  }
   // The program frees segment 1, its only one, and so ends its task.
   static void finish(TestClient& client, uint64_t serial = 1) {
     client.record(protocol::RecordType::kFree, 1);

@@ -107,7 +107,7 @@ Status Vault::replay() {
     const int lent[] = {item.handle.get()};
     HEDDLE_TRY(socket_.send(message, std::span(lent, item.handle ? 1 : 0)));
   }
-  return socket_.send(protocol::AllRestored{deposits_.items().size()});
+  return socket_.send(protocol::AllRestored{});
 }
 
 // Until heddled's end: what it sent before is taken in first, whatever killed it.

@@ -30,7 +30,7 @@ enum class Scope {
 class Placement {
  public:
   virtual ~Placement() = default;
-  // A copy with the same state: the search for circles tries out what would happen.
+  // A copy with the same state: the search for deadlocks tries out what would happen.
   virtual std::unique_ptr<Placement> clone() const = 0;
 
   virtual Scope scope() const { return Scope::kTask; }

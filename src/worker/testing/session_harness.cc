@@ -78,13 +78,17 @@ uint64_t SessionHarness::launch(uint32_t stream, uint32_t kernel, std::vector<ui
   return append(record, parameters);
 }
 
-uint64_t SessionHarness::copy_in(uint32_t stream, uint64_t address, const std::string& data) {
-  uint64_t position = writer->reserve_bulk(data.size());
-  while (position == protocol::RingWriter::kNoRoom) {
-    if (!eventually([this] { return header().committed.load() == writer->last_sequence(); })) return 0;
-    position = writer->reserve_bulk(data.size());
+uint64_t SessionHarness::reserve_bulk(uint64_t bytes) {
+  if (bulk_used + bytes > ring.bulk().size()) {
+    EXPECT_TRUE(eventually([this] { return header().committed.load() == writer->last_sequence(); }));
+    bulk_used = 0;
   }
-  std::memcpy(writer->bulk_at(position), data.data(), data.size());
+  return std::exchange(bulk_used, round_up(bulk_used + bytes, 64));
+}
+
+uint64_t SessionHarness::copy_in(uint32_t stream, uint64_t address, const std::string& data) {
+  const uint64_t position = reserve_bulk(data.size());
+  std::memcpy(bulk_at(position), data.data(), data.size());
   auto* record = writer->reserve<protocol::CopyRecord>(protocol::RecordType::kCopy, stream);
   if (!record) return 0;
   record->to = {protocol::Place::kWindow, 0, 0, 0, address, 0, 0};

@@ -27,6 +27,9 @@ struct SessionHarness : testing::Test {
   uint64_t marker(uint32_t stream = 0) { return simple(protocol::RecordType::kMarker, stream); }
   uint64_t simple(protocol::RecordType type, uint32_t stream, uint64_t a = 0, uint64_t b = 0);
   uint64_t launch(uint32_t stream, uint32_t kernel, std::vector<uint64_t> parameters = {}, uint32_t module = 1);
+  // Room in the bulk area; where it is full, once everything in the ring is committed.
+  uint64_t reserve_bulk(uint64_t bytes);
+  char* bulk_at(uint64_t position) { return ring.bulk().data() + position; }
   uint64_t copy_in(uint32_t stream, uint64_t address, const std::string& data);
   uint64_t fill(uint32_t stream, uint64_t address, uint64_t bytes, uint8_t value);
   uint64_t append(const protocol::LaunchRecord& launch, std::span<const uint64_t> parameters);
@@ -56,6 +59,7 @@ struct SessionHarness : testing::Test {
   Fd ring_fd;
   protocol::RingMemory ring;
   std::unique_ptr<protocol::RingWriter> writer;
+  uint64_t bulk_used = 0;
   std::unique_ptr<Outbox> outbox;
   std::vector<Outbox::Message> messages;
   protocol::Window window{kTestBase, 64 * kMiB, 16 * kMiB};

@@ -1,6 +1,6 @@
 // Waits that could never end, seen through the scheduler.
 
-#include "policy/circle.h"
+#include "policy/deadlock.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-struct Circles {
-  explicit Circles(const char* policy, uint64_t devices) : scheduler(policy_named(policy), p100s(devices)) {}
+struct Deadlocks {
+  explicit Deadlocks(const char* policy, uint64_t devices) : scheduler(policy_named(policy), p100s(devices)) {}
 
   void open(uint64_t session) { scheduler.session_opened({session}, {session}, "p100", gib(1000), at(0)); }
   // Runs a task that the test expects to be granted.
@@ -35,8 +35,8 @@ struct Circles {
 };
 
 //   device 0 (16):  1 holds 8 and wants 4   2 holds 8 and wants 2
-TEST(Circle, TwoExtensionsThatWaitForEachOther) {
-  Circles it("mgb-warps", 1);
+TEST(Deadlock, TwoExtensionsThatWaitForEachOther) {
+  Deadlocks it("mgb-warps", 1);
   for (const uint64_t id : {1, 2}) {
     it.open(id);
     it.run(id, id, gib(8));
@@ -55,8 +55,8 @@ TEST(Circle, TwoExtensionsThatWaitForEachOther) {
   EXPECT_EQ(it.decide().size(), 1u);  // 1 gets its extension
 }
 
-TEST(Circle, NoneWhileOneOfThemCanStillEnd) {
-  Circles it("mgb-warps", 1);
+TEST(Deadlock, NoneWhileOneOfThemCanStillEnd) {
+  Deadlocks it("mgb-warps", 1);
   for (const uint64_t id : {1, 2, 3}) {
     it.open(id);
     it.run(id, id, gib(5));
@@ -68,8 +68,8 @@ TEST(Circle, NoneWhileOneOfThemCanStillEnd) {
 
 //   session 1: virtual device 0 on device 0 (12 of 16), wants 10 more somewhere
 //   session 2: virtual device 0 on device 1 (12 of 16), wants 10 more somewhere
-TEST(Circle, OverTwoDevicesByTheirSecondTasks) {
-  Circles it("mgb-warps", 2);
+TEST(Deadlock, OverTwoDevicesByTheirSecondTasks) {
+  Deadlocks it("mgb-warps", 2);
   for (const uint64_t id : {1, 2}) {
     it.open(id);
     it.run(id, id, gib(12));
@@ -83,8 +83,8 @@ TEST(Circle, OverTwoDevicesByTheirSecondTasks) {
   EXPECT_EQ(decided[0].kind, Decision::Kind::kRefuse);
 }
 
-TEST(Circle, SessionThatOnlyWaitsBehindOneIsSpared) {
-  Circles it("mgb-warps", 1);
+TEST(Deadlock, SessionThatOnlyWaitsBehindOneIsSpared) {
+  Deadlocks it("mgb-warps", 1);
   for (const uint64_t id : {1, 2}) {
     it.open(id);
     it.run(id, id, gib(8));
@@ -102,7 +102,7 @@ TEST(Circle, SessionThatOnlyWaitsBehindOneIsSpared) {
 }
 
 //   device 0 is full with 1 and 2, which want more of it; 3 holds device 1, which nobody wants, and wants device 0 too
-TEST(Circle, HolderOutsideTheCircleIsSpared) {
+TEST(Deadlock, HolderOutsideTheDeadlockIsSpared) {
   auto devices = p100s(2);
   devices[1].model = "v100";
   Scheduler scheduler(policy_named("mgb-warps"), devices);
@@ -119,8 +119,8 @@ TEST(Circle, HolderOutsideTheCircleIsSpared) {
   EXPECT_EQ(decided[0].task, TaskId{2});
 }
 
-TEST(Circle, SessionThatStandsInItsOwnWay) {
-  Circles it("schedgpu", 1);
+TEST(Deadlock, SessionThatStandsInItsOwnWay) {
+  Deadlocks it("schedgpu", 1);
   it.open(1);
   it.run(1, 1, gib(10));
   it.ask(2, 1, gib(10), 1);
@@ -130,23 +130,23 @@ TEST(Circle, SessionThatStandsInItsOwnWay) {
   EXPECT_EQ(decided[0].task, TaskId{2});
 }
 
-TEST(Circle, TwoJobsThatEachOwnADeviceAndWantTheOther) {
-  Circles it("sa", 2);
+TEST(Deadlock, TwoJobsThatEachOwnADeviceAndWantTheOther) {
+  Deadlocks it("sa", 2);
   for (const uint64_t id : {1, 2}) {
     it.open(id);
     it.run(id, id, gib(1));
   }
-  it.scheduler.bind_session({1}, 1, "", at(1));
+  it.ask(11, 1, gib(1), 1);
   EXPECT_THAT(it.decide(), IsEmpty());
-  it.scheduler.bind_session({2}, 1, "", at(2));
+  it.ask(12, 2, gib(1), 1);
   const auto decided = it.decide();
   ASSERT_EQ(decided.size(), 1u);
   EXPECT_EQ(decided[0].kind, Decision::Kind::kRefuse);
   EXPECT_EQ(decided[0].session, SessionId{2});
-  EXPECT_THAT(decided[0].reason, HasSubstr("waits for a place"));
+  EXPECT_THAT(decided[0].reason, HasSubstr("waits for 1 GiB on a device"));
 }
 
-TEST(Circle, ThroughComputeWhereThatIsHard) {
+TEST(Deadlock, ThroughComputeWhereThatIsHard) {
   Scheduler scheduler(policy_named("mgb-sm"), p100s(1));
   for (const uint64_t id : {1, 2}) {
     scheduler.session_opened({id}, {id}, "p100", {}, at(0));
@@ -161,8 +161,8 @@ TEST(Circle, ThroughComputeWhereThatIsHard) {
   EXPECT_EQ(decided[0].task, TaskId{12});
 }
 
-TEST(Circle, TwoAtOnceAreBothBroken) {
-  Circles it("mgb-warps", 2);
+TEST(Deadlock, TwoAtOnceAreBothBroken) {
+  Deadlocks it("mgb-warps", 2);
   for (const uint64_t id : {1, 2, 3, 4}) {
     it.open(id);
     it.run(id, id, gib(8));

@@ -1,4 +1,4 @@
-#include "policy/circle.h"
+#include "policy/deadlock.h"
 
 #include <algorithm>
 #include <map>
@@ -10,7 +10,7 @@
 namespace heddle::policy {
 namespace {
 
-constexpr size_t kNamed = 4;  // sessions of a circle that the reason names
+constexpr size_t kNamed = 4;  // sessions of a deadlock that the reason names
 
 using Requests = std::map<SessionId, std::vector<size_t>>;  // by session: indices into the blocked ones
 
@@ -38,15 +38,13 @@ void carry_out(Board& board, const Blocked& blocked, DeviceId device) {
       return board.extend(request.session, request.task, request.memory);
     case RequestKind::kTask:
       return board.begin(request, device);
-    case RequestKind::kBind:
-      return board.bind(request, device);
   }
 }
 
 // Whether any device has the memory at all: cheap, and where it has not, no policy that counts memory has a place.
 bool may_go(const Board& board, const Blocked& blocked) {
   const Request& request = blocked.request;
-  if (board.placement().memory_oblivious() || blocked.kind == RequestKind::kBind) return true;
+  if (board.placement().memory_oblivious()) return true;
   if (blocked.kind == RequestKind::kExtension) return board.can_extend(request.session, request.task, request.memory);
   const auto devices = board.pool().devices_of(request.model);
   return std::any_of(devices.begin(), devices.end(),
@@ -103,10 +101,10 @@ class StuckGraph {
     found_ = components(edges);
   }
 
-  // Whether the session is part of a circle, and does not only wait behind one.
-  bool in_circle(SessionId session) const { return !found_.leads_outside[found_.of[index_of(session)]]; }
+  // Whether the session is part of a deadlock, and does not only wait behind one.
+  bool in_deadlock(SessionId session) const { return !found_.leads_outside[found_.of[index_of(session)]]; }
   // The sessions that wait for each other with `session`, itself included.
-  std::set<SessionId> circle_of(SessionId session) const {
+  std::set<SessionId> deadlock_of(SessionId session) const {
     const size_t at = index_of(session);
     std::set<SessionId> members;
     for (size_t i = 0; i < sessions_.size(); ++i) {
@@ -154,8 +152,6 @@ std::string describe(const Board& board, const Blocked& blocked) {
   append(who, any ? " and waits for " : "nothing and waits for ");
   if (blocked.kind == RequestKind::kExtension) {
     append(who, request.memory, " more on device ", board.ledger().find(request.session, request.task)->device);
-  } else if (blocked.kind == RequestKind::kBind) {
-    append(who, "a place on a device of model ", board.pool().model_name(request.model));
   } else {
     append(who, request.memory, " on a device of model ", board.pool().model_name(request.model));
   }
@@ -163,28 +159,28 @@ std::string describe(const Board& board, const Blocked& blocked) {
 }
 
 std::string explain(const Board& board, const std::vector<Blocked>& blocked, const Requests& stuck,
-                    const std::set<SessionId>& circle) {
+                    const std::set<SessionId>& deadlock) {
   std::string reason = "refused, because waiting could never end: ";
   size_t named = 0;
-  for (const SessionId session : circle) {
+  for (const SessionId session : deadlock) {
     if (named == kNamed) break;
     append(reason, named++ == 0 ? "" : "; ", describe(board, blocked[stuck.at(session).front()]));
   }
-  if (circle.size() > named) append(reason, "; and ", circle.size() - named, " more sessions");
+  if (deadlock.size() > named) append(reason, "; and ", deadlock.size() - named, " more sessions");
   append(reason, "; this request is the youngest of them");
   return reason;
 }
 
 }  // namespace
 
-std::optional<Circle> find_circle(const Board& board, const std::vector<Blocked>& blocked) {
+std::optional<Deadlock> find_deadlock(const Board& board, const std::vector<Blocked>& blocked) {
   Requests waiting;
   for (size_t i = 0; i < blocked.size(); ++i) {
     if (board.holds(blocked[i].request.session)) waiting[blocked[i].request.session].push_back(i);
   }
   if (waiting.empty()) return {};
   Board reduced(board);
-  // What processes outside of heddled use may come back: waiting for that is no circle.
+  // What processes outside of heddled use may come back: waiting for that is no deadlock.
   for (uint64_t device = 0; device < reduced.pool().size(); ++device) reduced.set_outside({device}, {});
   reduce(reduced, blocked, waiting);
   if (waiting.empty()) return {};
@@ -198,13 +194,13 @@ std::optional<Circle> find_circle(const Board& board, const std::vector<Blocked>
   const StuckGraph graph(reduced, blocked, waiting);
   std::optional<size_t> victim;
   for (const auto& [session, requests] : waiting) {
-    if (!graph.in_circle(session)) continue;
+    if (!graph.in_deadlock(session)) continue;
     for (const size_t i : requests) {
       if (!victim || blocked[*victim].key < blocked[i].key) victim = i;
     }
   }
-  const auto circle = graph.circle_of(blocked[*victim].request.session);
-  return Circle{*victim, explain(reduced, blocked, waiting, circle)};
+  const auto deadlock = graph.deadlock_of(blocked[*victim].request.session);
+  return Deadlock{*victim, explain(reduced, blocked, waiting, deadlock)};
 }
 
 }  // namespace heddle::policy
