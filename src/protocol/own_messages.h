@@ -1,7 +1,7 @@
 #pragma once
 
-// Messages between heddled and processes of its own that no program's work reaches: the vault and the keepers. Types and
-// rules are those of messages.h.
+// Messages between heddled and processes of its own that no program's work reaches: the vault and the keepers. Types
+// and rules are those of messages.h.
 
 #include "protocol/messages.h"
 
