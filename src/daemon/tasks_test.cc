@@ -55,7 +55,7 @@ class TasksTest : public ::testing::Test {
     return placed;
   }
   void declare(Session& session, uint64_t number, Bytes bytes) {
-    tasks_.declare(session, {number, number << 32, bytes.value, protocol::SegmentKind::kDevice, 0, 0, 0});
+    tasks_.declare(session, {0, number, number << 32, bytes.value, protocol::SegmentKind::kDevice});
   }
   void begin(Session& session, uint64_t serial) {
     protocol::BeginTask task{serial};
