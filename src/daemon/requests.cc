@@ -163,7 +163,7 @@ Status Requests::declare_segment(Session& session, const DeclareSegment& declare
   }
   if (!verdict) return tl::unexpected(verdict.error());
   if (*verdict == SegmentVerdict::kKnown) return known_segment(session, declared);
-  if (*verdict == SegmentVerdict::kOverlaps) {
+  if (*verdict == SegmentVerdict::kAwaitsFree) {
     // The program has seen the free before we have. What follows on this connection waits with it.
     session.deferred = declared;
     session.connection->pause();

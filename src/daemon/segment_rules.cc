@@ -1,5 +1,7 @@
 #include "daemon/segment_rules.h"
 
+#include <algorithm>
+
 namespace heddle::daemon {
 namespace {
 
@@ -107,15 +109,18 @@ Result<SegmentVerdict> check_segment(const Session& session, const DeclareSegmen
   if (declared.number <= session.highest_segment && !asked_again) return check_old_number(session, declared);
   HEDDLE_TRY(check_range(session, declared));
   if (const Segment* other = overlapped(session, declared)) {
-    if (may_be_on_its_way_back(session, *other)) return SegmentVerdict::kOverlaps;
+    if (may_be_on_its_way_back(session, *other)) return SegmentVerdict::kAwaitsFree;
     return fail(ErrorCode::kProtocol, "segment %lu at %#lx with %lu bytes overlaps segment %lu",
                 number(declared.number), number(declared.address), number(declared.bytes), number(other->number));
   }
-  if (session.segments.size() >= limits.segments_per_session)
+  if (session.segments.size() < limits.segments_per_session) return SegmentVerdict::kNew;
+  const bool awaits_free = std::any_of(session.segments.begin(), session.segments.end(),
+                                       [&](const auto& each) { return may_be_on_its_way_back(session, each.second); });
+  if (!awaits_free)
     return fail(ErrorCode::kLimitExceeded,
                 "the session has %zu pieces of memory, and limits.segments_per_session allows no more",
                 session.segments.size());
-  return SegmentVerdict::kNew;
+  return SegmentVerdict::kAwaitsFree;
 }
 
 }  // namespace heddle::daemon

@@ -7,8 +7,10 @@ namespace heddle::daemon {
 
 enum class SegmentVerdict {
   kNew,
-  kKnown,     // said before: nothing is to be done again
-  kOverlaps,  // its addresses belong to a segment that the worker may be giving back just now
+  kKnown,  // said before: nothing is to be done again
+  // Its addresses, or the last place among the segments that a session may have, belong to one that a worker may be
+  // giving back just now: its program knows of that first.
+  kAwaitsFree,
 };
 
 // What may be declared: inside the session's window, whole 2 MiB pieces, no two at one address, numbers that increase,

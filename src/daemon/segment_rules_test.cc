@@ -75,7 +75,7 @@ TEST_F(SegmentRulesTest, OverASegmentThatAWorkerServesItMayBeOnItsWayBack) {
   segment.state = Segment::State::kHeld;
   EXPECT_EQ(check(at(2, 0, 2)).error().code, ErrorCode::kProtocol);
   session_.devices[0].worker = &worker;
-  EXPECT_EQ(*check(at(2, 0, 2)), SegmentVerdict::kOverlaps);
+  EXPECT_EQ(*check(at(2, 0, 2)), SegmentVerdict::kAwaitsFree);
 }
 
 TEST_F(SegmentRulesTest, OnlyAResumedClientMayRepeatItself) {
@@ -103,6 +103,17 @@ TEST_F(SegmentRulesTest, TheLimitIsAnErrorOfItsOwn) {
   limits_.segments_per_session = 1;
   add(at(1, 0, 1));
   EXPECT_EQ(check(at(2, 1, 1)).error().code, ErrorCode::kLimitExceeded);
+}
+
+TEST_F(SegmentRulesTest, AtTheLimitASegmentThatAWorkerServesMayBeOnItsWayBack) {
+  limits_.segments_per_session = 1;
+  Worker worker;
+  add(at(1, 0, 1)).state = Segment::State::kHeld;
+  session_.devices[0].worker = &worker;
+  EXPECT_EQ(*check(at(2, 1, 1)), SegmentVerdict::kAwaitsFree);
+  session_.segments.at(1).kind = SegmentKind::kHost;
+  EXPECT_EQ(check(at(2, 1, 1)).error().code, ErrorCode::kLimitExceeded)
+      << "pinned memory goes back over this connection";
 }
 
 protocol::CopyAcross copy(uint64_t to, uint64_t from, uint64_t width, uint64_t height = 1, uint64_t depth = 1,

@@ -125,6 +125,7 @@ protocol::Welcome Sessions::welcome(const Session& session) const {
   welcome.session = session.id.value;
   welcome.secret = session.secret;
   welcome.budget_bytes = session.budget.value;
+  welcome.segment_limit = shared_.config.limits.segments_per_session;
   const auto windows = offered_windows(shared_.config, shared_.registry);
   welcome.window_count = static_cast<uint32_t>(windows.size());
   std::copy(windows.begin(), windows.end(), welcome.windows);

@@ -39,6 +39,41 @@ TEST(Loops, ALoopIsNoMoreTasksThanTheProgramWasSilentBetween) {
   EXPECT_TRUE(Node::eventually([&] { return node.empty(); }));
 }
 
+std::string with_segments(int limit, const std::string& memory) {
+  return "[daemon]\nwarm_workers = 1\n[[device]]\npreset = 'P100'\ncount = 1\nmemory = '" + memory +
+         "'\nslowdown = 0\ncopy_slowdown = 0\n[limits]\nsegments_per_session = " + std::to_string(limit) + "\n";
+}
+
+TEST(ManyBuffers, ShareSegmentsAsTheirNumberNearsTheLimit) {
+  HEDDLE_NEEDS_WORKLOADS();
+  Node node(with_segments(32, "1G"));
+  ASSERT_TRUE(node.ready()) << node.why();
+  for (const char* kibibytes : {"1024", "300", "1536"}) {
+    const Finished finished = node.run({HEDDLE_E2E_PROGRAMS "/many_buffers", "400", kibibytes});
+    EXPECT_EQ(finished.status, 0) << kibibytes << finished.out << finished.err << node.log();
+  }
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); }));
+}
+
+TEST(ManyBuffers, MayBeFarMoreThanSegments) {
+  HEDDLE_NEEDS_WORKLOADS();
+  Node node(with_segments(4096, "30G"));  // the limit's default
+  ASSERT_TRUE(node.ready()) << node.why();
+  const Finished finished = node.run({HEDDLE_E2E_PROGRAMS "/many_buffers", "20000", "1024"});
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node.log();
+}
+
+TEST(ManyBuffers, BeyondTheLimitCudaMallocSaysSo) {
+  HEDDLE_NEEDS_WORKLOADS();
+  Node node(with_segments(8, "4G"));
+  ASSERT_TRUE(node.ready()) << node.why();
+  // Of 195 MiB each: every one owns its segment. A first small one has another.
+  const Finished finished = node.run({HEDDLE_E2E_PROGRAMS "/many_buffers", "12", "200000"});
+  EXPECT_EQ(finished.status, 3) << finished.out << finished.err << node.log();
+  EXPECT_EQ(finished.out, "refused cudaErrorMemoryAllocation after 7\n");
+  EXPECT_NE(finished.err.find("limits.segments_per_session (8)"), std::string::npos) << finished.err;
+}
+
 // Each holds more than half of the device: every iteration of one has what the other had idle.
 TEST(Loops, LoopsThatDoNotFitTogetherTakeTurns) {
   HEDDLE_NEEDS_WORKLOADS();

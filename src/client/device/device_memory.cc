@@ -3,7 +3,15 @@
 namespace heddle::client {
 namespace {
 
-constexpr const char* kNoAddresses = "cudaMalloc: no addresses are left in the session's window";
+// What the arena answers that has no place for a buffer within the budget.
+tl::unexpected<Failure> refuse_place(const SegmentCount& count) {
+  if (!count.is_full())
+    return refuse(cudaErrorMemoryAllocation, "cudaMalloc: no addresses are left in the session's window");
+  return refuse(cudaErrorMemoryAllocation,
+                stringf("cudaMalloc: the program has %lu pieces of memory, and limits.segments_per_session (%lu) of "
+                        "heddled allows no more",
+                        static_cast<unsigned long>(count.count()), static_cast<unsigned long>(count.most())));
+}
 
 }  // namespace
 
@@ -22,8 +30,8 @@ Answer<uint64_t> DeviceMemory::allocate_room(uint64_t bytes) {
   HEDDLE_ANSWER(ring_.failure());
   HEDDLE_ANSWER(settle_frees(lock, bytes));
   HEDDLE_ANSWER(make_room(bytes, bytes));
-  const auto place = segments_.arena().allocate(bytes, ring_.committed());
-  if (!place) return refuse(cudaErrorMemoryAllocation, kNoAddresses);
+  const auto place = segments_.arena().allocate_alone(bytes, ring_.committed());
+  if (!place) return refuse_place(ring_.session().segment_count());
   place->segment->room = true;
   HEDDLE_ANSWER(placed(*place));
   return place->address;
@@ -31,7 +39,8 @@ Answer<uint64_t> DeviceMemory::allocate_room(uint64_t bytes) {
 
 // Where memory is short, the work that touches what was freed has to be done first: cudaFree would have waited for it.
 Done DeviceMemory::settle_frees(Lock& lock, uint64_t added) {
-  if (!task_.lazy().waits_to_free() || segments_.within_budget(added)) return {};
+  const bool short_of_segments = added != 0 && ring_.session().segment_count().is_full();
+  if (!task_.lazy().waits_to_free() || (segments_.within_budget(added) && !short_of_segments)) return {};
   HEDDLE_ANSWER(task_.prepare(DeviceTask::Begin::kYes));
   lock.unlock();
   Done done = task_.synchronize();
@@ -41,7 +50,8 @@ Done DeviceMemory::settle_frees(Lock& lock, uint64_t added) {
 
 // The segment bytes that a buffer of so many would add. What exceeds the budget is not rounded up: it may be anything.
 uint64_t DeviceMemory::would_add(uint64_t bytes) {
-  return bytes > segments_.budget_bytes() ? bytes : segments_.arena().would_add(bytes, ring_.committed());
+  if (bytes > segments_.budget_bytes()) return bytes;
+  return segments_.arena().would_add(bytes, ring_.committed(), segments_.left());
 }
 
 Done DeviceMemory::check_budget(uint64_t bytes, uint64_t added) {
@@ -55,6 +65,12 @@ Done DeviceMemory::check_budget(uint64_t bytes, uint64_t added) {
 
 Done DeviceMemory::make_room(uint64_t bytes, uint64_t added) {
   HEDDLE_ANSWER(check_budget(bytes, added));
+  return make_way(added);
+}
+
+// What is idle makes way for the segment of `added` bytes: for its bytes, and for itself.
+Done DeviceMemory::make_way(uint64_t added) {
+  if (added != 0 && ring_.session().segment_count().is_full()) return return_idle(0);
   return shrink_idle(added);
 }
 
@@ -66,9 +82,9 @@ Answer<uint64_t> DeviceMemory::place(uint64_t bytes) {
     HEDDLE_ANSWER(placed(place));
     return place.address;
   }
-  HEDDLE_ANSWER(shrink_idle(added));
-  const auto place = segments_.arena().allocate(bytes, ring_.committed());
-  if (!place) return refuse(cudaErrorMemoryAllocation, kNoAddresses);
+  HEDDLE_ANSWER(make_way(added));
+  const auto place = segments_.arena().allocate(bytes, ring_.committed(), 0, added);
+  if (!place) return refuse_place(ring_.session().segment_count());
   HEDDLE_ANSWER(placed(*place));
   return place->address;
 }
@@ -90,7 +106,7 @@ Answer<uint64_t> DeviceMemory::reserve_addresses(uint64_t bytes) {
   const Lock lock = ring_.lock();
   HEDDLE_ANSWER(ring_.failure());
   const auto address = segments_.arena().reserve(bytes, ring_.committed());
-  if (!address) return refuse(cudaErrorMemoryAllocation, kNoAddresses);
+  if (!address) return refuse(cudaErrorMemoryAllocation, "no addresses are left in the session's window");
   return *address;
 }
 
@@ -109,7 +125,9 @@ Done DeviceMemory::back(uint64_t address, uint64_t bytes) {
   const Lock lock = ring_.lock();
   HEDDLE_ANSWER(ring_.failure());
   HEDDLE_ANSWER(make_room(bytes, bytes));
-  return placed(segments_.arena().back(address));
+  const auto place = segments_.arena().back(address);
+  if (!place) return refuse_place(ring_.session().segment_count());
+  return placed(*place);
 }
 
 void DeviceMemory::unreserve(uint64_t address) {

@@ -76,6 +76,7 @@ class DeviceMemory {
   Done settle_frees(Lock& lock, uint64_t added);
   Done check_budget(uint64_t bytes, uint64_t added);
   Done make_room(uint64_t bytes, uint64_t added);  // what is idle makes way for it
+  Done make_way(uint64_t added);
   Done placed(const Arena::Place& place);
   bool binds_now() const { return ring_.session().welcome().binds_at_malloc != 0; }
   // The end of one:

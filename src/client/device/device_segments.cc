@@ -9,7 +9,7 @@ DeviceSegments::DeviceSegments(RingPort& ring, uint64_t base, uint64_t bytes, De
     : ring_(ring),
       own_budget_(ring.session().welcome().budget_bytes),
       budget_(home ? home->budget_ : own_budget_),
-      arena_(base, bytes),
+      arena_(base, bytes, &ring.session().segment_count()),
       idle_(ring.header()) {}
 
 void DeviceSegments::count() {
@@ -20,6 +20,10 @@ void DeviceSegments::count() {
 
 bool DeviceSegments::within_budget(uint64_t added) const {
   return added <= budget_bytes() && used_bytes() + bytes_beside() <= budget_bytes() - added;
+}
+
+uint64_t DeviceSegments::left() const {
+  return budget_bytes() - std::min(budget_bytes(), used_bytes() + bytes_beside());
 }
 
 void DeviceSegments::retire(Segment* segment, uint64_t sequence) {

@@ -41,6 +41,8 @@ class DeviceSegments {
   // What counts against the budget beside this ring's memory.
   uint64_t bytes_beside() const { return budget_.held() - counted_; }
   uint64_t budget_bytes() const { return budget_.bytes(); }
+  // What it leaves.
+  uint64_t left() const;
   // With so many segment bytes more.
   bool within_budget(uint64_t added) const;
 

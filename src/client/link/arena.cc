@@ -1,5 +1,6 @@
 #include "client/link/arena.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include "core/units.h"
@@ -38,6 +39,19 @@ std::optional<uint64_t> cut_range(std::map<uint64_t, uint64_t>& ranges, uint64_t
 
 }  // namespace
 
+// Larger ones own their segment.
+bool Arena::shares(uint64_t bytes) const {
+  return bytes < kOwnSegmentFrom << (count_ ? count_->doublings() : 0);
+}
+
+// Of the segment that a buffer without room in another one gets.
+uint64_t Arena::new_bytes(uint64_t bytes, uint64_t most_added) const {
+  const uint64_t least = round_up(bytes, kSegmentBytes);
+  if (!shares(bytes)) return least;
+  const uint64_t usual = kSegmentBytes << (count_ ? count_->doublings() : 0);
+  return usual <= most_added ? usual : std::max(least, most_added / kSegmentBytes * kSegmentBytes);
+}
+
 std::optional<uint64_t> Arena::take_range(uint64_t bytes, uint64_t committed) {
   if (bytes <= end_ - fresh_) {
     const uint64_t address = fresh_;
@@ -52,7 +66,9 @@ std::optional<uint64_t> Arena::take_range(uint64_t bytes, uint64_t committed) {
 }
 
 Segment* Arena::new_segment(uint64_t bytes, uint64_t committed) {
+  if (count_ && !count_->add()) return nullptr;
   const auto address = take_range(bytes, committed);
+  if (!address && count_) count_->remove();
   return address ? segment_at(*address, bytes) : nullptr;
 }
 
@@ -67,67 +83,103 @@ Segment* Arena::segment_at(uint64_t address, uint64_t bytes) {
 void Arena::reclaim_holes(uint64_t committed) {
   while (!freed_holes_.empty() && freed_holes_.front().sequence <= committed) {
     const Hole& hole = freed_holes_.front();
-    insert_range(hole.segment->holes, hole.address, hole.bytes);
+    add_hole(*hole.segment, hole.address, hole.bytes);
     freed_holes_.pop_front();
   }
 }
 
-std::optional<Arena::Place> Arena::place_in_shared(uint64_t bytes) {
-  for (const auto& [address, segment] : segments_) {
-    if (!segment->shared || segment->buffers == 0) continue;
-    if (const auto found = cut_range(segment->holes, bytes)) return Place{*found, segment.get(), false};
+// Joined with its neighbours.
+void Arena::add_hole(Segment& segment, uint64_t address, uint64_t bytes) {
+  const auto next = segment.holes.find(address + bytes);
+  if (next != segment.holes.end()) {
+    bytes += next->second;
+    remove_hole(segment, next);
   }
-  return std::nullopt;
+  const auto after = segment.holes.lower_bound(address);
+  if (after != segment.holes.begin()) {
+    const auto previous = std::prev(after);
+    if (previous->first + previous->second == address) {
+      address = previous->first;
+      bytes += previous->second;
+      remove_hole(segment, previous);
+    }
+  }
+  segment.holes.emplace(address, bytes);
+  if (segment.buffers > 0) holes_by_size_.emplace(bytes, address);
 }
 
-std::optional<Arena::Place> Arena::allocate(uint64_t bytes, uint64_t committed, unsigned flags) {
+void Arena::remove_hole(Segment& segment, std::map<uint64_t, uint64_t>::iterator hole) {
+  holes_by_size_.erase({hole->second, hole->first});
+  segment.holes.erase(hole);
+}
+
+// Those that are there, and those that will be.
+void Arena::forget_holes(Segment& segment) {
+  std::erase_if(freed_holes_, [&](const Hole& hole) { return hole.segment == &segment; });
+  for (const auto& [address, bytes] : segment.holes) holes_by_size_.erase({bytes, address});
+  segment.holes.clear();
+}
+
+// In the smallest hole that has room.
+std::optional<Arena::Place> Arena::place_in_shared(uint64_t bytes) {
+  const auto fitting = holes_by_size_.lower_bound({bytes, 0});
+  if (fitting == holes_by_size_.end()) return std::nullopt;
+  const auto [size, address] = *fitting;
+  Segment& segment = *std::prev(segments_.upper_bound(address))->second;
+  remove_hole(segment, segment.holes.find(address));
+  if (size > bytes) add_hole(segment, address + bytes, size - bytes);
+  return Place{address, &segment, false};
+}
+
+std::optional<Arena::Place> Arena::allocate(uint64_t bytes, uint64_t committed, unsigned flags, uint64_t most_added) {
   if (bytes > end_ - base_) return std::nullopt;
   std::optional<Place> place;
-  if (bytes < kOwnSegmentFrom) {
-    const uint64_t rounded = round_up(bytes, kBufferAlign);
+  const bool shared = shares(bytes);
+  const uint64_t rounded = round_up(bytes, kBufferAlign);
+  if (shared) {
     reclaim_holes(committed);
     place = place_in_shared(rounded);
-    if (!place) {
-      Segment* segment = new_segment(kSegmentBytes, committed);
-      if (!segment) return std::nullopt;
-      share(*segment, rounded);
-      place = Place{segment->address, segment, true};
-    }
-  } else {
-    Segment* segment = new_segment(round_up(bytes, kSegmentBytes), committed);
+  }
+  if (!place) {
+    Segment* const segment = new_segment(new_bytes(bytes, most_added), committed);
     if (!segment) return std::nullopt;
     place = Place{segment->address, segment, true};
   }
   ++place->segment->buffers;
+  if (shared && place->new_segment) share(*place->segment, rounded);
   buffers_.emplace(place->address, Buffer{place->address, bytes, place->segment, flags});
   return place;
 }
 
+std::optional<Arena::Place> Arena::allocate_alone(uint64_t bytes, uint64_t committed) {
+  if (bytes > end_ - base_) return std::nullopt;
+  Segment* const segment = new_segment(round_up(bytes, kSegmentBytes), committed);
+  if (!segment) return std::nullopt;
+  segment->buffers = 1;
+  buffers_.emplace(segment->address, Buffer{segment->address, bytes, segment, 0});
+  return Place{segment->address, segment, true};
+}
+
 void Arena::share(Segment& segment, uint64_t first_bytes) {
   segment.shared = true;
-  segment.holes = {{segment.address + first_bytes, segment.bytes - first_bytes}};
+  if (segment.bytes > first_bytes) add_hole(segment, segment.address + first_bytes, segment.bytes - first_bytes);
 }
 
 Arena::Place Arena::occupy(Segment* segment, uint64_t bytes) {
-  std::erase_if(freed_holes_, [&](const Hole& hole) { return hole.segment == segment; });
+  forget_holes(*segment);
   segment->shared = false;
-  if (bytes < kOwnSegmentFrom) share(*segment, round_up(bytes, kBufferAlign));
   segment->buffers = 1;
+  if (shares(bytes)) share(*segment, round_up(bytes, kBufferAlign));
   buffers_.emplace(segment->address, Buffer{segment->address, bytes, segment, 0});
   return {segment->address, segment, false};
 }
 
-uint64_t Arena::would_add(uint64_t bytes, uint64_t committed) {
-  if (bytes >= kOwnSegmentFrom) return round_up(bytes, kSegmentBytes);
-  reclaim_holes(committed);
-  const uint64_t rounded = round_up(bytes, kBufferAlign);
-  for (const auto& [address, segment] : segments_) {
-    if (!segment->shared || segment->buffers == 0) continue;
-    for (const auto& [hole, size] : segment->holes) {
-      if (size >= rounded) return 0;
-    }
+uint64_t Arena::would_add(uint64_t bytes, uint64_t committed, uint64_t most_added) {
+  if (shares(bytes)) {
+    reclaim_holes(committed);
+    if (holes_by_size_.lower_bound({round_up(bytes, kBufferAlign), 0}) != holes_by_size_.end()) return 0;
   }
-  return kSegmentBytes;
+  return new_bytes(bytes, most_added);
 }
 
 Segment* Arena::release(uint64_t address, uint64_t sequence) {
@@ -137,12 +189,16 @@ Segment* Arena::release(uint64_t address, uint64_t sequence) {
   if (segment->shared)
     freed_holes_.push_back({address, round_up(found->second.bytes, kBufferAlign), sequence, segment});
   --segment->buffers;
+  // Only a segment with buffers takes further ones.
+  if (segment->buffers == 0)
+    for (const auto& [hole, bytes] : segment->holes) holes_by_size_.erase({bytes, hole});
   buffers_.erase(found);
   return segment;
 }
 
 void Arena::retire(Segment* segment, uint64_t sequence) {
-  std::erase_if(freed_holes_, [&](const Hole& hole) { return hole.segment == segment; });
+  forget_holes(*segment);
+  if (count_) count_->remove();
   if (const auto reserved = reserved_.find(segment->address); reserved != reserved_.end()) {
     reserved->second.sequence = sequence;
   } else {
@@ -163,12 +219,13 @@ bool Arena::can_back(uint64_t address, uint64_t committed) const {
   return !segments_.contains(address) && reserved_.at(address).sequence <= committed;
 }
 
-Arena::Place Arena::back(uint64_t address) {
+std::optional<Arena::Place> Arena::back(uint64_t address) {
+  if (count_ && !count_->add()) return std::nullopt;
   const uint64_t bytes = reserved_.at(address).bytes;
   Segment* const segment = segment_at(address, bytes);
   segment->buffers = 1;
   buffers_.emplace(address, Buffer{address, bytes, segment, 0});
-  return {address, segment, true};
+  return Place{address, segment, true};
 }
 
 void Arena::unreserve(uint64_t address) {

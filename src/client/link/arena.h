@@ -5,18 +5,26 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <utility>
+
+#include "client/link/segment_count.h"
 
 // Addresses of buffers: which part of a range of addresses belongs to which cudaMalloc. No memory is touched here.
 //
-// Buffers of 1 MiB and more own a segment; smaller ones share segments of 2 MiB. Segments get fresh addresses for as
-// long as there are any, so that one that was just freed is not declared again at the same place while others may
-// still know the old one; only then are freed ranges used again, oldest first, once what touched them is committed.
+// Buffers of 1 MiB and more own a segment; smaller ones share segments of 2 MiB. The more segments a session has, of
+// those that heddled lets it have, the larger are those that are shared and the buffers that share them: both sizes
+// double with each eighth of the limit, up to 256 MiB and 128 MiB. So a program can have far more buffers than segments
+// (100,000 of 1 MiB in 3,400), and one with few of them returns each buffer's memory by itself. Segments get fresh
+// addresses for as long as there are any, so that one that was just freed is not declared again at the same place while
+// others may still know the old one; only then are freed ranges used again, oldest first, once what touched them is
+// committed.
 //
 // Addresses can be reserved without a segment, get one later, lose it and get another.
 namespace heddle::client {
 
 inline constexpr uint64_t kSegmentBytes = 2ull << 20;    // segments are multiples of it, and aligned to it
-inline constexpr uint64_t kOwnSegmentFrom = 1ull << 20;  // smaller buffers share
+inline constexpr uint64_t kOwnSegmentFrom = 1ull << 20;  // smaller buffers share, whatever else there is
 inline constexpr uint64_t kBufferAlign = 512;            // what textures may be bound to (core/texture.h)
 
 struct Segment {
@@ -39,7 +47,9 @@ struct Buffer {
 // Not thread-safe. Sequences are the ring's: records up to `committed` will never run again.
 class Arena {
  public:
-  Arena(uint64_t base, uint64_t bytes) : base_(base), end_(base + bytes), fresh_(base) {}
+  // Segments are counted with those of the session's other arenas, where there is a `count`; it must outlive the arena.
+  Arena(uint64_t base, uint64_t bytes, SegmentCount* count = nullptr)
+      : base_(base), end_(base + bytes), count_(count), fresh_(base) {}
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
@@ -48,11 +58,15 @@ class Arena {
     Segment* segment;
     bool new_segment;
   };
-  // Room for `bytes` (not 0); nullopt when no addresses are left.
-  std::optional<Place> allocate(uint64_t bytes, uint64_t committed, unsigned flags = 0);
+  // Room for `bytes` (not 0); nullopt when no addresses are left, or no further segment is allowed. A new shared
+  // segment has no more than `most_added` bytes if the buffer fits.
+  std::optional<Place> allocate(uint64_t bytes, uint64_t committed, unsigned flags = 0, uint64_t most_added = ~0ull);
 
-  // The segment bytes that allocate(bytes) would add now: what counts against the budget.
-  uint64_t would_add(uint64_t bytes, uint64_t committed);
+  // The same with a segment that no other buffer shares, however small it is.
+  std::optional<Place> allocate_alone(uint64_t bytes, uint64_t committed);
+
+  // The segment bytes that allocate() would add now: what counts against the budget.
+  uint64_t would_add(uint64_t bytes, uint64_t committed, uint64_t most_added = ~0ull);
 
   // Ends the buffer at exactly `address`; what lay there stays reserved until `sequence` is committed. Returns its
   // segment, whose `buffers` may now be 0; nullptr: no buffer starts there.
@@ -68,8 +82,9 @@ class Arena {
   std::optional<uint64_t> reserve(uint64_t bytes, uint64_t committed);
   // Whether reserved addresses may have a segment now: they have none, and what touched the last one is committed.
   bool can_back(uint64_t address, uint64_t committed) const;
-  // A segment for all of them, and one buffer in it. What the device's memory needs is allocate()'s.
-  Place back(uint64_t address);
+  // A segment for all of them, and one buffer in it; nullopt where no further segment is allowed. What the device's
+  // memory needs is allocate()'s.
+  std::optional<Place> back(uint64_t address);
   // Their segment, where there is one, has no buffer any more.
   void unreserve(uint64_t address);
   bool is_reserved(uint64_t address) const { return reserved_.contains(address); }
@@ -102,14 +117,21 @@ class Arena {
     uint64_t bytes, sequence;  // of the record that gave its last segment back
   };
 
+  uint64_t new_bytes(uint64_t bytes, uint64_t most_added) const;
+  bool shares(uint64_t bytes) const;
   Segment* new_segment(uint64_t bytes, uint64_t committed);
   Segment* segment_at(uint64_t address, uint64_t bytes);
   std::optional<uint64_t> take_range(uint64_t bytes, uint64_t committed);
   void reclaim_holes(uint64_t committed);
   std::optional<Place> place_in_shared(uint64_t bytes);
-  static void share(Segment& segment, uint64_t first_bytes);
+  void share(Segment& segment, uint64_t first_bytes);
+  void add_hole(Segment& segment, uint64_t address, uint64_t bytes);
+  void remove_hole(Segment& segment, std::map<uint64_t, uint64_t>::iterator hole);
+  void forget_holes(Segment& segment);
 
-  uint64_t base_, end_, fresh_;
+  const uint64_t base_, end_;
+  SegmentCount* const count_;
+  uint64_t fresh_;
   uint64_t segment_bytes_ = 0;
   std::map<uint64_t, std::unique_ptr<Segment>> segments_;  // by address
   std::map<uint64_t, Buffer> buffers_;                     // by address
@@ -117,6 +139,7 @@ class Arena {
   std::map<uint64_t, Reserved> reserved_;                  // by address
   std::deque<Retired> retired_;
   std::deque<Hole> freed_holes_;
+  std::set<std::pair<uint64_t, uint64_t>> holes_by_size_;  // (bytes, address) of those in segments with buffers
 };
 
 }  // namespace heddle::client

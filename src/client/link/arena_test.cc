@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "core/units.h"
 
 namespace heddle::client {
@@ -44,7 +47,8 @@ TEST(Arena, AnEmptySegmentIsOccupiedByBuffersOfEitherKind) {
   EXPECT_FALSE(arena.covers(segment->address, 1));
   EXPECT_FALSE(arena.occupy(segment, 3 * kMiB / 2).new_segment);
   EXPECT_TRUE(arena.covers(segment->address, kSegmentBytes));
-  EXPECT_TRUE(arena.allocate(kKiB, 100)->new_segment) << "all of it is one buffer's";
+  EXPECT_TRUE(arena.allocate(1000 * kKiB, 100)->new_segment) << "all of it is one buffer's";
+  EXPECT_FALSE(arena.allocate(1000 * kKiB, 100)->new_segment);  // the new one is full
   arena.release(segment->address, 8);
   EXPECT_EQ(arena.occupy(segment, 100).address, segment->address);
   EXPECT_EQ(arena.allocate(900 * kKiB, 100)->address, segment->address + kBufferAlign);
@@ -110,17 +114,100 @@ TEST(Arena, ReservedAddressesHaveMemoryMoreThanOnce) {
   for (uint64_t sequence : {5, 9}) {
     ASSERT_TRUE(arena.can_back(address, sequence));
     const auto place = arena.back(address);
-    EXPECT_EQ(place.address, address);
+    ASSERT_TRUE(place);
+    EXPECT_EQ(place->address, address);
     EXPECT_TRUE(arena.covers(address, kSegmentBytes));
-    ASSERT_EQ(arena.release(address, sequence), place.segment);
+    ASSERT_EQ(arena.release(address, sequence), place->segment);
     EXPECT_FALSE(arena.can_back(address, sequence)) << "the old segment is still there";
-    arena.retire(place.segment, sequence);
+    arena.retire(place->segment, sequence);
     EXPECT_FALSE(arena.can_back(address, sequence - 1)) << "not committed yet";
   }
   EXPECT_FALSE(arena.allocate(kSegmentBytes, 9)) << "reserved";
   arena.unreserve(address);
   EXPECT_FALSE(arena.allocate(kSegmentBytes, 8));
   EXPECT_EQ(arena.allocate(kSegmentBytes, 9)->address, address);
+}
+
+TEST(Arena, TheSmallestHoleThatHasRoomIsTaken) {
+  Arena arena(kBase, kGiB);
+  const uint64_t large = arena.allocate(800 * kKiB, 0)->address, between = arena.allocate(kKiB, 0)->address,
+                 small = arena.allocate(100 * kKiB, 0)->address;
+  ASSERT_TRUE(arena.allocate(kKiB, 0));
+  arena.release(large, 1);
+  arena.release(small, 1);
+  EXPECT_EQ(arena.allocate(90 * kKiB, 1)->address, small);
+  EXPECT_EQ(arena.allocate(800 * kKiB, 1)->address, large);
+  arena.release(large, 2);
+  arena.release(small, 2);
+  arena.release(between, 2);
+  EXPECT_EQ(arena.allocate(901 * kKiB, 2)->address, large) << "three holes are one";
+}
+
+TEST(Arena, AnEmptySegmentTakesNoFurtherBuffers) {
+  Arena arena(kBase, kGiB);
+  const auto only = *arena.allocate(kKiB, 0);
+  ASSERT_EQ(arena.release(only.address, 1), only.segment);
+  EXPECT_EQ(arena.would_add(kKiB, 1), kSegmentBytes);
+  EXPECT_NE(arena.allocate(kKiB, 1)->segment, only.segment);
+}
+
+// Of the default limit, 4096.
+TEST(Arena, AHundredThousandBuffersOfOneMiBShareFewerSegmentsThanTheLimit) {
+  SegmentCount count;
+  count.limit(4096);
+  Arena arena(kBase, 512 * kGiB, &count);
+  std::vector<uint64_t> buffers;
+  for (int i = 0; i < 100'000; ++i) {
+    const uint64_t before = arena.segment_bytes(), adds = arena.would_add(kMiB, 0);
+    const auto place = arena.allocate(kMiB, 0);
+    ASSERT_TRUE(place) << i;
+    ASSERT_EQ(arena.segment_bytes() - before, adds);
+    ASSERT_EQ(place->new_segment, adds != 0);
+    buffers.push_back(place->address);
+  }
+  EXPECT_LT(count.count(), 3'500u);
+  EXPECT_LT(arena.segment_bytes(), 100'000 * kMiB + kGiB) << "hardly more than they need";
+  std::sort(buffers.begin(), buffers.end());
+  for (size_t i = 1; i < buffers.size(); ++i) ASSERT_GE(buffers[i], buffers[i - 1] + kMiB);
+  for (const uint64_t address : buffers) {
+    Segment* const segment = arena.release(address, 1);
+    ASSERT_NE(segment, nullptr);
+    if (segment->buffers == 0) arena.retire(segment, 1);
+  }
+  EXPECT_EQ(count.count(), 0u);
+  EXPECT_EQ(arena.segment_bytes(), 0u);
+  EXPECT_EQ(arena.allocate(kMiB, 1)->segment->bytes, kSegmentBytes) << "small again";
+}
+
+TEST(Arena, ASharedSegmentIsNoLargerThanWhatIsLeftIfTheBufferFits) {
+  SegmentCount count;
+  count.limit(64);
+  Arena arena(kBase, kGiB, &count);
+  for (int i = 0; i < 16; ++i) ASSERT_TRUE(arena.allocate(2 * kMiB, 0));
+  EXPECT_EQ(count.doublings(), 2u);
+  EXPECT_EQ(arena.would_add(kMiB, 0), 8 * kMiB);
+  EXPECT_EQ(arena.would_add(kMiB, 0, 5 * kMiB), 4 * kMiB);
+  EXPECT_EQ(arena.would_add(3 * kMiB, 0, kMiB), 4 * kMiB) << "what it needs, for the budget to refuse";
+  EXPECT_EQ(arena.would_add(4 * kMiB, 0, 5 * kMiB), 4 * kMiB) << "large ones own theirs";
+  EXPECT_EQ(arena.allocate_alone(2 * kMiB, 0)->segment->bytes, 2 * kMiB);
+  const auto place = arena.allocate(kMiB, 0, 0, 5 * kMiB);
+  EXPECT_EQ(place->segment->bytes, 4 * kMiB);
+  EXPECT_EQ(arena.allocate(3 * kMiB, 0)->segment, place->segment);
+}
+
+TEST(Arena, NoMoreSegmentsThanTheLimitOverAllArenas) {
+  SegmentCount count;
+  count.limit(3);
+  Arena one(kBase, kGiB, &count), two(kBase + kGiB, kGiB, &count);
+  const uint64_t reserved = *two.reserve(kSegmentBytes, 0);
+  const auto first = *one.allocate(kGiB / 4, 0);
+  ASSERT_TRUE(two.allocate(kGiB / 4, 0));
+  ASSERT_TRUE(two.back(reserved));
+  EXPECT_TRUE(count.is_full());
+  EXPECT_FALSE(one.allocate(kGiB / 4, 0));
+  EXPECT_FALSE(two.back(*two.reserve(kSegmentBytes, 0)));
+  one.retire(one.release(first.address, 1), 1);
+  EXPECT_TRUE(two.allocate(kGiB / 4, 1));
 }
 
 TEST(Arena, MoreThanTheWindowIsRefused) {

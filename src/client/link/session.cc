@@ -54,6 +54,7 @@ Result<Fd> memfd_of(std::span<const std::span<const std::byte>> parts, uint64_t 
 Result<std::unique_ptr<Session>> Session::open(SessionSettings settings) {
   std::unique_ptr<Session> session(new Session(std::move(settings)));
   HEDDLE_TRY(session->introduce());
+  session->segment_count_.limit(session->welcome_.segment_limit);
   HEDDLE_TRY(session->refuse_checks());
   HEDDLE_TRY(session->reserve_window());
   return session;
@@ -293,6 +294,17 @@ void Session::end_task(uint32_t virtual_device) {
 }
 
 Result<uint64_t> Session::map_host_segment(uint32_t virtual_device, uint64_t address, uint64_t bytes) {
+  if (!segment_count_.add())
+    return fail(ErrorCode::kOutOfMemory,
+                "pinned memory: the program has %lu pieces of memory, and limits.segments_per_session (%lu) of heddled "
+                "allows no more",
+                static_cast<unsigned long>(segment_count_.count()), static_cast<unsigned long>(segment_count_.most()));
+  auto number = ask_for_host_segment(virtual_device, address, bytes);
+  if (!number) segment_count_.remove();
+  return number;
+}
+
+Result<uint64_t> Session::ask_for_host_segment(uint32_t virtual_device, uint64_t address, uint64_t bytes) {
   Lock lock(mutex_);
   const DeclareSegment segment{0, ++last_segment_, address, bytes, SegmentKind::kHost, virtual_device};
   std::vector<Fd> descriptors;
@@ -312,6 +324,7 @@ void Session::unmap_host_segment(uint64_t number, uint64_t address, uint64_t byt
   // Where this fails the pages stay until the next segment is mapped over them.
   (void)::mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  segment_count_.remove();
   const std::lock_guard lock(mutex_);
   // A session that cannot say so any more has lost its memory anyway.
   (void)tell(DeclareSegment{0, number, address, bytes, SegmentKind::kHost, 0, 1});

@@ -38,6 +38,8 @@ class Session {
 
   const protocol::Welcome& welcome() const { return welcome_; }
   const protocol::Window& window() const { return window_; }
+  // What the program has of heddled's limit, over all devices.
+  SegmentCount& segment_count() { return segment_count_; }
   bool checks_kernels() const { return settings_.check; }
 
   // The ring of one virtual device.
@@ -82,6 +84,7 @@ class Session {
   Status tell(const Message& message, std::span<const int> descriptors = {});
   template <class Reply, class Message>
   Result<Reply> ask(Lock& lock, Message message, Duration limit, std::vector<Fd>* descriptors = nullptr);
+  Result<uint64_t> ask_for_host_segment(uint32_t virtual_device, uint64_t address, uint64_t bytes);
   template <class Reply>
   Result<Reply> reply_in(protocol::Packet packet, std::vector<Fd>* descriptors);
 
@@ -89,6 +92,7 @@ class Session {
   protocol::Welcome welcome_;
   protocol::Window window_;
   Mapping reserved_;
+  SegmentCount segment_count_;
 
   std::mutex mutex_;                        // guards what follows
   std::shared_ptr<Connection> connection_;  // shared with those who wait for answers while another takes its place
