@@ -26,6 +26,9 @@ struct Limits {
   Bytes host_total{0};                 // of all sessions; 0: half of the machine's memory
 };
 
+// Where cudaMallocManaged's memory lives: kAuto is the device's, on GPUs, for programs that see one device.
+enum class ManagedMemory { kAuto, kHost, kDevice };
+
 struct Config {
   std::string policy = "mgb-warps";
   Duration age_limit = std::chrono::seconds(2);
@@ -35,6 +38,7 @@ struct Config {
   std::string gpu_locks = "/dev/shm";  // see gpu_locks.h; empty: nothing is locked
   uint32_t warm_workers = 1;           // for each device
   uint32_t kept_workers = 2;           // for each device at most, for the next task of the program that they served
+  ManagedMemory managed_memory = ManagedMemory::kAuto;
   uint32_t trace_events = 65536;
   Duration worker_start_timeout = std::chrono::seconds(60);
   Duration worker_exit_grace = std::chrono::seconds(2);  // from Quit to SIGKILL

@@ -98,8 +98,9 @@ struct Welcome {
   uint64_t budget_bytes = 0;  // live device memory that the session may hold on one virtual device
   uint32_t device_count = 0, window_count = 0;
   // Virtual devices behind those: tasks of one device that share nothing may run there (BeginApart).
-  uint32_t lane_count = 0, reserved = 0;
-  Window windows[kMaxWindows];  // in order of preference; the client takes the first that it can reserve
+  uint32_t lane_count = 0;
+  uint32_t managed_on_device = 0;  // managed memory lives on the device while kernels run; else it stays on the host
+  Window windows[kMaxWindows];     // in order of preference; the client takes the first that it can reserve
   DeviceModel devices[kMaxDevices];
 };
 
