@@ -27,7 +27,8 @@ TEST_P(Managed, IsWhatTheHostAndTheDeviceWroteLast) {
   // ThreadSanitizer's sigaction stands before heddle's.
   const Finished finished = node.run({HEDDLE_E2E_PROGRAMS "/managed", kThreadSanitizer ? "-own_handler" : ""});
   EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node.log();
-  const std::string concurrent = std::string("concurrentManagedAccess ") + (GetParam() == std::string("device") ? "0" : "1");
+  const std::string concurrent =
+      std::string("concurrentManagedAccess ") + (GetParam() == std::string("device") ? "0" : "1");
   EXPECT_NE(finished.out.find(concurrent), std::string::npos) << finished.out;
   EXPECT_TRUE(Node::eventually([&] { return node.empty(); }));
 }

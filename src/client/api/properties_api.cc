@@ -68,6 +68,7 @@ void fill_abilities(Properties& to, const Attributes& from) {
   from.get(to.globalL1CacheSupported, 79);
   from.get(to.localL1CacheSupported, 80);
   from.get(to.managedMemory, 83);
+  from.get(to.concurrentManagedAccess, 89);
   from.get(to.computePreemptionSupported, 90);
   from.get(to.cooperativeLaunch, 95);
   from.get(to.hostRegisterSupported, 99);

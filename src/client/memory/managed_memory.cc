@@ -17,12 +17,11 @@ namespace {
 Done map_again(uint64_t shadow, uint64_t bytes, uint64_t address) {
   void* const wanted = reinterpret_cast<void*>(address);
   // Of a shared mapping, no bytes mean: leave the old one where it is.
-  void* const mapped =
-      ::mremap(reinterpret_cast<void*>(shadow), 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, wanted);
+  void* const mapped = ::mremap(reinterpret_cast<void*>(shadow), 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, wanted);
   if (mapped == wanted && ::mprotect(wanted, bytes, PROT_NONE) == 0) return {};
-  return refuse(cudaErrorMemoryAllocation, stringf("cudaMallocManaged: %s cannot be mapped at 0x%llx: %s",
-                                                   to_string(Bytes{bytes}).c_str(),
-                                                   static_cast<unsigned long long>(address), std::strerror(errno)));
+  return refuse(cudaErrorMemoryAllocation,
+                stringf("cudaMallocManaged: %s cannot be mapped at 0x%llx: %s", to_string(Bytes{bytes}).c_str(),
+                        static_cast<unsigned long long>(address), std::strerror(errno)));
 }
 
 void unmap(uint64_t address, uint64_t bytes) {

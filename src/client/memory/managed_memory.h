@@ -26,9 +26,9 @@
 //   The operation's stream waits for the push, the program does not.
 // Regions are whole segments; allocations below kOwnSegmentFrom share them, as device memory does.
 //
-// The program may not touch managed memory while kernels run (concurrentManagedAccess is 0). Where it does, it waits for
-// them. In a host function (cudaLaunchHostFunc), behind which work may wait, it does not: what the function was lent
-// goes back when it returns.
+// The program may not touch managed memory while kernels run (concurrentManagedAccess is 0). Where it does, it waits
+// for them. In a host function (cudaLaunchHostFunc), behind which work may wait, it does not: what the function was
+// lent goes back when it returns.
 //
 // Thread safety: any thread. The lock is taken before a device's. It is not held while work is waited for, but for
 // copies in the own stream.
@@ -112,18 +112,18 @@ class ManagedMemory {
   static void touch_for_call(void* self, uint64_t address, uint64_t bytes, bool writes);
 
   HostMemory& host_;
-  std::atomic<bool> any_{false};        // regions
+  std::atomic<bool> any_{false};            // regions
   std::atomic<bool> beside_device_{false};  // chunks that are not the device's alone
   std::atomic<uint64_t> submissions_{0};
   std::atomic<uint64_t> last_push_{0};  // record of the own stream
   std::atomic<VirtualDevice*> device_{nullptr};
   std::atomic<bool> lent_to_call_{false};
 
-  std::mutex mutex_;  // guards what follows
-  std::map<uint64_t, std::unique_ptr<Region>> regions_;  // by address
+  std::mutex mutex_;                                          // guards what follows
+  std::map<uint64_t, std::unique_ptr<Region>> regions_;       // by address
   std::map<uint64_t, std::pair<uint64_t, Region*>> buffers_;  // by address
-  uint32_t slot_ = 0;         // the own stream
-  uint64_t last_shared_push_ = 0;  // of chunks that the host may still read
+  uint32_t slot_ = 0;                                         // the own stream
+  uint64_t last_shared_push_ = 0;                             // of chunks that the host may still read
 };
 
 }  // namespace heddle::client

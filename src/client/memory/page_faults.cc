@@ -28,7 +28,7 @@ namespace {
 
 using Posting = PageFaults::Posting;
 
-constexpr size_t kPostings = 64;       // threads that wait at once; others try again
+constexpr size_t kPostings = 64;      // threads that wait at once; others try again
 constexpr int kPassedOn = 0x4eddd1e;  // in si_errno: the handler has seen this signal
 
 // Constant-initialised, so that the handler never waits for a constructor.
@@ -43,7 +43,8 @@ struct Handler {
   ProgramHooks* hooks = nullptr;  // where libheddle-redirect is preloaded
   std::mutex mutex;               // for changes of what follows
   // Whom signals go on to: the handler that was found last, and the one that it may go on to itself.
-  struct sigaction theirs {}, older {};
+  struct sigaction theirs {
+  }, older{};
 };
 constinit Handler the_handler;
 
@@ -163,8 +164,7 @@ void serve_all(const PageFaults::Serve& serve) {
 
 }  // namespace
 
-void PageFaults::start(uint64_t begin, uint64_t bytes, Serve serve, Posted posted, Touch touch,
-                       void* context) {
+void PageFaults::start(uint64_t begin, uint64_t bytes, Serve serve, Posted posted, Touch touch, void* context) {
   the_handler.posted = posted;
   the_handler.touch = touch;
   the_handler.context = context;

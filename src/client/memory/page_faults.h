@@ -13,9 +13,9 @@
 // thread that holds a lock which serving needs must not touch such memory. What is not served goes to the handler that
 // was there before, or that the program installed since; where there was none, the process ends as it would have.
 //
-// Served: addresses in one range, in the process that called start(). System calls do not fault, but fail on such memory:
-// where libheddle-redirect is preloaded (redirect/program_calls.cc) it brings what the usual ones are given. A child of fork() has no serving thread: its
-// accesses end it.
+// Served: addresses in one range, in the process that called start(). System calls do not fault, but fail on such
+// memory: where libheddle-redirect is preloaded (redirect/program_calls.cc) it brings what the usual ones are given. A
+// child of fork() has no serving thread: its accesses end it.
 namespace heddle::client {
 
 struct PageFault {
@@ -34,8 +34,7 @@ class PageFaults {
   using Posted = void (*)(void* context);
 
   // Addresses in [begin, begin + bytes). Once in a process.
-  static void start(uint64_t begin, uint64_t bytes, Serve serve, Posted posted, Touch touch,
-                    void* context);
+  static void start(uint64_t begin, uint64_t bytes, Serve serve, Posted posted, Touch touch, void* context);
   // Makes the handler the first again where the program has installed one past libheddle-redirect. To be called before
   // memory loses access; costs a system call.
   static void stay_first();

@@ -1,7 +1,8 @@
 // Functions of the C library that libheddle-redirect stands before, for the sake of managed memory that the program has
 // no access to while the device has it (client/memory/managed_memory.h):
 //
-// - System calls do not fault but fail on such memory: what reads and writes files and sockets is given the bytes first.
+// - System calls do not fault but fail on such memory: what reads and writes files and sockets is given the bytes
+// first.
 //   Not: io_uring, aio, other system calls with pointers, and what the C library calls inside itself but for fread and
 //   fwrite.
 // - A thread that blocks SIGSEGV would be ended by its first touch. Blocking it has no other effect on faults, and here
@@ -98,10 +99,10 @@ HEDDLE_TOUCHES(__pread64_chk, ssize_t, (int file, void* to, size_t bytes, off64_
                touch(at(to), bytes, kWrites), (file, to, bytes, position, room))
 HEDDLE_TOUCHES(write, ssize_t, (int file, const void* from, size_t bytes), touch(at(from), bytes, kReads),
                (file, from, bytes))
-HEDDLE_TOUCHES(pwrite, ssize_t, (int file, const void* from, size_t bytes, off_t position), touch(at(from), bytes, kReads),
-               (file, from, bytes, position))
-HEDDLE_TOUCHES(pwrite64, ssize_t, (int file, const void* from, size_t bytes, off64_t position), touch(at(from), bytes, kReads),
-               (file, from, bytes, position))
+HEDDLE_TOUCHES(pwrite, ssize_t, (int file, const void* from, size_t bytes, off_t position),
+               touch(at(from), bytes, kReads), (file, from, bytes, position))
+HEDDLE_TOUCHES(pwrite64, ssize_t, (int file, const void* from, size_t bytes, off64_t position),
+               touch(at(from), bytes, kReads), (file, from, bytes, position))
 HEDDLE_TOUCHES(readv, ssize_t, (int file, const iovec* parts, int count), touch(parts, count, kWrites),
                (file, parts, count))
 HEDDLE_TOUCHES(writev, ssize_t, (int file, const iovec* parts, int count), touch(parts, count, kReads),
@@ -127,15 +128,16 @@ HEDDLE_TOUCHES(recvmsg, ssize_t, (int socket, msghdr* message, int flags),
 HEDDLE_TOUCHES(sendmsg, ssize_t, (int socket, const msghdr* message, int flags),
                touch(message->msg_iov, static_cast<int>(message->msg_iovlen), kReads), (socket, message, flags))
 HEDDLE_TOUCHES(fread, size_t, (void* __restrict to, size_t size, size_t count, FILE* __restrict file),
-               touch(at(to), size * count, kWrites), (to, size, count, file))
+               touch(at(to), size* count, kWrites), (to, size, count, file))
 HEDDLE_TOUCHES(fread_unlocked, size_t, (void* __restrict to, size_t size, size_t count, FILE* __restrict file),
-               touch(at(to), size * count, kWrites), (to, size, count, file))
-HEDDLE_TOUCHES(__fread_chk, size_t, (void* __restrict to, size_t room, size_t size, size_t count, FILE* __restrict file),
-               touch(at(to), size * count, kWrites), (to, room, size, count, file))
+               touch(at(to), size* count, kWrites), (to, size, count, file))
+HEDDLE_TOUCHES(__fread_chk, size_t,
+               (void* __restrict to, size_t room, size_t size, size_t count, FILE* __restrict file),
+               touch(at(to), size* count, kWrites), (to, room, size, count, file))
 HEDDLE_TOUCHES(fwrite, size_t, (const void* __restrict from, size_t size, size_t count, FILE* __restrict file),
-               touch(at(from), size * count, kReads), (from, size, count, file))
+               touch(at(from), size* count, kReads), (from, size, count, file))
 HEDDLE_TOUCHES(fwrite_unlocked, size_t, (const void* __restrict from, size_t size, size_t count, FILE* __restrict file),
-               touch(at(from), size * count, kReads), (from, size, count, file))
+               touch(at(from), size* count, kReads), (from, size, count, file))
 
 HEDDLE_INTERPOSE int pthread_sigmask(int how, const sigset_t* set, sigset_t* before) noexcept {
   static constinit Behind<int(int, const sigset_t*, sigset_t*)> behind("pthread_sigmask");
@@ -162,7 +164,8 @@ HEDDLE_INTERPOSE sighandler_t signal(int number, sighandler_t handler) noexcept 
   static constinit Behind<sighandler_t(int, sighandler_t)> behind("signal");
   if (number != SIGSEGV || !heddle_program_hooks.set_fault_handler.load(std::memory_order_acquire))
     return (*behind)(number, handler);
-  struct sigaction action {}, before {};
+  struct sigaction action {
+  }, before{};
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
   return sigaction(number, &action, &before) == 0 ? before.sa_handler : SIG_ERR;

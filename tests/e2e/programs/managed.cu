@@ -22,13 +22,12 @@
 
 namespace {
 
-#define CHECK(...)                                                                  \
-  do {                                                                              \
-    if (!(__VA_ARGS__)) {                                                           \
-      std::printf("line %d: not so: %s (%s)\n", __LINE__, #__VA_ARGS__,             \
-                  cudaGetErrorString(cudaGetLastError()));                          \
-      return false;                                                                 \
-    }                                                                               \
+#define CHECK(...)                                                                                               \
+  do {                                                                                                           \
+    if (!(__VA_ARGS__)) {                                                                                        \
+      std::printf("line %d: not so: %s (%s)\n", __LINE__, #__VA_ARGS__, cudaGetErrorString(cudaGetLastError())); \
+      return false;                                                                                              \
+    }                                                                                                            \
   } while (0)
 #define CUDA(...) CHECK((__VA_ARGS__) == cudaSuccess)
 
