@@ -29,6 +29,8 @@ inline cudaError_t prefetch(const void* pointer, size_t bytes, cudaMemLocation p
   return cudaMemPrefetchAsync(pointer, bytes, place, 0, stream);
 }
 #endif
+cudaError_t cudaMemRangeGetAttribute(void*, size_t, int, const void*, size_t);
+cudaError_t cudaMemRangeGetAttributes(void**, size_t*, int*, size_t, const void*, size_t);
 cudaError_t cudaStreamSetAttribute(cudaStream_t, int, const cudaLaunchAttributeValue*);
 cudaError_t cudaStreamGetAttribute(cudaStream_t, int, cudaLaunchAttributeValue*);
 cudaError_t cudaStreamCopyAttributes(cudaStream_t, cudaStream_t);
@@ -51,7 +53,7 @@ using testing::the_heddled;
 const auto* const environment =
     ::testing::AddGlobalTestEnvironment(new testing::Environment({.devices = 2, .budget = 64 * kMiB}));
 
-constexpr size_t kPage = 4096;
+constexpr size_t kPage = 4096, kHinted = 100'000;
 
 struct ManagedTest : ::testing::Test {
   void TearDown() override { cudaGetLastError(); }
@@ -73,6 +75,48 @@ TEST_F(ManagedTest, HintsAreTakenWhereTheyMakeSense) {
   EXPECT_EQ(cudaMemAdvise(memory, 100, 1, kNowhere), cudaSuccess) << "reads say nothing of a place";
   EXPECT_EQ(cudaMemAdvise(memory, 100, 0, kOnDevice), cudaErrorInvalidValue);
   EXPECT_EQ(cudaMemAdvise(memory, 100, 7, kOnDevice), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaFree(memory), cudaSuccess);
+}
+
+TEST_F(ManagedTest, HintsAreToldAsTheyWereGiven) {
+  char* memory = nullptr;
+  ASSERT_EQ(cudaMallocManaged(reinterpret_cast<void**>(&memory), kHinted, 1), cudaSuccess);
+  const auto told = [&](int attribute, size_t offset = 0, size_t bytes = kHinted) {
+    int value = 77;
+    EXPECT_EQ(cudaMemRangeGetAttribute(&value, sizeof value, attribute, memory + offset, bytes), cudaSuccess);
+    return value;
+  };
+  EXPECT_EQ(told(1), 0);
+  EXPECT_EQ(told(2), -2);
+  EXPECT_EQ(told(4), -2);
+  EXPECT_EQ(told(5), 0);
+
+  EXPECT_EQ(cudaMemAdvise(memory, kHinted, 1, kOnDevice), cudaSuccess);
+  EXPECT_EQ(cudaMemAdvise(memory, 50'000, 3, kOnOther), cudaSuccess);
+  EXPECT_EQ(prefetch(memory, kHinted, kOnHost), cudaSuccess);
+  EXPECT_EQ(told(1), 1);
+  EXPECT_EQ(told(2), -2) << "half of it";
+  EXPECT_EQ(told(2, 0, 50'000), 1);
+  EXPECT_EQ(told(5, 0, 50'000), 1);
+  EXPECT_EQ(told(6, 0, 50'000), 1);
+  EXPECT_EQ(told(4), -1);
+  EXPECT_EQ(told(7), 2);
+
+  EXPECT_EQ(cudaMemAdvise(memory, kHinted, 5, kOnOther), cudaSuccess);
+  int devices[3] = {}, mostly = 0;
+  void* data[] = {devices, &mostly};
+  size_t sizes[] = {sizeof devices, sizeof mostly};
+  int attributes[] = {3, 1};
+  EXPECT_EQ(cudaMemRangeGetAttributes(data, sizes, attributes, 2, memory, kHinted), cudaSuccess);
+  EXPECT_THAT(devices, ::testing::ElementsAre(1, -2, -2));
+  EXPECT_EQ(mostly, 1);
+  EXPECT_EQ(cudaMemRangeGetAttribute(devices, sizeof devices, 1, memory, kHinted), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemRangeGetAttribute(&mostly, sizeof mostly, 9, memory, kHinted), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemRangeGetAttribute(&mostly, sizeof mostly, 1, memory, kHinted + 1), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaFree(memory), cudaSuccess);
+
+  ASSERT_EQ(cudaMallocManaged(reinterpret_cast<void**>(&memory), kHinted, 1), cudaSuccess);
+  EXPECT_EQ(told(1), 0) << "of freed memory nothing is said";
   EXPECT_EQ(cudaFree(memory), cudaSuccess);
 }
 

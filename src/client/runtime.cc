@@ -53,6 +53,7 @@ Done Runtime::connect() {
   lanes_ = lanes_in(window, welcome);
   bytes_per_device_ = window.device_bytes / (welcome.device_count + lanes_) / kSegmentBytes * kSegmentBytes;
   host_memory_ = std::make_unique<HostMemory>(**session);
+  managed_memory_ = std::make_unique<ManagedMemory>(*host_memory_);
   ::pthread_atfork(nullptr, nullptr, [] { runtime().forked(); });
   // What kernels printed by then, and nothing that would wait.
   std::atexit([] { runtime().drain_prints(); });

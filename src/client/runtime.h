@@ -7,6 +7,8 @@
 
 #include "client/device/virtual_device.h"
 #include "client/memory/host_memory.h"
+#include "client/memory/managed_hints.h"
+#include "client/memory/managed_memory.h"
 #include "client/registry.h"
 #include "client/thread_place.h"
 
@@ -23,6 +25,7 @@ namespace heddle::client {
 class Runtime {
  public:
   Registry registry;
+  ManagedHints managed_hints;
 
   // The session; connects at the first call. cudaErrorInitializationError in a child of fork().
   Answer<Session*> session();
@@ -35,6 +38,8 @@ class Runtime {
   // The device if it was opened already, else null.
   VirtualDevice* opened(uint32_t index) const { return devices_[index].load(std::memory_order_acquire); }
   HostMemory& host_memory() { return *host_memory_; }
+  // What of managed memory lives on the device; the rest is host memory. Valid with the session.
+  ManagedMemory& managed_memory() { return *managed_memory_; }
 
   // Which device of the window an address belongs to; null for host memory and foreign addresses.
   VirtualDevice* device_of(uint64_t address) const;
@@ -58,6 +63,7 @@ class Runtime {
   uint32_t lanes_ = 0;       // that there may be, numbered behind the devices
   uint32_t lanes_open_ = 0;  // under ApartTasks' lock
   std::unique_ptr<HostMemory> host_memory_;
+  std::unique_ptr<ManagedMemory> managed_memory_;
   std::mutex mutex_;  // for opening
   Done open_result_;  // of the session: tried once
   bool tried_ = false;

@@ -92,6 +92,14 @@ void read_worker_uids(TomlTable& reader, Config& config) {
   config.worker_uids = *uids;
 }
 
+void read_managed_memory(TomlTable& reader, ManagedMemory& managed) {
+  std::string place = "auto";
+  reader.read("managed_memory", place);
+  if (place != "auto" && place != "host" && place != "device")
+    reader.wrong("managed_memory", stringf("'%s' is none of auto, host and device", place.c_str()));
+  managed = place == "host" ? ManagedMemory::kHost : place == "device" ? ManagedMemory::kDevice : ManagedMemory::kAuto;
+}
+
 Status read_daemon(const toml::table& table, const std::string& file, Config& config) {
   TomlTable reader(table, file, "daemon");
   reader.read("policy", config.policy);
@@ -107,6 +115,7 @@ Status read_daemon(const toml::table& table, const std::string& file, Config& co
   config.use_gpus = gpus == "auto";
   reader.read("warm_workers", config.warm_workers, 0, 64);
   reader.read("kept_workers", config.kept_workers, 0, 64);
+  read_managed_memory(reader, config.managed_memory);
   reader.read("trace_events", config.trace_events, 16, 1u << 24);
   reader.read("worker_start_timeout", config.worker_start_timeout);
   reader.read("worker_exit_grace", config.worker_exit_grace);

@@ -32,6 +32,9 @@ struct UidRange {
   uint32_t first = 0, count = 0;
 };
 
+// Where cudaMallocManaged's memory lives: kAuto is the device's, on GPUs, for programs that see one device.
+enum class ManagedMemory { kAuto, kHost, kDevice };
+
 struct Config {
   std::string policy = "mgb-warps";
   Duration age_limit = std::chrono::seconds(2);
@@ -42,6 +45,7 @@ struct Config {
   std::string gpu_locks = "/dev/shm";  // see gpu_locks.h; empty: nothing is locked
   uint32_t warm_workers = 1;           // for each device
   uint32_t kept_workers = 2;           // for each device at most, for the next task of the program that they served
+  ManagedMemory managed_memory = ManagedMemory::kAuto;
   uint32_t trace_events = 65536;
   Duration worker_start_timeout = std::chrono::seconds(60);
   Duration worker_exit_grace = std::chrono::seconds(2);  // from Quit to SIGKILL

@@ -112,6 +112,7 @@ TEST(Config, TheExampleShowsTheDefaults) {
   EXPECT_EQ(example->log_level, config.log_level);
   EXPECT_EQ(example->warm_workers, config.warm_workers);
   EXPECT_EQ(example->trace_events, config.trace_events);
+  EXPECT_EQ(example->managed_memory, config.managed_memory);
   EXPECT_EQ(example->worker_start_timeout, config.worker_start_timeout);
   EXPECT_EQ(example->worker_exit_grace, config.worker_exit_grace);
   EXPECT_EQ(example->reconnect_grace, config.reconnect_grace);

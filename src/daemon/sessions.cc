@@ -119,6 +119,14 @@ Result<Job*> Sessions::job_of(const Hello& hello, const PeerCredentials& peer) {
   return job;
 }
 
+// A kernel of another device could not reach it there.
+bool Sessions::managed_on_device(const protocol::Welcome& welcome) const {
+  if (welcome.device_count != 1) return false;
+  const bool is_gpu = welcome.devices[0].kind == DeviceKind::kCuda;
+  const ManagedMemory wanted = shared_.config.managed_memory;
+  return wanted == ManagedMemory::kDevice || (wanted == ManagedMemory::kAuto && is_gpu);
+}
+
 protocol::Welcome Sessions::welcome(const Session& session) const {
   protocol::Welcome welcome;
   welcome.binds_at_malloc = tasks_.binds_at_malloc();
@@ -133,6 +141,7 @@ protocol::Welcome Sessions::welcome(const Session& session) const {
     if (welcome.device_count == session.seen_devices) break;
     if (device.config.model.model == session.model) welcome.devices[welcome.device_count++] = device.config.model;
   }
+  welcome.managed_on_device = managed_on_device(welcome);
   if (!tasks_.scheduler().binds())
     welcome.lane_count = static_cast<uint32_t>(session.devices.size()) - session.seen_devices;
   return welcome;

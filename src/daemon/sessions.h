@@ -16,6 +16,7 @@ class Sessions {
   // A client says hello on `connection`. The session is new, or the one that it resumes; errors are for the client.
   Result<Session*> hello(const protocol::Hello& hello, Connection& connection, const protocol::PeerCredentials& peer);
   protocol::Welcome welcome(const Session& session) const;
+  bool managed_on_device(const protocol::Welcome& welcome) const;
   // The client's connection is gone; the session stays.
   void disconnected(Session& session) {
     session.connection = nullptr;

@@ -104,8 +104,9 @@ struct Welcome {
   uint32_t device_count = 0, window_count = 0;
   // Virtual devices behind those: tasks of one device that share nothing may run there (BeginApart).
   uint32_t lane_count = 0;
-  uint32_t segment_limit = 0;   // segments that the session may have at once, pinned memory's among them
-  Window windows[kMaxWindows];  // in order of preference; the client takes the first that it can reserve
+  uint32_t segment_limit = 0;      // segments that the session may have at once, pinned memory's among them
+  uint32_t managed_on_device = 0;  // managed memory lives on the device while kernels run; else it stays on the host
+  Window windows[kMaxWindows];     // in order of preference; the client takes the first that it can reserve
   DeviceModel devices[kMaxDevices];
 };
 

@@ -82,7 +82,6 @@ constexpr Fixed kFixed[] = {
     {86, 0},           // HostNativeAtomicSupported
     {87, 2},           // SingleToDoublePrecisionPerfRatio
     {88, 0},           // PageableMemoryAccess
-    {89, 1},           // ConcurrentManagedAccess: managed memory stays on the host, which both sides reach at any time
     {90, 1},           // ComputePreemptionSupported
     {91, 0},           // CanUseHostPointerForRegisteredMem: it has an address of its own (host_registration.h)
     {95, 1},           // CooperativeLaunch
@@ -120,7 +119,7 @@ constexpr Fixed kFixed[] = {
 
 }  // namespace
 
-std::optional<int> device_attribute(int attribute, const DeviceModel& model) {
+std::optional<int> device_attribute(int attribute, const DeviceModel& model, bool managed_on_device) {
   const auto number = [](uint64_t value) { return static_cast<int>(value); };
   switch (attribute) {
     case 1:
@@ -155,6 +154,8 @@ std::optional<int> device_attribute(int attribute, const DeviceModel& model) {
       return number(model.shared_bytes_per_sm);
     case 82:
       return number(model.registers_per_sm);
+    case 89:  // ConcurrentManagedAccess: on the host both sides reach it at any time
+      return managed_on_device ? 0 : 1;
     case 97:
       return number(model.shared_bytes_per_block_optin);
     case 106:

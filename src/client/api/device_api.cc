@@ -54,6 +54,13 @@ Done by_bus_id(int* device, const char* text) {
   return refuse(cudaErrorInvalidValue);
 }
 
+Done release_managed(const VirtualDevice& device) {
+  const protocol::Window& window = device.session().window();
+  HEDDLE_ANSWER(runtime().managed_memory().release_all());
+  runtime().managed_hints.forget(window.base, window.device_bytes);
+  return {};
+}
+
 }  // namespace
 
 HEDDLE_EXPORT cudaError_t cudaGetDeviceCount(int* count) {
@@ -132,6 +139,7 @@ HEDDLE_EXPORT cudaError_t cudaDeviceReset() {
     HEDDLE_ANSWER((*device)->synchronize_with_lanes());
     HEDDLE_ANSWER((*device)->textures().close_all());
     arrays().forget(*device);
+    HEDDLE_ANSWER(release_managed(**device));
     HEDDLE_ANSWER((*device)->reset());
     Done lanes;
     (*device)->lanes().for_each([&](VirtualDevice& lane) {
@@ -235,7 +243,7 @@ HEDDLE_EXPORT cudaError_t cudaDeviceGetAttribute(int* value, int attribute, int 
     auto model = model_of(device);
     if (!model) return tl::unexpected(std::move(model).error());
     if (!value) return refuse(cudaErrorInvalidValue);
-    const auto found = device_attribute(attribute, *model);
+    const auto found = device_attribute(attribute, *model, (*runtime().session())->welcome().managed_on_device != 0);
     if (!found) return refuse(cudaErrorInvalidValue);
     *value = *found;
     return {};

@@ -21,9 +21,23 @@ Done allocate(void** pointer, size_t bytes, HostMemory::Kind kind, unsigned flag
   return {};
 }
 
+// Managed memory that the device holds; nullopt where it has to be host memory: what the device has no room for, too.
+std::optional<uint64_t> allocate_on_device(const void* const* pointer, size_t bytes) {
+  if (!pointer || bytes == 0 || !captures().check_unsafe()) return std::nullopt;
+  auto device = runtime().current_device();
+  if (!device || !(*device)->session().welcome().managed_on_device || !(*device)->failure()) return std::nullopt;
+  auto address = runtime().managed_memory().allocate((*device)->home(), bytes);
+  return address ? std::optional(*address) : std::nullopt;
+}
+
 std::optional<Buffer> pinned_at(const void* pointer) {
   const auto address = reinterpret_cast<uint64_t>(pointer);
   return runtime().in_window(address) ? runtime().host_memory().find(address) : std::nullopt;
+}
+
+bool is_managed(const void* pointer) {
+  const auto address = reinterpret_cast<uint64_t>(pointer);
+  return runtime().in_window(address) && runtime().managed_memory().find(address);
 }
 
 Done register_memory(void* pointer, size_t bytes, unsigned flags) {
@@ -58,6 +72,10 @@ HEDDLE_EXPORT cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned f
 HEDDLE_EXPORT cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned flags) {
   return answer([&]() -> Done {
     if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost) return refuse(cudaErrorInvalidValue);
+    if (auto address = allocate_on_device(pointer, bytes)) {
+      *pointer = reinterpret_cast<void*>(*address);
+      return {};
+    }
     return allocate(pointer, bytes, HostMemory::kManaged, 0);
   });
 }
@@ -77,7 +95,7 @@ HEDDLE_EXPORT cudaError_t cudaFreeHost(void* pointer) {
 HEDDLE_EXPORT cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* pointer, unsigned flags) {
   return answer([&]() -> Done {
     if (!device_pointer || flags != 0) return refuse(cudaErrorInvalidValue);
-    if (pinned_at(pointer)) {
+    if (pinned_at(pointer) || is_managed(pointer)) {
       *device_pointer = pointer;
       return {};
     }

@@ -1,5 +1,5 @@
-// What programs say of managed memory in advance. It lies on the host, where kernels and the program reach it at any
-// time: nothing is to be moved, so hints are taken note of by checking them.
+// What programs say of managed memory in advance. Where it lives on the device (memory/managed_memory.h), prefetches
+// move it; what lies on the host stays there.
 //
 // CUDA 13 gave the functions' first names to those that take a cudaMemLocation.
 
@@ -10,7 +10,25 @@ namespace heddle::client {
 namespace {
 
 enum LocationType : int { kDevice = 1, kHost = 2, kHostNuma = 3, kHostNumaCurrent = 4 };
-enum Advice : int { kSetReadMostly = 1, kSetPreferredLocation = 3, kSetAccessedBy = 5, kUnsetAccessedBy = 6 };
+enum Advice : int {
+  kSetReadMostly = 1,
+  kUnsetReadMostly = 2,
+  kSetPreferredLocation = 3,
+  kUnsetPreferredLocation = 4,
+  kSetAccessedBy = 5,
+  kUnsetAccessedBy = 6,
+};
+enum RangeAttribute : int {
+  kReadMostly = 1,
+  kPreferredLocation = 2,
+  kAccessedBy = 3,
+  kLastPrefetchLocation = 4,
+  kPreferredLocationType = 5,
+  kPreferredLocationId = 6,
+  kLastPrefetchLocationType = 7,
+  kLastPrefetchLocationId = 8,
+};
+constexpr int kCpu = -1, kInvalidDevice = -2;
 
 // As CUDA 12's first functions have it: a device's number, or -1 for the host.
 [[maybe_unused]] cudaMemLocation location_of(int device) {
@@ -21,6 +39,9 @@ Done check_range(const void* pointer, size_t bytes) {
   const auto address = reinterpret_cast<uint64_t>(pointer);
   if (auto session = runtime().session(); !session) return tl::unexpected(std::move(session).error());
   if (bytes == 0 || !runtime().in_window(address)) return refuse(cudaErrorInvalidValue);
+  const auto on_device = runtime().managed_memory().find(address);
+  if (on_device)
+    return bytes <= on_device->address + on_device->bytes - address ? Done{} : refuse(cudaErrorInvalidValue);
   const auto buffer = runtime().host_memory().find(address);
   const bool managed = buffer && (buffer->flags & HostMemory::kManaged);
   return managed && bytes <= buffer->address + buffer->bytes - address ? Done{} : refuse(cudaErrorInvalidValue);
@@ -36,12 +57,40 @@ Done check_location(const cudaMemLocation& location) {
   return known ? Done{} : refuse(cudaErrorInvalidDevice);
 }
 
+// As the first functions named places.
+int number_of(const HintedPlace& place) {
+  return place.type == 0 ? kInvalidDevice : place.type == kDevice ? place.id : kCpu;
+}
+
+void apply(int advice, const cudaMemLocation& location, ManagedHint& hint) {
+  const HintedPlace place{location.type, location.id};
+  switch (advice) {
+    case kSetReadMostly:
+    case kUnsetReadMostly:
+      hint.read_mostly = advice == kSetReadMostly;
+      return;
+    case kSetPreferredLocation:
+    case kUnsetPreferredLocation:
+      hint.preferred = advice == kSetPreferredLocation ? place : HintedPlace{};
+      return;
+    case kSetAccessedBy:
+      hint.accessed_by.insert(number_of(place));
+      return;
+    case kUnsetAccessedBy:
+      hint.accessed_by.erase(number_of(place));
+      return;
+  }
+}
+
 cudaError_t advise(const void* pointer, size_t bytes, int advice, const cudaMemLocation& location) {
   return answer([&]() -> Done {
     if (advice < kSetReadMostly || advice > kUnsetAccessedBy) return refuse(cudaErrorInvalidValue);
     HEDDLE_ANSWER(check_range(pointer, bytes));
     const bool names_place = advice == kSetPreferredLocation || advice == kSetAccessedBy || advice == kUnsetAccessedBy;
-    return names_place ? check_location(location) : Done{};
+    if (names_place) HEDDLE_ANSWER(check_location(location));
+    runtime().managed_hints.change(reinterpret_cast<uint64_t>(pointer), bytes,
+                                   [&](ManagedHint& hint) { apply(advice, location, hint); });
+    return {};
   });
 }
 
@@ -50,7 +99,17 @@ Done check_prefetch(const void* pointer, size_t bytes, const cudaMemLocation& lo
   return check_location(location);
 }
 
-// What comes next in the stream finds the memory where it is.
+// To the host when what was called so far is done; the call waits for that, which it need not natively.
+Done move(const StreamRef& stream, uint64_t address, size_t bytes, const cudaMemLocation& location) {
+  runtime().managed_hints.change(address, bytes, [&](ManagedHint& hint) {
+    hint.prefetched = {location.type, location.id};
+  });
+  ManagedMemory& managed = runtime().managed_memory();
+  if (!managed.find(address)) return {};  // it stays where it is
+  return location.type == kDevice ? managed.before({*stream.device, stream.slot}, address, bytes, ManagedAccess::kRead)
+                                  : managed.prefetch_to_host(address, bytes);
+}
+
 cudaError_t prefetch(const void* pointer, size_t bytes, const cudaMemLocation& location, unsigned flags,
                      cudaStream_t stream) {
   return answer([&]() -> Done {
@@ -58,11 +117,79 @@ cudaError_t prefetch(const void* pointer, size_t bytes, const cudaMemLocation& l
     HEDDLE_ANSWER(check_prefetch(pointer, bytes, location));
     auto resolved = enter_stream(stream);
     if (!resolved) return tl::unexpected(std::move(resolved).error());
-    return captures().refuse_on(*resolved);
+    HEDDLE_ANSWER(captures().refuse_on(*resolved));
+    return move(*resolved, reinterpret_cast<uint64_t>(pointer), bytes, location);
   });
 }
 
+// What is said of the whole range: a place or a device that is not said of all of it is none.
+ManagedHint said_of_all(uint64_t address, size_t bytes) {
+  std::optional<ManagedHint> all;
+  runtime().managed_hints.for_each(address, bytes, [&](const ManagedHint& hint) {
+    if (!all) all = hint;
+    all->read_mostly &= hint.read_mostly;
+    if (all->preferred != hint.preferred) all->preferred = {};
+    if (all->prefetched != hint.prefetched) all->prefetched = {};
+    std::erase_if(all->accessed_by, [&](int device) { return !hint.accessed_by.contains(device); });
+  });
+  return all.value_or(ManagedHint{});
+}
+
+Answer<int> number_said(const ManagedHint& said, int attribute) {
+  switch (attribute) {
+    case kReadMostly:
+      return said.read_mostly ? 1 : 0;
+    case kPreferredLocation:
+      return number_of(said.preferred);
+    case kLastPrefetchLocation:
+      return number_of(said.prefetched);
+    case kPreferredLocationType:
+      return said.preferred.type;
+    case kPreferredLocationId:
+      return said.preferred.id;
+    case kLastPrefetchLocationType:
+      return said.prefetched.type;
+    case kLastPrefetchLocationId:
+      return said.prefetched.id;
+  }
+  return refuse(cudaErrorInvalidValue);
+}
+
+Done get_range_attribute(void* data, size_t size, int attribute, const void* pointer, size_t bytes) {
+  HEDDLE_ANSWER(check_range(pointer, bytes));
+  const bool lists = attribute == kAccessedBy;
+  if (!data || (lists ? size == 0 || size % sizeof(int) != 0 : size != sizeof(int)))
+    return refuse(cudaErrorInvalidValue);
+  const ManagedHint said = said_of_all(reinterpret_cast<uint64_t>(pointer), bytes);
+  auto* const values = static_cast<int*>(data);
+  if (!lists) {
+    const auto value = number_said(said, attribute);
+    if (!value) return tl::unexpected(value.error());
+    *values = *value;
+    return {};
+  }
+  auto device = said.accessed_by.begin();
+  for (size_t i = 0; i < size / sizeof(int); ++i)
+    values[i] = device != said.accessed_by.end() ? *device++ : kInvalidDevice;
+  return {};
+}
+
 }  // namespace
+
+HEDDLE_EXPORT cudaError_t cudaMemRangeGetAttribute(void* data, size_t size, int attribute, const void* pointer,
+                                                   size_t bytes) {
+  return answer([&] { return get_range_attribute(data, size, attribute, pointer, bytes); });
+}
+
+HEDDLE_EXPORT cudaError_t cudaMemRangeGetAttributes(void** data, size_t* sizes, int* attributes, size_t count,
+                                                    const void* pointer, size_t bytes) {
+  return answer([&]() -> Done {
+    if (!data || !sizes || !attributes || count == 0) return refuse(cudaErrorInvalidValue);
+    for (size_t i = 0; i < count; ++i)
+      HEDDLE_ANSWER(get_range_attribute(data[i], sizes[i], attributes[i], pointer, bytes));
+    return {};
+  });
+}
 
 #if HEDDLE_CUDART_MAJOR == 12
 HEDDLE_EXPORT cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, int advice, int device) {

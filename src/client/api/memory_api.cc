@@ -61,12 +61,20 @@ Done release(void* pointer) {
   }
   HEDDLE_ANSWER(captures().check_unsafe());
   const auto address = reinterpret_cast<uint64_t>(pointer);
-  if (VirtualDevice* device = runtime().device_of(address)) return release_on(*device, address);
+  if (VirtualDevice* device = runtime().device_of(address)) {
+    const auto managed = runtime().managed_memory().find(address);
+    if (!managed) return release_on(*device, address);
+    HEDDLE_ANSWER(runtime().managed_memory().release(address));
+    runtime().managed_hints.forget(address, managed->bytes);
+    return {};
+  }
   if (!runtime().in_window(address)) return refuse(cudaErrorInvalidValue);
   const auto buffer = runtime().host_memory().find(address);
   if (!buffer || !(buffer->flags & HostMemory::kManaged)) return refuse(cudaErrorInvalidValue);
   HEDDLE_ANSWER(runtime().synchronize_all());
-  return runtime().host_memory().release(address);
+  HEDDLE_ANSWER(runtime().host_memory().release(address));
+  runtime().managed_hints.forget(address, buffer->bytes);
+  return {};
 }
 
 }  // namespace
@@ -121,7 +129,9 @@ HEDDLE_EXPORT cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attrib
     auto* const bytes = const_cast<void*>(pointer);
     *attributes = {cudaMemoryTypeUnregistered, -2, nullptr, bytes};  // -2: no device, as CUDA says it
     if (VirtualDevice* device = runtime().device_of(address)) {
-      if (device->memory().buffer_at(address))
+      if (runtime().managed_memory().find(address))
+        *attributes = {cudaMemoryTypeManaged, static_cast<int>(device->home().index()), bytes, bytes};
+      else if (device->memory().buffer_at(address))
         *attributes = {cudaMemoryTypeDevice, static_cast<int>(device->home().index()), bytes, nullptr};
     } else if (runtime().in_window(address)) {
       if (const auto buffer = runtime().host_memory().find(address)) {

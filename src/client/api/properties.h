@@ -8,6 +8,7 @@
 namespace heddle::client {
 
 // cudaDeviceGetAttribute, by the attribute's documented number; nullopt for one that does not exist.
-std::optional<int> device_attribute(int attribute, const DeviceModel& model);
+// `managed_on_device`: as heddled's welcome says.
+std::optional<int> device_attribute(int attribute, const DeviceModel& model, bool managed_on_device);
 
 }  // namespace heddle::client

@@ -19,19 +19,21 @@ using Properties = DeviceProperties13;
 
 class Attributes {
  public:
-  explicit Attributes(const DeviceModel& model) : model_(model) {}
+  Attributes(const DeviceModel& model, bool managed_on_device) : model_(model), managed_on_device_(managed_on_device) {}
   template <class T>
   void get(T& to, int attribute) const {
-    to = static_cast<T>(device_attribute(attribute, model_).value_or(0));
+    to = static_cast<T>(device_attribute(attribute, model_, managed_on_device_).value_or(0));
   }
   template <class T, size_t N>
   void get(T (&to)[N], std::initializer_list<int> attributes) const {
-    std::transform(attributes.begin(), attributes.end(), to,
-                   [&](int attribute) { return static_cast<T>(device_attribute(attribute, model_).value_or(0)); });
+    std::transform(attributes.begin(), attributes.end(), to, [&](int attribute) {
+      return static_cast<T>(device_attribute(attribute, model_, managed_on_device_).value_or(0));
+    });
   }
 
  private:
   const DeviceModel& model_;
+  const bool managed_on_device_;
 };
 
 void fill_limits(Properties& to, const Attributes& from) {
@@ -66,6 +68,7 @@ void fill_abilities(Properties& to, const Attributes& from) {
   from.get(to.globalL1CacheSupported, 79);
   from.get(to.localL1CacheSupported, 80);
   from.get(to.managedMemory, 83);
+  from.get(to.concurrentManagedAccess, 89);
   from.get(to.computePreemptionSupported, 90);
   from.get(to.cooperativeLaunch, 95);
   from.get(to.hostRegisterSupported, 99);
@@ -129,7 +132,7 @@ HEDDLE_EXPORT cudaError_t cudaGetDeviceProperties(Properties* to, int device) {
     if (!session) return tl::unexpected(std::move(session).error());
     const protocol::Welcome& welcome = (*session)->welcome();
     if (device < 0 || static_cast<uint32_t>(device) >= welcome.device_count) return refuse(cudaErrorInvalidDevice);
-    const Attributes attributes(welcome.devices[device]);
+    const Attributes attributes(welcome.devices[device], welcome.managed_on_device != 0);
     *to = {};
     fill_identity(*to, welcome.devices[device], device);
     fill_limits(*to, attributes);

@@ -103,20 +103,20 @@ Done copy_across(const StreamRef& stream, const CopyPlace& to, const CopyPlace& 
   return *copied ? Done{} : copy_staged(stream, to, from, shape);
 }
 
+uint64_t extent(const CopyPlace& place, const CopyShape& shape) {
+  return (shape.depth - 1) * place.slice + (shape.height - 1) * place.pitch + shape.width;
+}
+
 Done check_range(const CopyPlace& place, const CopyShape& shape) {
   if (place.kind != CopyPlace::kDevice && place.kind != CopyPlace::kPinned) return {};
-  const uint64_t bytes = (shape.depth - 1) * place.slice + (shape.height - 1) * place.pitch + shape.width;
+  const uint64_t bytes = extent(place, shape);
   const bool covered = place.kind == CopyPlace::kDevice ? place.device->memory().covers(place.address, bytes)
                                                         : runtime().host_memory().covers(place.address, bytes);
   return covered ? Done{} : refuse(cudaErrorInvalidValue);
 }
 
-}  // namespace
-
-Done copy(const StreamRef& stream, const CopyPlace& to, const CopyPlace& from, CopyShape shape, CopyMode mode) {
-  if (shape.empty()) return {};
-  HEDDLE_ANSWER(check_range(to, shape));
-  HEDDLE_ANSWER(check_range(from, shape));
+Done copy_by_places(const StreamRef& stream, const CopyPlace& to, const CopyPlace& from, const CopyShape& shape,
+                    CopyMode mode) {
   if (!to.on_device() && !from.on_device()) {
     const bool async_pinned = to.in_window() && from.in_window() && mode == CopyMode::kAsync;
     return async_pinned ? copy_directly(stream, to, from, shape, mode) : copy_on_host(stream, to, from, shape);
@@ -129,6 +129,29 @@ Done copy(const StreamRef& stream, const CopyPlace& to, const CopyPlace& from, C
   if (owner != stream.device) HEDDLE_ANSWER(stream.device->synchronize());
   if (to.in_window() && from.in_window()) return copy_directly(own, to, from, shape, mode);
   return to.in_window() ? copy_in(own, to, from, shape) : copy_out(own, to, from, shape);
+}
+
+// The device has it while the copy is made, wherever the host touched it.
+Done copy_managed(const StreamRef& stream, const CopyPlace& to, const CopyPlace& from, const CopyShape& shape,
+                  CopyMode mode) {
+  ManagedMemory& managed = runtime().managed_memory();
+  const ManagedMemory::Stream in{*stream.device, stream.slot};
+  const uint64_t read = from.managed ? extent(from, shape) : 0, written = to.managed ? extent(to, shape) : 0;
+  HEDDLE_ANSWER(managed.before(in, from.address, read, ManagedAccess::kRead));
+  HEDDLE_ANSWER(managed.before(in, to.address, written, ManagedAccess::kWrite));
+  Done copied = copy_by_places(stream, to, from, shape, mode);
+  managed.after(in, to.address, written, ManagedAccess::kWrite);
+  return copied;
+}
+
+}  // namespace
+
+Done copy(const StreamRef& stream, const CopyPlace& to, const CopyPlace& from, CopyShape shape, CopyMode mode) {
+  if (shape.empty()) return {};
+  HEDDLE_ANSWER(check_range(to, shape));
+  HEDDLE_ANSWER(check_range(from, shape));
+  return to.managed || from.managed ? copy_managed(stream, to, from, shape, mode)
+                                    : copy_by_places(stream, to, from, shape, mode);
 }
 
 }  // namespace heddle::client

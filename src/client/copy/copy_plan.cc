@@ -10,7 +10,8 @@ namespace {
 Done check_kind(cudaMemcpyKind kind, const CopyPlace& to, const CopyPlace& from) {
   switch (kind) {
     case cudaMemcpyHostToHost:
-      return to.on_device() || from.on_device() ? refuse(cudaErrorInvalidValue) : Done{};
+      return (to.on_device() && !to.managed) || (from.on_device() && !from.managed) ? refuse(cudaErrorInvalidValue)
+                                                                                    : Done{};
     case cudaMemcpyHostToDevice:
       return to.in_window() ? Done{} : refuse(cudaErrorInvalidValue);
     case cudaMemcpyDeviceToHost:

@@ -58,6 +58,7 @@ Answer<CopyPlace> place_of(const void* pointer, uint64_t pitch, uint64_t slice) 
     place.device = runtime().device_of(place.address);
     place.kind = place.device ? CopyPlace::kDevice : CopyPlace::kPinned;
     if (!place.device && !runtime().host_memory().owns(place.address)) return refuse(cudaErrorInvalidValue);
+    place.managed = place.device && runtime().managed_memory().find(place.address).has_value();
   } else if (auto variable = variable_at(place.address)) {
     place = *variable;
   }

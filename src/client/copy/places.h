@@ -13,6 +13,7 @@ struct CopyPlace {
   uint64_t pitch = 0, slice = 0;
   VirtualDevice* device = nullptr;    // kDevice: whose memory
   uint32_t module = 0, variable = 0;  // kVariable
+  bool managed = false;               // kDevice: managed memory, which the host may use too
   bool in_array = false;              // kDevice: of a CUDA array, of which the worker may keep a copy
 
   bool on_device() const { return kind == kDevice || kind == kVariable; }

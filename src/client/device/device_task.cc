@@ -67,8 +67,13 @@ Done DeviceTask::need_segment(uint64_t number) {
   const Lock lock = ring_.lock();
   resume();
   if (!task_.begun()) return {};
-  auto sequence = append(RecordType::kNeed, number, 0);
-  return sequence ? Done{} : Done(tl::unexpected(std::move(sequence).error()));
+  auto record = reserve<RecordHeader>(RecordType::kNeed, 0);
+  if (!record) return tl::unexpected(std::move(record).error());
+  (*record)->a = number;
+  (*record)->b = 0;
+  // Waited for like work: a worker that comes to it when the segment was released again would wait forever.
+  ring_.publish_work();
+  return {};
 }
 
 Done DeviceTask::start_pending() {

@@ -1,6 +1,8 @@
 #include "client/device/host_calls.h"
 
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <thread>
 
@@ -11,10 +13,11 @@ namespace {
 constexpr Duration kAskEvery = std::chrono::microseconds(200);
 constexpr Duration kLookEvery = std::chrono::milliseconds(100);
 
-// The program's signals are for its own threads.
+// The program's signals are for its own threads; but a call may touch managed memory (memory/page_faults.h).
 std::thread quiet_thread(std::function<void()> body) {
   sigset_t all, before;
   sigfillset(&all);
+  sigdelset(&all, SIGSEGV);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   std::thread thread(std::move(body));
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -35,6 +38,7 @@ void HostCalls::add(uint32_t stream, HostCall call) {
 }
 
 void HostCalls::serve() {
+  thread_.store(static_cast<int>(::syscall(SYS_gettid)), std::memory_order_release);
   for (;;) {
     bool asks = false;
     {

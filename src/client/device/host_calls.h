@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -29,6 +30,8 @@ class HostCalls {
 
   // Queues the call of a record that was just published on `stream`; under the device's lock, so that order is kept.
   void add(uint32_t stream, HostCall call);
+  // The thread's number, as gettid() says it; 0: there is none yet.
+  int thread() const { return thread_.load(std::memory_order_acquire); }
 
  private:
   void serve();
@@ -36,6 +39,7 @@ class HostCalls {
   void release(uint32_t stream, uint64_t sequence);
 
   RingPort& ring_;
+  std::atomic<int> thread_{0};
   std::mutex mutex_;  // guards what follows
   std::condition_variable added_;
   bool started_ = false;

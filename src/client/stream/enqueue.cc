@@ -9,15 +9,10 @@ using protocol::FillRecord;
 using protocol::Place;
 using protocol::RecordType;
 
-Answer<uint64_t> enqueue_fill(const StreamRef& stream, const Fill& fill) {
-  const auto& [to, shape, value, element_bytes] = fill;
-  if (!to.in_window()) return refuse(cudaErrorInvalidValue);
-  const uint64_t bytes = (shape.depth - 1) * to.slice + (shape.height - 1) * to.pitch + shape.width;
-  if (to.kind == CopyPlace::kPinned && !runtime().host_memory().covers(to.address, bytes))
-    return refuse(cudaErrorInvalidValue);
-  if (to.kind == CopyPlace::kDevice && !to.device->memory().covers(to.address, bytes))
-    return refuse(cudaErrorInvalidValue);
+namespace {
 
+Answer<uint64_t> append_fill(const StreamRef& stream, const Fill& fill) {
+  const auto& [to, shape, value, element_bytes] = fill;
   VirtualDevice& device = *stream.device;
   const VirtualDevice::Lock lock = device.lock();
   HEDDLE_ANSWER(device.prepare(VirtualDevice::Begin::kNo));
@@ -34,6 +29,27 @@ Answer<uint64_t> enqueue_fill(const StreamRef& stream, const Fill& fill) {
   return device.publish(stream.slot);
 }
 
+}  // namespace
+
+Answer<uint64_t> enqueue_fill(const StreamRef& stream, const Fill& fill) {
+  const CopyPlace& to = fill.to;
+  const CopyShape& shape = fill.shape;
+  if (!to.in_window()) return refuse(cudaErrorInvalidValue);
+  const uint64_t bytes = (shape.depth - 1) * to.slice + (shape.height - 1) * to.pitch + shape.width;
+  if (to.kind == CopyPlace::kPinned && !runtime().host_memory().covers(to.address, bytes))
+    return refuse(cudaErrorInvalidValue);
+  if (to.kind == CopyPlace::kDevice && !to.device->memory().covers(to.address, bytes))
+    return refuse(cudaErrorInvalidValue);
+
+  if (!to.managed) return append_fill(stream, fill);
+  ManagedMemory& managed = runtime().managed_memory();
+  const ManagedMemory::Stream in{*stream.device, stream.slot};
+  HEDDLE_ANSWER(managed.before(in, to.address, bytes, ManagedAccess::kWrite));
+  auto sequence = append_fill(stream, fill);
+  managed.after(in, to.address, bytes, ManagedAccess::kWrite);
+  return sequence;
+}
+
 // The call stands in the stream like any other record.
 Done enqueue_host_call(const StreamRef& stream, std::function<void(cudaError_t)> run) {
   VirtualDevice& device = *stream.device;
@@ -41,7 +57,11 @@ Done enqueue_host_call(const StreamRef& stream, std::function<void(cudaError_t)>
   HEDDLE_ANSWER(device.prepare(VirtualDevice::Begin::kYes));
   auto sequence = device.append_plain(RecordType::kHostCall, stream.slot);
   if (!sequence) return tl::unexpected(std::move(sequence).error());
-  device.host_calls().add(stream.slot, {*sequence, std::move(run), nullptr});
+  auto call = [run = std::move(run)](cudaError_t status) {
+    run(status);
+    runtime().managed_memory().after_host_call();
+  };
+  device.host_calls().add(stream.slot, {*sequence, std::move(call), nullptr});
   return {};
 }
 

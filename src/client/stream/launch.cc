@@ -12,6 +12,8 @@
 
 #include "client/stream/launch.h"
 
+#include <vector>
+
 #include "client/stream/stream_attributes.h"
 #include "core/occupancy.h"
 
@@ -81,6 +83,51 @@ void fill(LaunchRecord& record, const Function& function, const image::KernelInf
   }
 }
 
+Done append_launch(const StreamRef& stream, Function& function, const LaunchShape& shape, void** arguments) {
+  VirtualDevice& device = *stream.device;
+  const image::KernelInfo& info = *function.info.load(std::memory_order_acquire);
+  const VirtualDevice::Lock lock = device.lock();
+  const uint64_t blocks = uint64_t{shape.grid.x} * shape.grid.y * shape.grid.z;
+  HEDDLE_ANSWER(device.task().launch(blocks, shape.block.x * shape.block.y * shape.block.z, info.registers,
+                                     static_cast<uint32_t>(info.static_shared + shape.shared_bytes)));
+  HEDDLE_ANSWER(device.prepare(VirtualDevice::Begin::kYes));
+  auto record = device.reserve<LaunchRecord>(RecordType::kLaunch, stream.slot, info.parameter_bytes);
+  if (!record) [[unlikely]]
+    return tl::unexpected(std::move(record).error());
+  fill(**record, function, info, shape, arguments);
+  device.publish(stream.slot);
+  device.limits().uses(function.module->info().allocates, function.module->info().prints);
+  // A task on a lane has nothing to do with variables, nor with what kernels allocate.
+  const bool leaves_something =
+      function.module->has_mutable_variables.load(std::memory_order_relaxed) || function.module->info().allocates;
+  if (leaves_something && !device.is_lane()) device.task().pin_worker();
+  return {};
+}
+
+// Values that lie in managed memory are touched before the device has it, and without its lock.
+void copy_managed(const image::KernelInfo& info, void** arguments, std::vector<char>& values) {
+  for (size_t i = 0; i < info.parameters.size(); ++i) {
+    if (!runtime().in_window(reinterpret_cast<uint64_t>(arguments[i]))) continue;
+    if (values.empty()) values.resize(info.parameter_bytes);
+    const auto [offset, size] = info.parameters[i];
+    arguments[i] = std::memcpy(values.data() + offset, arguments[i], size);
+  }
+}
+
+Done launch_with_managed(const StreamRef& stream, Function& function, const LaunchShape& shape, void** arguments) {
+  const image::KernelInfo& info = *function.info.load(std::memory_order_acquire);
+  std::vector<void*> own(info.parameters.size());
+  for (size_t i = 0; i < own.size(); ++i) own[i] = arguments[i];  // the list may lie there, too
+  std::vector<char> values;
+  copy_managed(info, own.data(), values);
+  ManagedMemory& managed = runtime().managed_memory();
+  const ManagedMemory::Stream in{*stream.device, stream.slot};
+  HEDDLE_ANSWER(managed.before_kernel(in));
+  Done launched = append_launch(stream, function, shape, own.data());
+  managed.after_kernel(in);
+  return launched;
+}
+
 }  // namespace
 
 Answer<Function*> prepared_function(const void* key) {
@@ -129,26 +176,10 @@ Done check_launch(const Function& function, const LaunchShape& shape, const Virt
 }
 
 Done launch_on(const StreamRef& stream, Function& function, const LaunchShape& shape, void** arguments) {
-  VirtualDevice& device = *stream.device;
-  const image::KernelInfo& info = *function.info.load(std::memory_order_acquire);
-  HEDDLE_ANSWER(check_launch(function, shape, device));
-
-  const VirtualDevice::Lock lock = device.lock();
-  const uint64_t blocks = uint64_t{shape.grid.x} * shape.grid.y * shape.grid.z;
-  HEDDLE_ANSWER(device.task().launch(blocks, shape.block.x * shape.block.y * shape.block.z, info.registers,
-                                     static_cast<uint32_t>(info.static_shared + shape.shared_bytes)));
-  HEDDLE_ANSWER(device.prepare(VirtualDevice::Begin::kYes));
-  auto record = device.reserve<LaunchRecord>(RecordType::kLaunch, stream.slot, info.parameter_bytes);
-  if (!record) [[unlikely]]
-    return tl::unexpected(std::move(record).error());
-  fill(**record, function, info, shape, arguments);
-  device.publish(stream.slot);
-  device.limits().uses(function.module->info().allocates, function.module->info().prints);
-  // A task on a lane has nothing to do with variables, nor with what kernels allocate.
-  const bool leaves_something =
-      function.module->has_mutable_variables.load(std::memory_order_relaxed) || function.module->info().allocates;
-  if (leaves_something && !device.is_lane()) device.task().pin_worker();
-  return {};
+  HEDDLE_ANSWER(check_launch(function, shape, *stream.device));
+  if (runtime().managed_memory().any()) [[unlikely]]
+    return launch_with_managed(stream, function, shape, arguments);
+  return append_launch(stream, function, shape, arguments);
 }
 
 }  // namespace heddle::client

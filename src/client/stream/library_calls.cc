@@ -37,6 +37,22 @@ Done open_library(VirtualDevice& device, library::Library library) {
   return refuse(cudaErrorInitializationError, opened->text);
 }
 
+Done append_call(const StreamRef& stream, const library::Call& call) {
+  VirtualDevice& device = *stream.device;
+  const VirtualDevice::Lock lock = device.lock();
+  HEDDLE_ANSWER(device.prepare(VirtualDevice::Begin::kYes));
+  const size_t bytes = call.words.size_bytes();
+  auto record = device.reserve<protocol::LibraryCallRecord>(protocol::RecordType::kLibraryCall, stream.slot, bytes);
+  if (!record) return tl::unexpected(std::move(record).error());
+  (*record)->library = static_cast<uint32_t>(call.library);
+  (*record)->function = call.function;
+  (*record)->words = static_cast<uint32_t>(call.words.size());
+  (*record)->reserved = 0;
+  std::memcpy(*record + 1, call.words.data(), bytes);
+  device.publish(stream.slot);
+  return {};
+}
+
 }  // namespace
 
 Done call_library(const StreamRef& stream, const library::Call& call, bool open) {
@@ -51,18 +67,12 @@ Done call_library(const StreamRef& stream, const library::Call& call, bool open)
     HEDDLE_ANSWER(device.task().launch(demand->blocks, library::Demand::kThreads, library::Demand::kRegisters, 0));
   }
   if (open) HEDDLE_ANSWER(open_library(device, call.library));
-  const VirtualDevice::Lock lock = device.lock();
-  HEDDLE_ANSWER(device.prepare(VirtualDevice::Begin::kYes));
-  const size_t bytes = call.words.size_bytes();
-  auto record = device.reserve<protocol::LibraryCallRecord>(protocol::RecordType::kLibraryCall, stream.slot, bytes);
-  if (!record) return tl::unexpected(std::move(record).error());
-  (*record)->library = static_cast<uint32_t>(call.library);
-  (*record)->function = call.function;
-  (*record)->words = static_cast<uint32_t>(call.words.size());
-  (*record)->reserved = 0;
-  std::memcpy(*record + 1, call.words.data(), bytes);
-  device.publish(stream.slot);
-  return {};
+  ManagedMemory& managed = runtime().managed_memory();
+  const ManagedMemory::Stream in{device, stream.slot};
+  HEDDLE_ANSWER(managed.before_kernel(in));
+  Done called = append_call(stream, call);
+  managed.after_kernel(in);
+  return called;
 }
 
 }  // namespace heddle::client

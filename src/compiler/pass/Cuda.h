@@ -51,8 +51,8 @@ llvm::ArrayRef<unsigned> memoryArguments(Operation Op);
 // The argument that points to a struct, passed by value, with such a pointer in it; -1: none.
 int structArgument(Operation Op);
 
-// Whether the runtime's function stores the address of host memory, or of managed memory, which heddle keeps on the
-// host, where its first argument points.
+// Whether the runtime's function stores the address of host memory, or of managed memory, which the client runtime
+// declares by itself, where its first argument points.
 bool givesHostMemory(const llvm::Function &F);
 
 // Where the pass and the program meet (include/heddle/task.h): names of the functions that it defines.

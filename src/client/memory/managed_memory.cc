@@ -1,0 +1,180 @@
+#include "client/memory/managed_memory.h"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace heddle::client {
+
+using protocol::FillRecord;
+using protocol::Place;
+using protocol::RecordType;
+
+namespace {
+
+// A second mapping of the shadow's pages, without access so far.
+Done map_again(uint64_t shadow, uint64_t bytes, uint64_t address) {
+  void* const wanted = reinterpret_cast<void*>(address);
+  // Of a shared mapping, no bytes mean: leave the old one where it is.
+  void* const mapped = ::mremap(reinterpret_cast<void*>(shadow), 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, wanted);
+  if (mapped == wanted && ::mprotect(wanted, bytes, PROT_NONE) == 0) return {};
+  return refuse(cudaErrorMemoryAllocation,
+                stringf("cudaMallocManaged: %s cannot be mapped at 0x%llx: %s", to_string(Bytes{bytes}).c_str(),
+                        static_cast<unsigned long long>(address), std::strerror(errno)));
+}
+
+void unmap(uint64_t address, uint64_t bytes) {
+  // Where this fails the pages stay until something is mapped over them.
+  (void)::mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+Answer<uint64_t> fill_with_zeros(VirtualDevice& device, uint32_t slot, uint64_t address, uint64_t bytes) {
+  const VirtualDevice::Lock lock = device.lock();
+  HEDDLE_ANSWER(device.prepare(VirtualDevice::Begin::kNo));
+  auto record = device.reserve<FillRecord>(RecordType::kFill, slot);
+  if (!record) return tl::unexpected(std::move(record).error());
+  (*record)->to = {Place::kWindow, 0, 0, 0, address, bytes, bytes};
+  (*record)->width = bytes;
+  (*record)->height = (*record)->depth = 1;
+  (*record)->value = 0;
+  (*record)->element_bytes = 1;
+  return device.publish(slot);
+}
+
+}  // namespace
+
+Done ManagedMemory::start_serving(VirtualDevice& device) {
+  const std::lock_guard lock(mutex_);
+  if (device_.load() != nullptr) return {};
+  auto slot = device.streams().open(true, 0);
+  if (!slot) return tl::unexpected(std::move(slot).error());
+  slot_ = *slot;
+  device_ = &device;
+  const protocol::Window& window = device.session().window();
+  PageFaults::start(
+      window.base, window.device_bytes, [this](const PageFault& fault) { return serve(fault); }, &posted,
+      &touch_for_call, this);
+  return {};
+}
+
+Answer<std::unique_ptr<ManagedMemory::Region>> ManagedMemory::make_region(VirtualDevice& device, uint64_t bytes) {
+  auto address = device.memory().allocate(bytes);
+  if (!address) return tl::unexpected(std::move(address).error());
+  auto shadow = host_.allocate(device.index(), bytes, HostMemory::kPinned);
+  Done made = shadow ? Done{} : Done(tl::unexpected(shadow.error()));
+  if (made && shadow->new_segment != 0) made = device.task().need_segment(shadow->new_segment);
+  if (made) made = map_again(shadow->address, bytes, *address);
+  // Memory that was freed and allocated again has the contents of before.
+  if (made) {
+    const auto filled = fill_with_zeros(device, slot_, *address, bytes);
+    if (filled) last_push_ = *filled;
+    if (!filled) made = tl::unexpected(filled.error());
+  }
+  if (made) return std::make_unique<Region>(device, *address, bytes, shadow->address);
+  unmap(*address, bytes);
+  if (shadow) (void)host_.release(shadow->address);
+  (void)device.memory().release(*address);
+  return tl::unexpected(std::move(made).error());
+}
+
+Done ManagedMemory::release_region(std::unique_ptr<Region> region) {
+  unmap(region->address, region->bytes);
+  const Done released = region->device.memory().release(region->address);  // waits for all work
+  const Done shadow = host_.release(region->shadow);
+  return released ? shadow : released;
+}
+
+Answer<uint64_t> ManagedMemory::allocate(VirtualDevice& device, uint64_t bytes) {
+  HEDDLE_ANSWER(start_serving(device));
+  if (bytes < kOwnSegmentFrom) {
+    const std::lock_guard lock(mutex_);
+    if (const auto address = place_in_shared(bytes)) return *address;
+  }
+  if (bytes > ~uint64_t{0} - kSegmentBytes) return refuse(cudaErrorMemoryAllocation);
+  auto region = make_region(device, round_up(bytes, kSegmentBytes));
+  if (!region) return tl::unexpected(std::move(region).error());
+  const std::lock_guard lock(mutex_);
+  Region& made = **region;
+  made.shared = bytes < kOwnSegmentFrom;
+  if (made.shared) made.holes[made.address] = made.bytes;
+  regions_.emplace(made.address, std::move(*region));
+  any_ = beside_device_ = true;
+  if (made.shared) return *place_in_shared(bytes);
+  place_at(made, made.address, bytes);
+  return made.address;
+}
+
+void ManagedMemory::place_at(Region& region, uint64_t address, uint64_t bytes) {
+  ++region.buffers;
+  buffers_.emplace(address, std::pair{bytes, &region});
+}
+
+std::optional<uint64_t> ManagedMemory::place_in_shared(uint64_t bytes) {
+  const uint64_t rounded = round_up(bytes, kBufferAlign);
+  for (auto& [base, region] : regions_) {
+    for (const auto& hole : region->holes) {
+      const auto [address, size] = hole;
+      if (size < rounded) continue;
+      region->holes.erase(address);
+      if (size > rounded) region->holes.emplace(address + rounded, size - rounded);
+      place_at(*region, address, bytes);
+      return address;
+    }
+  }
+  return std::nullopt;
+}
+
+Done ManagedMemory::release(uint64_t address) {
+  HEDDLE_ANSWER(find(address) ? Done{} : refuse(cudaErrorInvalidValue));
+  if (VirtualDevice* const device = device_.load(); device->task().begun()) HEDDLE_ANSWER(device->task().synchronize());
+  std::unique_ptr<Region> empty;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = buffers_.find(address);
+    if (found == buffers_.end()) return refuse(cudaErrorInvalidValue);
+    const auto [bytes, region] = found->second;
+    buffers_.erase(found);
+    if (--region->buffers > 0) {
+      region->holes[address] = round_up(bytes, kBufferAlign);
+      return {};
+    }
+    const auto held = regions_.find(region->address);
+    empty = std::move(held->second);
+    regions_.erase(held);
+    any_ = !regions_.empty();
+    note_holders();
+  }
+  return release_region(std::move(empty));
+}
+
+Done ManagedMemory::release_all() {
+  for (;;) {
+    uint64_t address;
+    {
+      const std::lock_guard lock(mutex_);
+      if (buffers_.empty()) return {};
+      address = buffers_.begin()->first;
+    }
+    HEDDLE_ANSWER(release(address));
+  }
+}
+
+std::optional<ManagedBuffer> ManagedMemory::find(uint64_t address) {
+  if (!any()) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  const auto after = buffers_.upper_bound(address);
+  if (after == buffers_.begin()) return std::nullopt;
+  const auto& [start, buffer] = *std::prev(after);
+  return address - start < buffer.first ? std::optional(ManagedBuffer{start, buffer.first}) : std::nullopt;
+}
+
+ManagedMemory::Region* ManagedMemory::region_at(uint64_t address) {
+  const auto after = regions_.upper_bound(address);
+  if (after == regions_.begin()) return nullptr;
+  Region* const region = std::prev(after)->second.get();
+  return address - region->address < region->bytes ? region : nullptr;
+}
+
+}  // namespace heddle::client
