@@ -106,7 +106,8 @@ struct Welcome {
   uint32_t lane_count = 0;
   uint32_t segment_limit = 0;      // segments that the session may have at once, pinned memory's among them
   uint32_t managed_on_device = 0;  // managed memory lives on the device while kernels run; else it stays on the host
-  Window windows[kMaxWindows];     // in order of preference; the client takes the first that it can reserve
+  uint32_t reserved = 0;
+  Window windows[kMaxWindows];  // in order of preference; the client takes the first that it can reserve
   DeviceModel devices[kMaxDevices];
 };
 
