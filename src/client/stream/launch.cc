@@ -3,6 +3,7 @@
 //   2 loads   session and device, through thread-local current device
 //   2 loads   whether any stream captures, whether the device has lanes (submit.h)
 //   2 loads   fault and binding words of the ring's header
+//   1 load    whether the device has managed memory
 //   ~25       comparisons of the shape with the device's and the kernel's limits
 //   1 lock    the device's
 //   ~30       room in the ring, the record's header
