@@ -24,17 +24,17 @@ class RandomRun {
   void step() {
     now_ += std::chrono::milliseconds(pick(700));
     for (uint64_t events = pick(4); events > 0; --events) event();
-    settle();
+    decide();
   }
 
   // Ends whatever runs, oldest session first, and sees that those who wait get their turn.
   void drain() {
     for (const DeviceSpec& device : devices_) scheduler_.outside_memory(device.id, {}, now_);
-    settle();
+    decide();
     while (!sessions_.empty()) {
       now_ += std::chrono::milliseconds(10);
       close(runner());
-      settle();
+      decide();
     }
   }
 
@@ -136,7 +136,7 @@ class RandomRun {
   static UserId user_of(SessionId session) { return {session.value % 3}; }
 
   // Takes the decisions and checks each against what was asked.
-  void settle() {
+  void decide() {
     for (const Decision& decision : scheduler_.decisions(now_)) {
       log_.push_back(std::to_string(static_cast<int>(decision.kind)) + " " + std::to_string(decision.task.value) + " " +
                      std::to_string(decision.device.value) + " " + decision.reason);

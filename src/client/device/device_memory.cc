@@ -19,7 +19,7 @@ Answer<uint64_t> DeviceMemory::allocate(uint64_t bytes) {
   Lock lock = ring_.lock();
   HEDDLE_ANSWER(ring_.failure());
   if (const auto promised = promises_.take(bytes)) return *promised;
-  HEDDLE_ANSWER(settle_frees(lock, would_add(bytes)));
+  HEDDLE_ANSWER(finish_frees(lock, would_add(bytes)));
   auto address = place(bytes);
   if (address) promises_.allocated_without(bytes);
   return address;
@@ -28,7 +28,7 @@ Answer<uint64_t> DeviceMemory::allocate(uint64_t bytes) {
 Answer<uint64_t> DeviceMemory::allocate_room(uint64_t bytes) {
   Lock lock = ring_.lock();
   HEDDLE_ANSWER(ring_.failure());
-  HEDDLE_ANSWER(settle_frees(lock, bytes));
+  HEDDLE_ANSWER(finish_frees(lock, bytes));
   HEDDLE_ANSWER(make_room(bytes, bytes));
   const auto place = segments_.arena().allocate_alone(bytes, ring_.committed());
   if (!place) return refuse_place(ring_.session().segment_count());
@@ -38,7 +38,7 @@ Answer<uint64_t> DeviceMemory::allocate_room(uint64_t bytes) {
 }
 
 // Where memory is short, the work that touches what was freed has to be done first: cudaFree would have waited for it.
-Done DeviceMemory::settle_frees(Lock& lock, uint64_t added) {
+Done DeviceMemory::finish_frees(Lock& lock, uint64_t added) {
   const bool short_of_segments = added != 0 && ring_.session().segment_count().is_full();
   if (!task_.lazy().waits_to_free() || (segments_.within_budget(added) && !short_of_segments)) return {};
   HEDDLE_ANSWER(task_.prepare(DeviceTask::Begin::kYes));

@@ -73,7 +73,7 @@ class DeviceMemory {
   // All under the lock. A new buffer:
   Answer<uint64_t> place(uint64_t bytes);
   uint64_t would_add(uint64_t bytes);
-  Done settle_frees(Lock& lock, uint64_t added);
+  Done finish_frees(Lock& lock, uint64_t added);
   Done check_budget(uint64_t bytes, uint64_t added);
   Done make_room(uint64_t bytes, uint64_t added);  // what is idle makes way for it
   Done make_way(uint64_t added);

@@ -8,7 +8,7 @@
 namespace heddle::policy {
 
 SmMap::SmMap(const DeviceSpec& device) : sms_(device.sms), runs_{{0, device.sm.whole}} {
-  settle();
+  merge_runs();
 }
 
 bool SmMap::fits(const SmShare& block, uint64_t count) const {
@@ -93,7 +93,7 @@ std::vector<SmMap::Share> SmMap::add(const SmShare& block, uint64_t count) {
       left.shared -= share.blocks * block.shared;
     });
   }
-  settle();
+  merge_runs();
   return shares;
 }
 
@@ -106,7 +106,7 @@ void SmMap::remove(const SmShare& block, const std::vector<Share>& shares) {
       left.shared += share.blocks * block.shared;
     });
   }
-  settle();
+  merge_runs();
 }
 
 SmShare SmMap::left(uint32_t sm) const {
@@ -133,7 +133,7 @@ void SmMap::change(const Share& share, Change apply) {
 }
 
 // Joins neighbours that became equal and sums up anew.
-void SmMap::settle() {
+void SmMap::merge_runs() {
   const auto same = [](const Run& a, const Run& b) { return a.left == b.left; };
   runs_.erase(std::unique(runs_.begin(), runs_.end(), same), runs_.end());
   totals_ = {};

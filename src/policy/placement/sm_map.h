@@ -56,7 +56,7 @@ class SmMap {
   size_t split_at(uint32_t sm);
   template <class Change>
   void change(const Share& share, Change apply);
-  void settle();
+  void merge_runs();
 
   uint32_t sms_;
   uint32_t cursor_ = 0;    // the SM that is offered the next block
