@@ -384,6 +384,22 @@ TEST_F(TaskTest, OtherRequestsAreAnsweredWhileMemoryIsWaitedFor) {
   EXPECT_EQ(answer->cuda_error, 0u);
 }
 
+TEST_F(TaskTest, WhoWaitsForMemoryHearsThatItsSessionIsOver) {
+  start(kOneDevice, "policy = \"sa\"\n");
+  TestClient first = opened();
+  ASSERT_TRUE(first.declare(1, first.at(0), Bytes{2 * kMiB}, true));
+  ASSERT_TRUE(first.answer());
+  auto opener = protocol::connect_to(house_->socket());
+  const auto job = Household::ask(*opener, {{"command", "job_open"}, {"name", "a"}});
+  TestClient second = opened((*job)["job"], (*job)["secret"]);
+  ASSERT_TRUE(second.declare(1, second.at(0), Bytes{2 * kMiB}, true));
+  ASSERT_TRUE(house_->ask({{"command", "cancel"}, {"job", (*job)["job"]}}));
+  const auto refused = second.socket().expect<protocol::Refused>(TestClient::kPatience);
+  ASSERT_TRUE(refused) << refused.error().text;
+  EXPECT_EQ(refused->request, second.last_request());
+  EXPECT_THAT(protocol::get_text(refused->text), ::testing::HasSubstr("cancelled"));
+}
+
 TEST_F(TaskTest, PinnedMemoryIsSharedWithTheWorker) {
   start(kOneDevice);
   TestClient client = opened();

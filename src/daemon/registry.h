@@ -47,8 +47,9 @@ struct Segment {
   // Of the GPU whose keeper gets the memory back, to serve it again. None where the memory is this machine's, and where
   // it will never be certain that nobody can touch it.
   std::optional<DeviceId> returns_to;
-  bool given = false;        // to a worker that may still touch it
-  bool asked_again = false;  // its GPU had no memory, before workers ended to make room
+  bool number_again = false;  // asked for again after a restart of heddled (segment_rules.h)
+  bool given = false;         // to a worker that may still touch it
+  bool asked_again = false;   // its GPU had no memory, before workers ended to make room
 };
 
 struct Module {

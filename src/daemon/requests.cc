@@ -229,8 +229,10 @@ void Requests::retry_deferred(SessionId id) {
   if (!session || !session->deferred || !session->connection || session->failed) return;
   const DeclareSegment declared = *std::exchange(session->deferred, std::nullopt);
   session->connection->resume();
-  if (const Status done = declare_segment(*session, declared); !done)
-    tasks_.fail_session(*session, kCudaNotPermitted, done.error().text);
+  const Status done = declare_segment(*session, declared);
+  if (done) return;
+  if (declared.request != 0) session->connection->send(refusal(declared.request, done.error().text));
+  tasks_.fail_session(*session, kCudaNotPermitted, done.error().text);
 }
 
 Status Requests::begin_task(Session& session, const protocol::BeginTask& begun) {

@@ -9,6 +9,8 @@ using protocol::DeclareSegment;
 using protocol::SegmentKind;
 
 constexpr uint64_t kStep = 2 * kMiB;
+// Pieces of memory that heddled has noted, for each that the program may have.
+constexpr uint64_t kSegmentsOnTheirWayBack = 2;
 
 unsigned long number(uint64_t value) {
   return static_cast<unsigned long>(value);
@@ -104,6 +106,7 @@ Result<SegmentVerdict> check_segment(const Session& session, const DeclareSegmen
   if (declared.kind < SegmentKind::kDevice || declared.kind > SegmentKind::kRoom)
     return fail(ErrorCode::kProtocol, "segment %lu is of no known kind (%u)", number(declared.number),
                 static_cast<unsigned>(declared.kind));
+  if (declared.number == 0) return fail(ErrorCode::kProtocol, "segment number 0: numbers begin at 1");
   // Asked for again, by a program that heddled's forerunner left without an answer: what it noted of that is here.
   const bool asked_again = session.resumed && declared.request != 0 && !session.segments.contains(declared.number);
   if (declared.number <= session.highest_segment && !asked_again) return check_old_number(session, declared);
@@ -113,7 +116,10 @@ Result<SegmentVerdict> check_segment(const Session& session, const DeclareSegmen
     return fail(ErrorCode::kProtocol, "segment %lu at %#lx with %lu bytes overlaps segment %lu",
                 number(declared.number), number(declared.address), number(declared.bytes), number(other->number));
   }
-  if (session.segments.size() < limits.segments_per_session) return SegmentVerdict::kNew;
+  // The program keeps the limit itself, and counts a free before heddled hears of it: to stop it for each of those
+  // would hold up what it asks meanwhile.
+  const uint64_t allowed = uint64_t{limits.segments_per_session} * kSegmentsOnTheirWayBack;
+  if (session.segments.size() < allowed) return SegmentVerdict::kNew;
   const bool awaits_free = std::any_of(session.segments.begin(), session.segments.end(),
                                        [&](const auto& each) { return may_be_on_its_way_back(session, each.second); });
   if (!awaits_free)

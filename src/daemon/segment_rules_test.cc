@@ -99,20 +99,30 @@ TEST_F(SegmentRulesTest, WhatAResumedClientAsksForAgainIsNewIfNobodyKnowsIt) {
   EXPECT_EQ(check(elsewhere).error().code, ErrorCode::kProtocol);
 }
 
+TEST_F(SegmentRulesTest, NumbersBeginAtOne) {
+  session_.resumed = true;
+  DeclareSegment zero = at(0, 0, 1);
+  zero.request = 7;
+  EXPECT_EQ(check(zero).error().code, ErrorCode::kProtocol);
+}
+
 TEST_F(SegmentRulesTest, TheLimitIsAnErrorOfItsOwn) {
   limits_.segments_per_session = 1;
   add(at(1, 0, 1));
-  EXPECT_EQ(check(at(2, 1, 1)).error().code, ErrorCode::kLimitExceeded);
+  EXPECT_EQ(*check(at(2, 1, 1)), SegmentVerdict::kNew) << "the first may be on its way back";
+  add(at(2, 1, 1));
+  EXPECT_EQ(check(at(3, 2, 1)).error().code, ErrorCode::kLimitExceeded);
 }
 
 TEST_F(SegmentRulesTest, AtTheLimitASegmentThatAWorkerServesMayBeOnItsWayBack) {
   limits_.segments_per_session = 1;
   Worker worker;
   add(at(1, 0, 1)).state = Segment::State::kHeld;
+  add(at(2, 1, 1));
   session_.devices[0].worker = &worker;
-  EXPECT_EQ(*check(at(2, 1, 1)), SegmentVerdict::kAwaitsFree);
+  EXPECT_EQ(*check(at(3, 2, 1)), SegmentVerdict::kAwaitsFree);
   session_.segments.at(1).kind = SegmentKind::kHost;
-  EXPECT_EQ(check(at(2, 1, 1)).error().code, ErrorCode::kLimitExceeded)
+  EXPECT_EQ(check(at(3, 2, 1)).error().code, ErrorCode::kLimitExceeded)
       << "pinned memory goes back over this connection";
 }
 

@@ -11,6 +11,7 @@ Segment& SegmentStore::add(Session& session, const protocol::DeclareSegment& dec
   segment.kind = declared.kind;
   segment.virtual_device = declared.virtual_device;
   segment.answers = declared.request;
+  segment.number_again = declared.number <= session.highest_segment;
   session.highest_segment = std::max(session.highest_segment, declared.number);
   session.by_address[declared.address] = declared.number;
   Segment& placed = session.segments.emplace(declared.number, std::move(segment)).first->second;
@@ -48,7 +49,9 @@ Status SegmentStore::back(Session& session, Segment& segment) {
 void SegmentStore::ask_keeper(Session& session, Segment& segment, const std::string& uuid) {
   VirtualDevice& device = session.devices[segment.virtual_device];
   segment.request = ++last_request_;
-  segment.returns_to = device.task->device;
+  // Of a number that was there before, a worker may say again that it was freed: what it says then counts for the
+  // ledger, and other programs get the memory only once nobody has it any more.
+  if (!segment.number_again) segment.returns_to = device.task->device;
   segment.given = segment.asked_again = false;
   ++device.requests;
   send({device.task->device, uuid, session.id, segment.number, segment.request, segment.bytes});

@@ -55,6 +55,8 @@ Result<Session*> Sessions::hello(const Hello& hello, Connection& connection, con
   session.connection = &connection;
   session.budget = largest_of(shared_.registry.devices, session.model);
   if ((*job)->budget.value != 0) session.budget = std::min(session.budget, (*job)->budget);
+  const Bytes of_user = shared_.config.limits.device_memory_per_user;
+  if (of_user.value != 0) session.budget = std::min(session.budget, of_user);
   const auto same_model = [&](const DeviceState& device) { return device.config.model.model == session.model; };
   const auto count = std::count_if(shared_.registry.devices.begin(), shared_.registry.devices.end(), same_model);
   session.seen_devices = static_cast<uint32_t>(std::min<size_t>(static_cast<size_t>(count), protocol::kMaxDevices));

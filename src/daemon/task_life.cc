@@ -132,10 +132,24 @@ void Tasks::fail_session(Session& session, uint32_t cuda_error, const std::strin
   session.failure = text;
   shared_.log->warn("session {} of job {} (process {}, {}) fails with CUDA error {}: {}", session.id.value,
                     session.job.value, session.pid, session.program, cuda_error, text);
-  for (VirtualDevice& device : session.devices) {
-    say_failed(device, cuda_error, text);
-    release(session, device);
-  }
+  for (VirtualDevice& device : session.devices) say_failed(device, cuda_error, text);
+  answer_all(session);
+  for (VirtualDevice& device : session.devices) release(session, device);
+}
+
+// Who waits for memory, or behind a declaration that waits, hears that there is nothing to wait for.
+void Tasks::answer_all(Session& session) {
+  const auto deferred = std::exchange(session.deferred, std::nullopt);
+  if (!session.connection) return;
+  const auto refuse = [&](uint64_t request) {
+    protocol::Refused refused{request};
+    protocol::set_text(refused.text, session.failure);
+    if (request != 0) session.connection->send(refused);
+  };
+  for (auto& [number, segment] : session.segments) refuse(std::exchange(segment.answers, 0));
+  if (!deferred) return;
+  refuse(deferred->request);
+  session.connection->resume();
 }
 
 bool Tasks::end(Session& session) {

@@ -83,6 +83,7 @@ class Tasks : public ExecutorEvents {
   // The state machine, and what the scheduler decides (task_life.cc).
   void apply(Session& session, VirtualDevice& device, TaskEvent event);
   void release(Session& session, VirtualDevice& device);
+  void answer_all(Session& session);
   bool released(const Session& session);
   void granted(const Decision& decision);
   void extended(const Decision& decision);

@@ -69,9 +69,23 @@ void Workers::keep(Worker& worker) {
   retire(*oldest);
 }
 
+// Where no uid is left for a worker of the device: of those that serve nobody the one that has stayed longest ends.
+void Workers::make_way_for_another(DeviceId device) {
+  Worker* idle = nullptr;
+  for (auto& [id, worker] : shared_.registry.workers) {
+    const bool stays =
+        worker.state == Worker::State::kKept || (worker.state == Worker::State::kWarm && worker.device != device);
+    if (stays && (!idle || worker.kept_since < idle->kept_since)) idle = &worker;
+  }
+  if (idle) retire(*idle);
+}
+
 Status Workers::start(DeviceId device) {
   auto user = user_of_new_worker(shared_, under_mps(device));
-  if (!user) return tl::unexpected(std::move(user).error());
+  if (!user) {
+    make_way_for_another(device);
+    return tl::unexpected(std::move(user).error());
+  }
   auto ends = protocol::socket_pair();
   if (!ends) return tl::unexpected(std::move(ends).error());
   SpawnOptions options;

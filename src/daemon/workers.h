@@ -74,6 +74,7 @@ class Workers {
   void room_made(DeviceId device);
   void start_later(DeviceId device, TimePoint when);
   Status start(DeviceId device);
+  void make_way_for_another(DeviceId device);
   void send_start(Worker& worker);
   void listen(Worker& worker, protocol::Socket socket);
   void received(WorkerId id, protocol::Packet packet);

@@ -79,8 +79,8 @@ class Scheduler {
   // whatever were given back: true, as nothing is to be gained.
   bool could_start(const TaskRequest& request) const;
   bool could_extend(TaskId task, Bytes more) const;
-  // Whether anybody waits for a device of this one's model.
-  bool waits_for(DeviceId device) const { return !lines_[pool().model_of(device)].waits.empty(); }
+  // Whether anybody waits for a device of this one's model, and not for his own user's programs.
+  bool waits_for(DeviceId device) const { return anybody_waits(lines_[pool().model_of(device)]); }
 
   // After a restart: what runs already is put back, without a decision. Errors leave the books as they were: unknown
   // session (kNotFound), no such device (kInvalidArgument), no room for it (kOutOfMemory).
@@ -129,7 +129,10 @@ class Scheduler {
   void drop_wait(const WaitKey& key);
   void forget_task(TaskId task);
   void enqueue_next_extension(TaskId id, Task& task);
-  void returned_on(size_t model) { lines_[model].retry = true; }
+  // What a user may hold is of all models together.
+  void returned_on(size_t model) {
+    for (size_t each = 0; each < lines_.size(); ++each) lines_[each].retry |= each == model || users_.most().value != 0;
+  }
   void refuse_now(Decision decision, Error error);
 
   // Deciding (scheduler_pass.cc).
@@ -139,6 +142,7 @@ class Scheduler {
   bool attempt_place(const WaitKey& key, Wait& wait, TimePoint now);
   bool over_user(const Wait& wait) const;
   std::map<WaitKey, Wait>::const_iterator oldest_of(const Line& line) const;
+  bool anybody_waits(const Line& line) const { return oldest_of(line) != line.waits.end(); }
   bool grant_where_placed(const WaitKey& key, const Request& request, Placed placed, TimePoint now);
   void reserve_for_oldest(Line& line, TimePoint now);
   DeviceId device_to_reserve(const Request& request) const;

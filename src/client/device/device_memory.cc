@@ -26,13 +26,21 @@ Answer<uint64_t> DeviceMemory::allocate(uint64_t bytes) {
 }
 
 Answer<uint64_t> DeviceMemory::allocate_room(uint64_t bytes) {
+  return place_alone(bytes, true);
+}
+
+Answer<uint64_t> DeviceMemory::allocate_alone(uint64_t bytes) {
+  return place_alone(bytes, false);
+}
+
+Answer<uint64_t> DeviceMemory::place_alone(uint64_t bytes, bool room) {
   Lock lock = ring_.lock();
   HEDDLE_ANSWER(ring_.failure());
   HEDDLE_ANSWER(finish_frees(lock, bytes));
   HEDDLE_ANSWER(make_room(bytes, bytes));
   const auto place = segments_.arena().allocate_alone(bytes, ring_.committed());
   if (!place) return refuse_place(ring_.session().segment_count());
-  place->segment->room = true;
+  place->segment->room = room;
   HEDDLE_ANSWER(placed(*place));
   return place->address;
 }
@@ -49,9 +57,11 @@ Done DeviceMemory::finish_frees(Lock& lock, uint64_t added) {
 }
 
 // The segment bytes that a buffer of so many would add. What exceeds the budget is not rounded up: it may be anything.
+// A segment that is shared takes no more than a small part of what is left for all that comes, if its buffer fits.
 uint64_t DeviceMemory::would_add(uint64_t bytes) {
+  constexpr uint64_t kPart = 8;
   if (bytes > segments_.budget_bytes()) return bytes;
-  return segments_.arena().would_add(bytes, ring_.committed(), segments_.left());
+  return segments_.arena().would_add(bytes, ring_.committed(), segments_.left() / kPart);
 }
 
 Done DeviceMemory::check_budget(uint64_t bytes, uint64_t added) {

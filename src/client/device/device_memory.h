@@ -23,6 +23,8 @@ class DeviceMemory {
   // Memory that the worker takes for itself on the program's account: `bytes`, a multiple of kSegmentBytes, are counted
   // until release(), and nothing lies at the address.
   Answer<uint64_t> allocate_room(uint64_t bytes);
+  // `bytes`, a multiple of kSegmentBytes, in a segment of their own, however many the program has.
+  Answer<uint64_t> allocate_alone(uint64_t bytes);
   // Waits for all work first, as cudaFree does. cudaErrorInvalidValue for what is no buffer's start.
   Done release(uint64_t address);
   Done release_all();
@@ -72,6 +74,7 @@ class DeviceMemory {
 
   // All under the lock. A new buffer:
   Answer<uint64_t> place(uint64_t bytes);
+  Answer<uint64_t> place_alone(uint64_t bytes, bool room);  // takes the lock itself
   uint64_t would_add(uint64_t bytes);
   Done finish_frees(Lock& lock, uint64_t added);
   Done check_budget(uint64_t bytes, uint64_t added);

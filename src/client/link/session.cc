@@ -36,6 +36,17 @@ Error as_error(const SegmentAnswer& answer) {
   return {code, get_text(answer.text)};
 }
 
+// What heddled sent with its answer.
+Status map_pinned(std::span<const Fd> descriptors, uint64_t address, uint64_t bytes) {
+  if (descriptors.size() != 1) return fail(ErrorCode::kOutOfMemory, "heddled sent no memory");
+  const auto size = sealed_size(descriptors.front());
+  if (!size || size->value < bytes) return fail(ErrorCode::kOutOfMemory, "heddled sent too little memory");
+  const void* const mapped = ::mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE,
+                                    MAP_SHARED | MAP_FIXED, descriptors.front().get(), 0);
+  if (mapped == MAP_FAILED) return fail_errno(-1, "cannot map pinned memory");
+  return {};
+}
+
 Result<Fd> memfd_of(std::span<const std::span<const std::byte>> parts, uint64_t total) {
   auto fd = create_memfd("heddle-module", Bytes{total});
   if (!fd) return fd;
@@ -311,12 +322,10 @@ Result<uint64_t> Session::ask_for_host_segment(uint32_t virtual_device, uint64_t
   auto reply = ask<SegmentAnswer>(lock, segment, settings_.lost_after, &descriptors);
   if (!reply) return tl::unexpected(std::move(reply).error());
   if (reply->cuda_error != 0) return tl::unexpected(as_error(*reply));
-  if (descriptors.size() != 1) return fail(ErrorCode::kOutOfMemory, "heddled sent no memory");
-  const auto size = sealed_size(descriptors.front());
-  if (!size || size->value < bytes) return fail(ErrorCode::kOutOfMemory, "heddled sent too little memory");
-  void* mapped = ::mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-                        descriptors.front().get(), 0);
-  if (mapped == MAP_FAILED) return fail(ErrorCode::kOutOfMemory, "cannot map pinned memory");
+  if (const Status mapped = map_pinned(descriptors, address, bytes); !mapped) {
+    (void)tell(DeclareSegment{0, segment.number, address, bytes, SegmentKind::kHost, 0, 1});
+    return tl::unexpected(mapped.error());
+  }
   return segment.number;
 }
 
@@ -324,10 +333,10 @@ void Session::unmap_host_segment(uint64_t number, uint64_t address, uint64_t byt
   // Where this fails the pages stay until the next segment is mapped over them.
   (void)::mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-  segment_count_.remove();
   const std::lock_guard lock(mutex_);
   // A session that cannot say so any more has lost its memory anyway.
   (void)tell(DeclareSegment{0, number, address, bytes, SegmentKind::kHost, 0, 1});
+  segment_count_.remove();  // behind it: who takes the place is heard later
 }
 
 Result<MemoryAnswer> Session::memory_info(uint32_t virtual_device) {

@@ -57,6 +57,7 @@ Done HostRegistrations::move(uint32_t virtual_device, Range& range) {
   const bool moved =
       announced && move_pages_out(from, bytes, reinterpret_cast<void*>(place->address));  // NOLINT: an address
   if (!moved) {
+    if (announced) (void)runtime().synchronize_all();  // workers that were told to wait for it have to see it first
     (void)runtime().host_memory().release(place->address);
     return announced ? refused("the system does not let it be moved") : std::move(announced);
   }

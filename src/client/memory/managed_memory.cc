@@ -60,7 +60,7 @@ Done ManagedMemory::start_serving(VirtualDevice& device) {
 }
 
 Answer<std::unique_ptr<ManagedMemory::Region>> ManagedMemory::make_region(VirtualDevice& device, uint64_t bytes) {
-  auto address = device.memory().allocate(bytes);
+  auto address = device.memory().allocate_alone(bytes);
   if (!address) return tl::unexpected(std::move(address).error());
   auto shadow = host_.allocate(device.index(), bytes, HostMemory::kPinned);
   Done made = shadow ? Done{} : Done(tl::unexpected(shadow.error()));
@@ -74,6 +74,8 @@ Answer<std::unique_ptr<ManagedMemory::Region>> ManagedMemory::make_region(Virtua
   }
   if (made) return std::make_unique<Region>(device, *address, bytes, shadow->address);
   unmap(*address, bytes);
+  // The worker, told to wait for the shadow, has to see it first.
+  if (shadow) (void)device.task().synchronize();
   if (shadow) (void)host_.release(shadow->address);
   (void)device.memory().release(*address);
   return tl::unexpected(std::move(made).error());
