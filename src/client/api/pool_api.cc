@@ -2,6 +2,7 @@
 
 #include "client/api/submit.h"
 #include "client/graph/memory_nodes.h"
+#include "client/memory/managed_memory.h"
 #include "client/memory/memory_pool.h"
 
 namespace heddle::client {
@@ -58,6 +59,7 @@ Done release_now(uint64_t address, const StreamRef& stream) {
   auto freed = memory_pools().free(address, &stream);
   if (!freed) return tl::unexpected(std::move(freed).error());
   if (*freed) return {};
+  if (runtime().managed_memory().find(address)) return refuse(cudaErrorInvalidValue);
   VirtualDevice* const device = runtime().device_of(address);
   return device ? device->memory().release_behind(address) : refuse(cudaErrorInvalidValue);
 }

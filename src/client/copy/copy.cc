@@ -136,6 +136,7 @@ Done copy_managed(const StreamRef& stream, const CopyPlace& to, const CopyPlace&
                   CopyMode mode) {
   ManagedMemory& managed = runtime().managed_memory();
   const ManagedMemory::Stream in{*stream.device, stream.slot};
+  const ManagedMemory::Submission submission(managed);
   const uint64_t read = from.managed ? extent(from, shape) : 0, written = to.managed ? extent(to, shape) : 0;
   HEDDLE_ANSWER(managed.before(in, from.address, read, ManagedAccess::kRead));
   HEDDLE_ANSWER(managed.before(in, to.address, written, ManagedAccess::kWrite));

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -51,11 +52,11 @@ Done ManagedMemory::start_serving(VirtualDevice& device) {
   auto slot = device.streams().open(true, 0);
   if (!slot) return tl::unexpected(std::move(slot).error());
   slot_ = *slot;
-  device_ = &device;
   const protocol::Window& window = device.session().window();
   PageFaults::start(
       window.base, window.device_bytes, [this](const PageFault& fault) { return serve(fault); }, &posted,
       &touch_for_call, this);
+  device_ = &device;
   return {};
 }
 
@@ -69,7 +70,10 @@ Answer<std::unique_ptr<ManagedMemory::Region>> ManagedMemory::make_region(Virtua
   // Memory that was freed and allocated again has the contents of before.
   if (made) {
     const auto filled = fill_with_zeros(device, slot_, *address, bytes);
-    if (filled) last_push_ = *filled;
+    if (filled) {
+      const std::lock_guard lock(mutex_);
+      last_push_ = std::max(last_push_.load(), *filled);  // others push meanwhile
+    }
     if (!filled) made = tl::unexpected(filled.error());
   }
   if (made) return std::make_unique<Region>(device, *address, bytes, shadow->address);
@@ -129,8 +133,12 @@ std::optional<uint64_t> ManagedMemory::place_in_shared(uint64_t bytes) {
 }
 
 Done ManagedMemory::release(uint64_t address) {
-  HEDDLE_ANSWER(find(address) ? Done{} : refuse(cudaErrorInvalidValue));
-  if (VirtualDevice* const device = device_.load(); device->task().begun()) HEDDLE_ANSWER(device->task().synchronize());
+  const auto buffer = find(address);
+  if (!buffer || buffer->address != address) return refuse(cudaErrorInvalidValue);
+  // A push may wait in the ring of a task that has not begun.
+  VirtualDevice* const device = device_.load();
+  if (device->task().begun() || !device->ring().stream_reached(slot_, last_push_))
+    HEDDLE_ANSWER(device->task().synchronize());
   std::unique_ptr<Region> empty;
   {
     const std::lock_guard lock(mutex_);

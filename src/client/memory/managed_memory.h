@@ -48,6 +48,18 @@ class ManagedMemory {
 
   explicit ManagedMemory(HostMemory& host) : host_(host) {}
 
+  // Lives from before() to behind after(): meanwhile nobody is lent what the work may use, but for host functions.
+  class Submission {
+   public:
+    explicit Submission(ManagedMemory& memory) : memory_(memory) { memory_.submitters_.fetch_add(1); }
+    ~Submission() { memory_.submitters_.fetch_sub(1); }
+    Submission(const Submission&) = delete;
+    Submission& operator=(const Submission&) = delete;
+
+   private:
+    ManagedMemory& memory_;
+  };
+
   bool any() const { return any_.load(std::memory_order_acquire); }
 
   // cudaErrorMemoryAllocation where the device's budget or the pinned memory has no room for it.
@@ -59,8 +71,8 @@ class ManagedMemory {
   std::optional<ManagedBuffer> find(uint64_t address);
 
   // Before and after work that uses bytes [address, address + bytes) is enqueued in the stream; a kernel may use
-  // everything. Other threads may touch the memory in between, though they should not: after() takes it from them.
-  // Without the device's lock. Nothing happens where the range is no managed memory.
+  // everything. A host function may touch the memory in between: after() takes it from there. With a Submission, and
+  // without the device's lock. Nothing happens where the range is no managed memory.
   Done before(const Stream& stream, uint64_t address, uint64_t bytes, ManagedAccess access);
   void after(const Stream& stream, uint64_t address, uint64_t bytes, ManagedAccess access);
   Done before_kernel(const Stream& stream);
@@ -106,6 +118,7 @@ class ManagedMemory {
   bool serve(const PageFault& fault);
   Done bring(std::unique_lock<std::mutex>& lock, uint64_t address, uint64_t bytes, ManagedAccess access, bool waits);
   Done await_work(VirtualDevice& device);
+  void await_submitters();
   bool is_in_host_call(const PageFault& fault) const;
   void serve_host_calls();
   static void posted(void* self);
@@ -115,6 +128,7 @@ class ManagedMemory {
   std::atomic<bool> any_{false};            // regions
   std::atomic<bool> beside_device_{false};  // chunks that are not the device's alone
   std::atomic<uint64_t> submissions_{0};
+  std::atomic<uint32_t> submitters_{0};
   std::atomic<uint64_t> last_push_{0};  // record of the own stream
   std::atomic<VirtualDevice*> device_{nullptr};
   std::atomic<bool> lent_to_call_{false};

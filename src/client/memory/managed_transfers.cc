@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <thread>
 
 #include "client/memory/managed_memory.h"
+#include "core/clock.h"
 
 namespace heddle::client {
 
@@ -228,7 +230,8 @@ bool ManagedMemory::serve(const PageFault& fault) {
   if (!region) return false;
   if (!waits) lent_to_call_ = true;
   const uint64_t chunk = (fault.address - region->address) / kManagedChunkBytes;
-  const uint64_t most = kManagedChunkBytes << std::min(region->faults++, kMostDoublings);
+  // Work that runs beside a host function may write what lies around: of that it is lent no more than it touches.
+  const uint64_t most = waits ? kManagedChunkBytes << std::min(region->faults++, kMostDoublings) : kManagedChunkBytes;
   const uint64_t offset = chunk * kManagedChunkBytes;
   return bring(lock, region->address + offset, std::min(most, region->bytes - offset), access, waits).has_value();
 }
@@ -248,15 +251,34 @@ Done ManagedMemory::bring(std::unique_lock<std::mutex>& lock, uint64_t address, 
     if (!region) return refuse(cudaErrorInvalidValue);  // freed meanwhile
     const uint64_t offset = address - region->address;
     const ChunkRange range = ManagedChunks::covering(offset, std::min(bytes, region->bytes - offset));
-    beside_device_ = true;  // before the submissions are looked at
+    beside_device_ = true;  // before submissions and submitters are looked at: who comes later sees it, and waits
     const uint64_t seen = submissions_.load();
+    if (waits && submitters_.load() > 0) {
+      lock.unlock();
+      await_submitters();
+      lock.lock();
+      if (tries < kTries) continue;
+    }
     if (!waits || region->chunks.to_fetch(range).empty()) return lend(*region, range, access);
     VirtualDevice& device = region->device;
     lock.unlock();
     (void)await_work(device);  // where it fails, lend() says what the host gets
     lock.lock();
-    if (submissions_.load() != seen && tries < kTries) continue;
+    beside_device_ = true;  // others may have found meanwhile that nothing is
+    if ((submissions_.load() != seen || submitters_.load() > 0) && tries < kTries) continue;
     if (region_at(address) == region) return lend(*region, range, access);
+  }
+}
+
+// Those who are between before() and after(). Bounded: one of them may wait for what a host function waits for.
+void ManagedMemory::await_submitters() {
+  constexpr Duration kMost = std::chrono::seconds(2);
+  Duration pause = std::chrono::microseconds(20);
+  const MonotonicClock clock;
+  for (const TimePoint end = clock.now() + kMost; submitters_.load() > 0 && clock.now() < end;
+       pause = std::min<Duration>(2 * pause, std::chrono::milliseconds(1))) {
+    serve_host_calls();
+    std::this_thread::sleep_for(pause);
   }
 }
 

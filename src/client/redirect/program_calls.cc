@@ -67,6 +67,10 @@ void touch(const iovec* parts, int count, bool writes) {
     return;
   for (int i = 0; i < count; ++i) touch(at(parts[i].iov_base), parts[i].iov_len, writes);
 }
+void touch(const msghdr* message, bool writes) {
+  if (heddle_program_hooks.touch.load(std::memory_order_relaxed) && message) [[unlikely]]
+    touch(message->msg_iov, static_cast<int>(message->msg_iovlen), writes);
+}
 constexpr bool kReads = false, kWrites = true;
 
 int without_faults(int how, const sigset_t* set, sigset_t* before, int (*behind)(int, const sigset_t*, sigset_t*)) {
@@ -111,6 +115,10 @@ HEDDLE_TOUCHES(preadv, ssize_t, (int file, const iovec* parts, int count, off_t 
                (file, parts, count, position))
 HEDDLE_TOUCHES(pwritev, ssize_t, (int file, const iovec* parts, int count, off_t position), touch(parts, count, kReads),
                (file, parts, count, position))
+HEDDLE_TOUCHES(preadv64, ssize_t, (int file, const iovec* parts, int count, off64_t position),
+               touch(parts, count, kWrites), (file, parts, count, position))
+HEDDLE_TOUCHES(pwritev64, ssize_t, (int file, const iovec* parts, int count, off64_t position),
+               touch(parts, count, kReads), (file, parts, count, position))
 HEDDLE_TOUCHES(recv, ssize_t, (int socket, void* to, size_t bytes, int flags), touch(at(to), bytes, kWrites),
                (socket, to, bytes, flags))
 HEDDLE_TOUCHES(__recv_chk, ssize_t, (int socket, void* to, size_t bytes, size_t room, int flags),
@@ -123,10 +131,10 @@ HEDDLE_TOUCHES(send, ssize_t, (int socket, const void* from, size_t bytes, int f
 HEDDLE_TOUCHES(sendto, ssize_t,
                (int socket, const void* from, size_t bytes, int flags, const sockaddr* peer, socklen_t length),
                touch(at(from), bytes, kReads), (socket, from, bytes, flags, peer, length))
-HEDDLE_TOUCHES(recvmsg, ssize_t, (int socket, msghdr* message, int flags),
-               touch(message->msg_iov, static_cast<int>(message->msg_iovlen), kWrites), (socket, message, flags))
-HEDDLE_TOUCHES(sendmsg, ssize_t, (int socket, const msghdr* message, int flags),
-               touch(message->msg_iov, static_cast<int>(message->msg_iovlen), kReads), (socket, message, flags))
+HEDDLE_TOUCHES(recvmsg, ssize_t, (int socket, msghdr* message, int flags), touch(message, kWrites),
+               (socket, message, flags))
+HEDDLE_TOUCHES(sendmsg, ssize_t, (int socket, const msghdr* message, int flags), touch(message, kReads),
+               (socket, message, flags))
 HEDDLE_TOUCHES(fread, size_t, (void* __restrict to, size_t size, size_t count, FILE* __restrict file),
                touch(at(to), size* count, kWrites), (to, size, count, file))
 HEDDLE_TOUCHES(fread_unlocked, size_t, (void* __restrict to, size_t size, size_t count, FILE* __restrict file),

@@ -44,6 +44,7 @@ Answer<uint64_t> enqueue_fill(const StreamRef& stream, const Fill& fill) {
   if (!to.managed) return append_fill(stream, fill);
   ManagedMemory& managed = runtime().managed_memory();
   const ManagedMemory::Stream in{*stream.device, stream.slot};
+  const ManagedMemory::Submission submission(managed);
   HEDDLE_ANSWER(managed.before(in, to.address, bytes, ManagedAccess::kWrite));
   auto sequence = append_fill(stream, fill);
   managed.after(in, to.address, bytes, ManagedAccess::kWrite);

@@ -123,6 +123,7 @@ Done launch_with_managed(const StreamRef& stream, Function& function, const Laun
   copy_managed(info, own.data(), values);
   ManagedMemory& managed = runtime().managed_memory();
   const ManagedMemory::Stream in{*stream.device, stream.slot};
+  const ManagedMemory::Submission submission(managed);
   HEDDLE_ANSWER(managed.before_kernel(in));
   Done launched = append_launch(stream, function, shape, own.data());
   managed.after_kernel(in);

@@ -69,6 +69,7 @@ Done call_library(const StreamRef& stream, const library::Call& call, bool open)
   if (open) HEDDLE_ANSWER(open_library(device, call.library));
   ManagedMemory& managed = runtime().managed_memory();
   const ManagedMemory::Stream in{device, stream.slot};
+  const ManagedMemory::Submission submission(managed);
   HEDDLE_ANSWER(managed.before_kernel(in));
   Done called = append_call(stream, call);
   managed.after_kernel(in);

@@ -411,6 +411,46 @@ bool ends_as_it_would() {
   return true;
 }
 
+// What the host wrote is on its way to the device of a task that has not begun. By its name it runs first.
+bool a_push_before_the_first_launch() {
+  unsigned* const memory = allocate(kWords);
+  CHECK(memory);
+  memory[1] = 1;
+  CUDA(cudaMemset(memory + 4, 0, 8));
+  CUDA(cudaFree(memory));
+  unsigned* const next = allocate(kWords);
+  CHECK(next);
+  fill(next, kWords, 0);
+  run_add(next, kWords, 1);
+  CUDA(cudaDeviceSynchronize());
+  CHECK(is_sequence(next, kWords, 1));
+  CUDA(cudaFree(next));
+  return true;
+}
+
+// The host touches one buffer while a kernel works on another one and a host function comes behind it.
+bool beside_a_host_function() {
+  unsigned* const memory = allocate(kWords);
+  unsigned* const other = allocate(kWords);
+  CHECK(memory && other);
+  fill(memory, kWords, 0);
+  for (unsigned round = 1; round <= 5; ++round) {
+    run_add(other, kWords, 1);
+    CUDA(cudaLaunchHostFunc(
+        nullptr, [](void* data) { static_cast<unsigned*>(data)[50] += 1; }, memory));
+    memory[51] = 1000 * round;
+    CUDA(cudaDeviceSynchronize());
+    run_add(memory, kWords, 1);
+    CUDA(cudaDeviceSynchronize());
+    CHECK(memory[50] == 50 + 2 * round);
+    CHECK(memory[51] == 1000 * round + 1);
+    CHECK(memory[kWords - 1] == kWords - 1 + round && other[7] == round);
+  }
+  CUDA(cudaFree(memory));
+  CUDA(cudaFree(other));
+  return true;
+}
+
 bool freed_in_every_state() {
   for (int how = 0; how < 4; ++how) {
     unsigned* const memory = allocate(kWords);
@@ -490,6 +530,8 @@ bool after_a_reset() {
 }
 
 const std::map<std::string, bool (*)()> cases{
+    {"a_push_before_the_first_launch", a_push_before_the_first_launch},
+    {"beside_a_host_function", beside_a_host_function},
     {"there_and_back", there_and_back},
     {"starts_with_zeros", starts_with_zeros},
     {"partial_writes", partial_writes},
