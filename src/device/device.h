@@ -95,8 +95,9 @@ struct FillShape {
 
 // What kernels that are launched from now on may use (cudaDeviceSetLimit).
 enum class Limit : uint32_t {
-  kStackBytes,  // of local memory per thread, where the compiler cannot tell how much
-  kHeapBytes,   // of device malloc; only before the first launch of a kernel that may use it
+  kStackBytes,       // of local memory per thread, where the compiler cannot tell how much
+  kHeapBytes,        // of device malloc; only before the first launch of a kernel that may use it
+  kPendingLaunches,  // that kernels have made and that wait; without a meaning where kernels launch none
 };
 
 class Context {

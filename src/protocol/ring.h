@@ -91,7 +91,7 @@ struct RingHeader {
   std::atomic<uint64_t> print_head, report_head;  // bytes taken of either area
   std::atomic<uint32_t> textures_used;            // slots of the texture table from here on were never used
   // cudaDeviceSetLimit; 0: not set. Part of the journal; a record says from where on stack and heap count.
-  std::atomic<uint64_t> stack_bytes, heap_bytes, print_bytes;
+  std::atomic<uint64_t> stack_bytes, heap_bytes, print_bytes, pending_launches;
   std::atomic<uint32_t> checks;  // 1: kernels' accesses are checked. Set before the first task
 
   alignas(64) TaskTotals task_totals;  // client
@@ -162,13 +162,13 @@ enum class RecordType : uint32_t {
   kPrefetchModule,  // module `a` is loaded now, so that a fault in it shows here
   kTexture,         // launches that follow may name the object of texture slot `a`
   kTextureGone,     // and from here on they do not
-  kLimit,           // limit `a` (enum class LimitKind) is `b` bytes for the launches that follow
+  kLimit,           // limit `a` (enum class LimitKind) is `b` for the launches that follow
   kLibraryOpen,     // struct LibraryOpenRecord
   kLibraryCall,     // struct LibraryCallRecord
   kReset,           // the program resets the device: what the worker holds of its modules ends with this task
 };
 
-enum class LimitKind : uint64_t { kStackBytes = 1, kHeapBytes };
+enum class LimitKind : uint64_t { kStackBytes = 1, kHeapBytes, kPendingLaunches };
 
 // Every record starts with this and has a multiple of kRecordAlign bytes.
 struct RecordHeader {

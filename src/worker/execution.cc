@@ -1,10 +1,27 @@
 #include "worker/execution.h"
 
 #include <cstring>
+#include <optional>
 
 namespace heddle::worker {
 
 using protocol::RecordType;
+
+namespace {
+
+std::optional<device::Limit> limit_of(protocol::LimitKind kind) {
+  switch (kind) {
+    case protocol::LimitKind::kStackBytes:
+      return device::Limit::kStackBytes;
+    case protocol::LimitKind::kHeapBytes:
+      return device::Limit::kHeapBytes;
+    case protocol::LimitKind::kPendingLaunches:
+      return device::Limit::kPendingLaunches;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
 
 Execution::Execution(const SessionParts& parts, Modules& modules, const DeviceModel& model,
                      const protocol::Window& window)
@@ -21,7 +38,9 @@ Checked<void> Execution::restore() {
   const uint64_t stack = header.stack_bytes.load(std::memory_order_acquire);
   const uint64_t heap = header.heap_bytes.load(std::memory_order_acquire);
   if (restored && stack) restored = set_limit(device::Limit::kStackBytes, stack);
+  const uint64_t launches = header.pending_launches.load(std::memory_order_acquire);
   if (restored && heap) restored = set_limit(device::Limit::kHeapBytes, heap);
+  if (restored && launches) restored = set_limit(device::Limit::kPendingLaunches, launches);
   return restored;
 }
 
@@ -191,11 +210,9 @@ Checked<Execution::Step> Execution::texture(const protocol::Record& record) {
 
 Checked<Execution::Step> Execution::limit(const protocol::Record& record) {
   const protocol::RecordHeader& header = record.header;
-  const auto kind = static_cast<protocol::LimitKind>(header.a);
-  if (kind != protocol::LimitKind::kStackBytes && kind != protocol::LimitKind::kHeapBytes)
-    return malformed("limit %lu does not exist", static_cast<unsigned long>(header.a));
-  const bool stack = kind == protocol::LimitKind::kStackBytes;
-  const auto set = set_limit(stack ? device::Limit::kStackBytes : device::Limit::kHeapBytes, header.b);
+  const auto which = limit_of(static_cast<protocol::LimitKind>(header.a));
+  if (!which) return malformed("limit %lu does not exist", static_cast<unsigned long>(header.a));
+  const auto set = set_limit(*which, header.b);
   if (!set) return tl::unexpected(set.error());
   return here(record);
 }

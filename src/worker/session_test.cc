@@ -562,6 +562,13 @@ TEST_F(SessionTest, LimitsHoldForTheNextWorkerToo) {
   ASSERT_TRUE(completes(marker()));
   EXPECT_EQ(context->limits()[device::Limit::kStackBytes], 4096u);
   EXPECT_EQ(context->limits().count(device::Limit::kHeapBytes), 0u);
+  header().pending_launches = 4096;
+  ASSERT_TRUE(
+      completes(simple(RecordType::kLimit, 0, static_cast<uint64_t>(protocol::LimitKind::kPendingLaunches), 4096)));
+  EXPECT_EQ(context->limits()[device::Limit::kPendingLaunches], 4096u);
+  start_worker();
+  ASSERT_TRUE(completes(marker()));
+  EXPECT_EQ(context->limits()[device::Limit::kPendingLaunches], 4096u);
 }
 
 TEST_F(SessionTest, ALimitThatDoesNotExistIsMalformed) {

@@ -30,6 +30,10 @@ Done DeviceLimits::set(cudaLimit limit, size_t value) {
     value = round_up(std::max<size_t>(value, kKiB), kKiB);
     ring_.header().heap_bytes.store(value, std::memory_order_release);
     HEDDLE_ANSWER(append(protocol::LimitKind::kHeapBytes, value));
+  } else if (limit == cudaLimitDevRuntimePendingLaunchCount) {
+    value = std::max<size_t>(value, 1);
+    ring_.header().pending_launches.store(value, std::memory_order_release);
+    HEDDLE_ANSWER(append(protocol::LimitKind::kPendingLaunches, value));
   }
   values_[limit] = value;
   return {};
@@ -51,13 +55,14 @@ Done DeviceLimits::reset() {
   const bool used = std::exchange(uses_malloc_, false);
   uses_printf_ = false;
   const auto before = std::exchange(values_, kDefaults);
-  for (std::atomic<uint64_t>* each :
-       {&ring_.header().print_bytes, &ring_.header().stack_bytes, &ring_.header().heap_bytes})
+  for (std::atomic<uint64_t>* each : {&ring_.header().print_bytes, &ring_.header().stack_bytes,
+                                      &ring_.header().heap_bytes, &ring_.header().pending_launches})
     each->store(0, std::memory_order_release);
   const auto put_back = [&](cudaLimit limit, protocol::LimitKind kind) {
     return before[limit] == values_[limit] ? Done{} : append(kind, values_[limit]);
   };
   HEDDLE_ANSWER(put_back(cudaLimitStackSize, protocol::LimitKind::kStackBytes));
+  HEDDLE_ANSWER(put_back(cudaLimitDevRuntimePendingLaunchCount, protocol::LimitKind::kPendingLaunches));
   return used ? Done{} : put_back(cudaLimitMallocHeapSize, protocol::LimitKind::kHeapBytes);
 }
 

@@ -115,7 +115,9 @@ Status CudaContext::remove_texture(uint64_t handle) {
 
 Status CudaContext::set_limit(device::Limit limit, uint64_t bytes) {
   engine_->make_current();
-  const CUlimit which = limit == device::Limit::kStackBytes ? CU_LIMIT_STACK_SIZE : CU_LIMIT_MALLOC_HEAP_SIZE;
+  const CUlimit which = limit == device::Limit::kStackBytes  ? CU_LIMIT_STACK_SIZE
+                        : limit == device::Limit::kHeapBytes ? CU_LIMIT_MALLOC_HEAP_SIZE
+                                                             : CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT;
   return driver_.check(driver_.cuCtxSetLimit(which, bytes), "cuCtxSetLimit");
 }
 

@@ -122,6 +122,7 @@ Status SoftwareContext::check_kernels(const device::FindingSink& sink) {
 }
 
 Status SoftwareContext::set_limit(device::Limit limit, uint64_t bytes) {
+  if (limit == device::Limit::kPendingLaunches) return {};
   if (limit == device::Limit::kHeapBytes) return memory_.set_heap_bytes(bytes);
   if (bytes > kMostStackBytes)
     return fail(ErrorCode::kInvalidArgument, "a stack of %llu bytes for each thread, at most %u are possible",

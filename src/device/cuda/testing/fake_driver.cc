@@ -518,6 +518,7 @@ API cuCtxSetCurrent(CUcontext) {
   return CUDA_SUCCESS;
 }
 API cuCtxSetLimit(CUlimit limit, size_t bytes) {
+  if (limit == CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT) return bytes > 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   if (limit != CU_LIMIT_STACK_SIZE && limit != CU_LIMIT_MALLOC_HEAP_SIZE) return CUDA_ERROR_UNSUPPORTED_LIMIT;
   const auto which = limit == CU_LIMIT_STACK_SIZE ? device::Limit::kStackBytes : device::Limit::kHeapBytes;
   std::lock_guard lock(fake().mutex);
