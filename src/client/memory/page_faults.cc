@@ -101,7 +101,7 @@ void end_as_without(int signal, const siginfo_t* info) {
   if (info->si_code <= 0) ::raise(signal);
 }
 
-void pass_on(int signal, siginfo_t* info, void* context) {
+void pass_to_program(int signal, siginfo_t* info, void* context) {
   // A handler that the program installed over this one may go on to this one again.
   const bool again = info->si_errno == kPassedOn;
   struct sigaction& to = again ? the_handler.older : the_handler.theirs;
@@ -129,7 +129,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   const bool ours = info->si_code == SEGV_ACCERR && info->si_errno != kPassedOn && is_served(address);
   const bool served = ours && post_and_wait({address, is_write(static_cast<const ucontext_t*>(context)),
                                              static_cast<int>(::syscall(SYS_gettid))});
-  if (!served) pass_on(signal, info, context);
+  if (!served) pass_to_program(signal, info, context);
   errno = error;
 }
 
