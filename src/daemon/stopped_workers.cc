@@ -2,13 +2,16 @@
 
 #include <csignal>
 #include <fstream>
+#include <utility>
 
 #include "daemon/spawn.h"
 
 namespace heddle::daemon {
 namespace {
 
-constexpr Duration kEvery = std::chrono::seconds(1);
+// A worker that is stopped at two looks in a row is continued: after 1.5 to 3 s. Who only looks at it for a moment is
+// left alone.
+constexpr Duration kEvery = std::chrono::milliseconds(1500);
 
 // The third word of /proc/PID/stat, behind a name in parentheses that may contain anything: 'T' where stopped, 't'
 // where traced.
@@ -30,9 +33,14 @@ void StoppedWorkers::watch() {
 void StoppedWorkers::look() {
   watching_ = false;
   bool serves = false;
+  const std::set<WorkerId> before = std::exchange(stopped_, {});
   for (const auto& [id, worker] : shared_.registry.workers) {
     serves |= worker.state == Worker::State::kBound;
     if (!is_stopped(worker.pid)) continue;
+    if (!before.contains(id)) {
+      stopped_.insert(id);
+      continue;
+    }
     shared_.log->warn("worker {}, process {}, was stopped: it is continued, because others wait for it", id.value,
                       worker.pid);
     kill_process(worker.process, SIGCONT);

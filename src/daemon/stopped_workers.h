@@ -1,5 +1,7 @@
 #pragma once
 
+#include <set>
+
 #include "daemon/shared.h"
 
 namespace heddle::daemon {
@@ -11,7 +13,7 @@ class StoppedWorkers {
  public:
   explicit StoppedWorkers(Shared& shared) : shared_(shared) {}
 
-  // A worker serves somebody: looks after all of them every second for as long as one does.
+  // A worker serves somebody: looks at all of them now and then for as long as one does.
   void watch();
 
  private:
@@ -20,6 +22,7 @@ class StoppedWorkers {
   Shared& shared_;
   EventLoop::Timer timer_;
   bool watching_ = false;
+  std::set<WorkerId> stopped_;  // at the last look
 };
 
 }  // namespace heddle::daemon
