@@ -7,7 +7,7 @@
 namespace heddle::e2e {
 namespace {
 
-std::string one_device(const std::string& managed) {
+std::string one_that_keeps(const std::string& managed) {
   return "[daemon]\nwarm_workers = 1\nmanaged_memory = \"" + managed +
          "\"\n[[device]]\npreset = 'P100'\ncount = 1\nmemory = '256M'\nslowdown = 0\ncopy_slowdown = 0\n";
 }
@@ -22,7 +22,7 @@ struct Managed : testing::TestWithParam<const char*> {};
 
 TEST_P(Managed, IsWhatTheHostAndTheDeviceWroteLast) {
   HEDDLE_NEEDS_WORKLOADS();
-  Node node(one_device(GetParam()));
+  Node node(one_that_keeps(GetParam()));
   ASSERT_TRUE(node.ready()) << node.why();
   // ThreadSanitizer's sigaction stands before heddle's.
   const Finished finished = node.run({HEDDLE_E2E_PROGRAMS "/managed", kThreadSanitizer ? "-own_handler" : ""});
