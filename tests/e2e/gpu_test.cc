@@ -67,7 +67,7 @@ TEST_F(Gpu, HasManagedMemoryWhileKernelsRun) {
   HEDDLE_NEEDS_WORKLOADS();
   ASSERT_TRUE(node->ready() && warm()) << node->why() << node->log();
   // The driver for tests has no host memory for kernels.
-  const Finished finished = node->run({HEDDLE_E2E_PROGRAMS "/managed", "-more_than_fits"});
+  const Finished finished = node->run({HEDDLE_E2E_PROGRAMS "/managed", "-more_than_fits", kManagedLeftOut});
   EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node->log();
   EXPECT_NE(finished.out.find("concurrentManagedAccess 0"), std::string::npos) << finished.out;
   EXPECT_TRUE(Node::eventually([&] { return node->empty(); })) << node->ask({{"command", "ps"}});

@@ -12,20 +12,13 @@ std::string one_that_keeps(const std::string& managed) {
          "\"\n[[device]]\npreset = 'P100'\ncount = 1\nmemory = '256M'\nslowdown = 0\ncopy_slowdown = 0\n";
 }
 
-#ifdef __SANITIZE_THREAD__
-constexpr bool kThreadSanitizer = true;
-#else
-constexpr bool kThreadSanitizer = false;
-#endif
-
 struct Managed : testing::TestWithParam<const char*> {};
 
 TEST_P(Managed, IsWhatTheHostAndTheDeviceWroteLast) {
   HEDDLE_NEEDS_WORKLOADS();
   Node node(one_that_keeps(GetParam()));
   ASSERT_TRUE(node.ready()) << node.why();
-  // ThreadSanitizer's sigaction stands before heddle's.
-  const Finished finished = node.run({HEDDLE_E2E_PROGRAMS "/managed", kThreadSanitizer ? "-own_handler" : ""});
+  const Finished finished = node.run({HEDDLE_E2E_PROGRAMS "/managed", kManagedLeftOut});
   EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node.log();
   const std::string concurrent =
       std::string("concurrentManagedAccess ") + (GetParam() == std::string("device") ? "0" : "1");

@@ -43,6 +43,22 @@ class Process {
   bool reaped_ = false;
 };
 
+// The case of the program `managed` that a sanitizer's own handling of signals does not let be: ThreadSanitizer's
+// sigaction stands before heddle's; AddressSanitizer ends a program in its own way.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr const char* kManagedLeftOut = "-own_handler";
+#elif defined(__SANITIZE_ADDRESS__)
+inline constexpr const char* kManagedLeftOut = "-ends_as_it_would";
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+inline constexpr const char* kManagedLeftOut = "-ends_as_it_would";
+#else
+inline constexpr const char* kManagedLeftOut = "";
+#endif
+#else
+inline constexpr const char* kManagedLeftOut = "";
+#endif
+
 class Node {
  public:
   // Starts heddled with this configuration (TOML); `ready` is false, and `why` says why, if it did not come up.

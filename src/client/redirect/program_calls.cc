@@ -30,8 +30,6 @@ __attribute__((visibility("default"))) constinit heddle::ProgramHooks heddle_pro
 
 namespace {
 
-using heddle::ProgramHooks;
-
 // The C library's function that stands behind one of these, looked for once.
 template <class Function>
 class Behind {
@@ -83,12 +81,14 @@ int without_faults(int how, const sigset_t* set, sigset_t* before, int (*behind)
 }  // namespace
 
 // NAME(result, parameters, what is touched, arguments)
+// NOLINTBEGIN(bugprone-macro-parentheses): whole declarations and statements.
 #define HEDDLE_TOUCHES(name, result, parameters, touched, arguments) \
   HEDDLE_INTERPOSE result name parameters {                          \
     static constinit Behind<result parameters> behind(#name);        \
     touched;                                                         \
     return (*behind)arguments;                                       \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 
 HEDDLE_TOUCHES(read, ssize_t, (int file, void* to, size_t bytes), touch(at(to), bytes, kWrites), (file, to, bytes))
 HEDDLE_TOUCHES(__read_chk, ssize_t, (int file, void* to, size_t bytes, size_t room), touch(at(to), bytes, kWrites),

@@ -558,9 +558,13 @@ const std::map<std::string, bool (*)()> cases{
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string only = argc > 1 ? argv[1] : "";
+  // "-NAME" leaves a case out, "NAME" runs that one alone.
+  const std::vector<std::string> words(argv + 1, argv + argc);
   for (const auto& [name, run] : cases) {
-    if (only == "-" + name || (!only.empty() && only[0] != '-' && only != name)) continue;
+    bool wanted = true;
+    for (const std::string& word : words)
+      wanted &= word.empty() || (word[0] == '-' ? word != "-" + name : word == name);
+    if (!wanted) continue;
     if (run() && cudaGetLastError() == cudaSuccess) continue;
     std::printf("managed: %s: FAIL\n", name.c_str());
     return 1;
