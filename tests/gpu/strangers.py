@@ -2,13 +2,14 @@
 """Programs of other authors on a GPU, natively and under heddle: the same outcome, and how long each whole process takes.
 
     strangers.py DIRECTORY --heddle BIN/heddle --out DIRECTORY [--only REGEX] [--share I/N] [--stop-after SECONDS]
-                 [--ways alone,among]
+                 [--ways alone,among] [--passes N]
 
 DIRECTORY holds hecbench/ (zjin-lcf/HeCBench) and cuda-samples/ (NVIDIA/cuda-samples), or one of them, as their
 repositories have them. Each program is built by its own Makefile (HeCBench) or by plain nvcc (cuda-samples) for the
 machine's GPU, with PTX. It runs natively alone, under heddle alone, then among others of the list, AT ONCE (six) at a
-time: twice natively, once under heddle. What it comes to natively, a failure of its own too, is what it has to come to
-under heddle; what takes longer than LIMIT natively is left out.
+time, natively and under heddle in turns, PASSES times each: medians are compared, and one native pass with the others,
+which tells how much of a ratio is chance. What it comes to natively, a failure of its own too, is what it has to come to
+under heddle each time; what takes longer than LIMIT natively is left out.
 
 Outcomes: same; refused (heddle or the runtime says by name what it does not serve); WRONG. What was done stays in
 --out, so that a run that was ended goes on from there. Exit status: 1 where anything was wrong.
@@ -28,6 +29,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 WAYS = ("alone", "among")
+WORST = 1.3  # how much longer a whole process may take than natively
 FAILED = re.compile(r"\b(FAIL|FAILED|FAILURE|MISMATCH|ERROR:? )|\bincorrect\b|Test failed", re.I)
 PASSED = re.compile(r"\b(PASS|PASSED|SUCCESS|Test passed|OK)\b", re.I)
 REFUSED = re.compile(r"^heddle: .*(not served|not supported|cannot|no PTX|does not).*|.*(operation not supported|"
@@ -148,12 +150,22 @@ class Program:
 
     def verdict(self, way):
         """Of a run under heddle against the native ones."""
-        native = {run["outcome"] for run in self.seen["native " + way]}
-        ours = self.seen["heddle " + way][0]
-        same = ours["outcome"] in native and (ours["passes"] or not all(run["passes"] for run in self.seen["native " + way]))
-        if same:
+        ours = self.odd_one(way)
+        if not ours:
             return "same"
         return "refused" if ours["refusal"] else "WRONG"
+
+    def odd_one(self, way):
+        """A run under heddle that came to what no native one did, rather one without a refusal; or None."""
+        native = self.seen["native " + way]
+        outcomes, passes = {run["outcome"] for run in native}, all(run["passes"] for run in native)
+        odd = [run for run in self.seen["heddle " + way] if run["outcome"] not in outcomes or (passes and not run["passes"])]
+        return min(odd, key=lambda run: bool(run["refusal"]), default=None)
+
+    def chance(self, way):
+        """The slowest native run over the median of the others, where there are others."""
+        times = sorted(run["seconds"] for run in self.seen["native " + way])
+        return times[-1] / statistics.median(times[:-1]) if len(times) > 1 else 1
 
 
 def last_error(output):
@@ -211,23 +223,23 @@ def too_long(program):
 
 def among(chosen, record, options, deadline):
     """Everybody, AT ONCE at a time, in the same order each pass."""
-    passes = (("native among", options.native), ("heddle among", [options.heddle, "run", "--"]), ("native among", options.native))
-    for number, (way, prefix) in enumerate(passes):
-        before = sum(each == way for each, _ in passes[:number])
-        mine = [program for program in chosen if not too_long(program)]
-        if all(len(program.seen.get(way, [])) > before for program in mine):
-            continue
-        if time.monotonic() > deadline:
-            return False
-        with ThreadPoolExecutor(options.at_once) as pool:
-            list(pool.map(lambda program: program.execute(way, prefix, options), mine))
-        for program in mine:
-            record.keep(program)
+    turns = (("native among", options.native), ("heddle among", [options.heddle, "run", "--"]))
+    for number in range(options.passes):
+        for way, prefix in turns:
+            mine = [program for program in chosen if not too_long(program)]
+            if all(len(program.seen.get(way, [])) > number for program in mine):
+                continue
+            if time.monotonic() > deadline:
+                return False
+            with ThreadPoolExecutor(options.at_once) as pool:
+                list(pool.map(lambda program: program.execute(way, prefix, options), mine))
+            for program in mine:
+                record.keep(program)
     return True
 
 
 def table(chosen, options):
-    wrong, refused, ratios = [], [], {"alone": [], "among": []}
+    wrong, refused, ratios = [], [], {way: [] for way in WAYS}
     print(f"{'program':<44} {'native':>8} {'heddle':>8} {'ratio':>6}   {'native':>8} {'heddle':>8} {'ratio':>6}")
     print(f"{'':<44} {'alone, s':>8}{'':>18} {str(options.at_once) + ' at once':>8}")
     for program in chosen:
@@ -236,23 +248,35 @@ def table(chosen, options):
             if "heddle " + way not in program.seen:
                 cells.append(" " * 24)
                 continue
-            verdict, ours = program.verdict(way), program.seen["heddle " + way][0]
+            verdict = program.verdict(way)
             native, heddle = program.median("native " + way), program.median("heddle " + way)
             if verdict == "same":
-                ratios[way].append(heddle / native)
+                ratios[way].append((heddle / native, program))
                 cells.append(f"{native:8.3f} {heddle:8.3f} {heddle / native:6.2f}")
             else:
                 cells.append(f"{native:8.3f} {heddle:8.3f} {verdict:>6}"[:24])
-                (refused if verdict == "refused" else wrong).append((program, way, ours))
+                (refused if verdict == "refused" else wrong).append((program, way, program.odd_one(way)))
         print(f"{program.label:<44} {cells[0]:<24}   {cells[1]:<24}".rstrip())
     for kind, entries in (("refused", refused), ("WRONG", wrong)):
         for program, way, ours in entries:
             print(f"{kind} {way}: {program.label}: {ours['outcome']}: {(ours['refusal'] or ours['text'].splitlines()[-1:])}")
     for way in WAYS:
         if ratios[way]:
-            print(f"{way}: heddle over native: median {statistics.median(ratios[way]):.2f}, worst {max(ratios[way]):.2f} "
-                  f"of {len(ratios[way])} programs")
+            sum_up(way, ratios[way])
     return wrong
+
+
+def sum_up(way, ratios):
+    print(f"{way}: heddle over native: median {statistics.median(ratio for ratio, _ in ratios):.2f} of {len(ratios)} programs")
+    # What takes less natively starts no CUDA, and a ratio says nothing of it.
+    long = [(ratio, program) for ratio, program in ratios if program.median("native " + way) >= 0.2]
+    slow = sorted(((ratio, program.name) for ratio, program in long if ratio > WORST), reverse=True)
+    if long:
+        print(f"{way}: of {len(long)} that take 0.2 s and more, {len(slow)} are above {WORST}: " +
+              ", ".join(f"{name} {ratio:.2f}" for ratio, name in slow))
+        chance = sorted(program.chance(way) for _, program in long)
+        print(f"{way}: a native run over the others of its program: median {statistics.median(chance):.2f}, "
+              f"{sum(each > WORST for each in chance)} are above {WORST}, worst {chance[-1]:.2f}")
 
 
 def main():
@@ -265,6 +289,7 @@ def main():
     parser.add_argument("--sm", default="90", help="the GPU's compute capability, as nvcc has it")
     parser.add_argument("--limit", type=float, default=30, help="seconds that a program may take natively; under heddle four times that")
     parser.add_argument("--at-once", type=int, default=6)
+    parser.add_argument("--passes", type=int, default=2, help="how often all run among others, natively and under heddle")
     parser.add_argument("--stop-after", type=float, default=420, help="seconds; a later run goes on from there")
     parser.add_argument("--ways", default=WAYS, type=lambda text: text.split(","), help="alone, among, or both (default)")
     parser.add_argument("--native", default=[], type=str.split, help="a command that native runs begin with")
