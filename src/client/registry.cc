@@ -40,6 +40,7 @@ Done ProgramModule::read_and_declare(Session& session) {
   auto id = session.declare_module(*fatbins);
   if (!id) return tl::unexpected(std::move(id).error());
   info_ = std::move(*info);
+  for (const image::VariableInfo& variable : info_.variables) variable_bytes_ += variable.size;
   id_ = *id;
   return {};
 }

@@ -32,6 +32,8 @@ class ProgramModule {
   // Valid after load().
   uint32_t id() const { return id_; }
   const image::ModuleInfo& info() const { return info_; }
+  // Of its variables together, on a device that has loaded it.
+  uint64_t variable_bytes() const { return variable_bytes_; }
 
   // Of all its kernels, from their PTX; read the first time.
   AddressUse addresses(uint32_t arch);
@@ -60,6 +62,7 @@ class ProgramModule {
   Done result_;
   uint32_t id_ = 0;
   image::ModuleInfo info_;
+  uint64_t variable_bytes_ = 0;
 };
 
 struct Function {

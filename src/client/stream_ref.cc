@@ -40,7 +40,7 @@ ThreadStreams& my_streams() {
 Answer<StreamRef> my_stream(VirtualDevice* device) {
   auto& slot = my_streams().slots[device->index()];
   if (!slot) {
-    auto opened = device->streams().open(false, 0);
+    auto opened = device->open_stream(false, 0);
     if (!opened) return tl::unexpected(std::move(opened).error());
     slot = *opened;
   }

@@ -73,6 +73,19 @@ TEST_F(Gpu, HasManagedMemoryWhileKernelsRun) {
   EXPECT_TRUE(Node::eventually([&] { return node->empty(); })) << node->ask({{"command", "ps"}});
 }
 
+// 16 KiB of stack for each of its 8,192 threads.
+TEST_F(Gpu, WhatItsDriverTakesCountsAsTheProgramsMemory) {
+  HEDDLE_NEEDS_WORKLOADS();
+  ASSERT_TRUE(node->ready() && warm()) << node->why() << node->log();
+  const Finished small = node->heddle({"run", "--mem", "64M", "--", HEDDLE_E2E_PROGRAMS "/limits"});
+  EXPECT_NE(small.out.find("out of memory"), std::string::npos) << small.out << small.err;
+  EXPECT_NE(small.err.find("the stack of all threads (cudaLimitStackSize) takes 120 MiB"), std::string::npos)
+      << small.err;
+  const Finished enough = node->heddle({"run", "--mem", "192M", "--", HEDDLE_E2E_PROGRAMS "/limits"});
+  EXPECT_EQ(enough.out, "limits: PASS\n") << enough.err << node->log();
+  EXPECT_TRUE(Node::eventually([&] { return node->empty(); })) << node->ask({{"command", "ps"}});
+}
+
 TEST_F(Gpu, IsOneOfThePool) {
   ASSERT_TRUE(node->ready()) << node->why();
   const Json devices = node->ask({{"command", "devices"}});

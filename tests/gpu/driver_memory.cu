@@ -1,8 +1,10 @@
-// What the driver takes of the device's memory for a program, beside what the program asks for: local memory of resident
-// threads, module variables, the kernels' heap, the buffer of printf, workspaces of libraries. Each step runs in a process
-// of its own, which tells what cudaMemGetInfo lost by it. Usage: driver_memory STEP [NUMBER]; without arguments: the steps.
+// What the driver takes of the device's memory for a program, beside what the program asks for: local memory of
+// resident threads, module variables, the kernels' heap, the buffer of printf, workspaces of libraries. Each step runs
+// in a process of its own, which tells what cudaMemGetInfo lost by it. Usage: driver_memory STEP [NUMBER]; without
+// arguments: the steps.
 //
-// Under heddle the same numbers are what the program is charged: a step must not come to less there than natively.
+// Under heddle the same numbers are what the program is charged: a step must not come to less there than natively. But
+// for `start`, the first launch: of that a variable of 256 MiB is the program's, and the rest comes with a context.
 
 #include <cublas_v2.h>
 #include <curand.h>
@@ -15,7 +17,7 @@
 namespace {
 
 constexpr size_t kVariableBytes = size_t{256} << 20;
-__device__ char large_variable[kVariableBytes];  // makes every step's module as large
+__device__ char large_variable[kVariableBytes];
 
 void check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
@@ -31,7 +33,9 @@ size_t free_bytes() {
 
 __global__ void nothing() {}
 
-__global__ void touch_variable(size_t at) { large_variable[at % kVariableBytes] = 1; }
+__global__ void touch_variable(size_t at) {
+  large_variable[at % kVariableBytes] = 1;
+}  // keeps it
 
 // Its array is too large for registers, and is indexed by what is known at run time only.
 template <int Words>
@@ -48,7 +52,7 @@ __global__ void allocate(int bytes) {
 }
 
 __global__ void print(int at) {
-  if (at < 0) printf("never\n");
+  if (at == 1) printf("said by the device\n");
 }
 
 __device__ int deeper(int depth, int* out) {
@@ -62,7 +66,9 @@ __global__ void recursive(int depth, int* out) {
   if (out) *out = sum;
 }
 
-void synchronize() { check(cudaDeviceSynchronize(), "cudaDeviceSynchronize"); }
+void synchronize() {
+  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+}
 
 template <int Words>
 void local(int blocks) {
@@ -72,13 +78,20 @@ void local(int blocks) {
 
 void run_local(long bytes) {
   switch (bytes) {
-    case 256: return local<64>(1);
-    case 512: return local<128>(1);
-    case 1024: return local<256>(1);
-    case 4096: return local<1024>(1);
-    case 16384: return local<4096>(1);
-    case 65536: return local<16384>(1);
-    default: check(cudaErrorInvalidValue, "local takes 256, 512, 1024, 4096, 16384 or 65536");
+    case 256:
+      return local<64>(1);
+    case 512:
+      return local<128>(1);
+    case 1024:
+      return local<256>(1);
+    case 4096:
+      return local<1024>(1);
+    case 16384:
+      return local<4096>(1);
+    case 65536:
+      return local<16384>(1);
+    default:
+      check(cudaErrorInvalidValue, "local takes 256, 512, 1024, 4096, 16384 or 65536");
   }
 }
 
@@ -99,7 +112,8 @@ void run_library(const char* which) {
   check(cudaMalloc(&a, size_t{n} * n * sizeof(float) * 3), "cudaMalloc");
   check(cudaMemset(a, 0, size_t{n} * n * sizeof(float) * 3), "cudaMemset");
   float *b = a + n * n, *c = b + n * n;
-  if (cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, a, n, b, n, &zero, c, n) != CUBLAS_STATUS_SUCCESS) std::exit(2);
+  if (cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, a, n, b, n, &zero, c, n) != CUBLAS_STATUS_SUCCESS)
+    std::exit(2);
   synchronize();
 }
 
@@ -107,28 +121,36 @@ void run_library(const char* which) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::puts("start | variable | local BYTES | stack BYTES | heap MIB | print MIB | pending COUNT | streams COUNT | "
-              "cublas-handle | cublas | curand");
+    std::puts(
+        "start | local BYTES | stack BYTES | stack-limit BYTES | heap MIB | print MIB | pending COUNT | streams COUNT "
+        "| "
+        "cublas-handle | cublas | curand");
     return 64;
   }
   const char* step = argv[1];
   const long number = argc > 2 ? std::strtol(argv[2], nullptr, 10) : 0;
   check(cudaFree(nullptr), "cudaFree");
+  if (!std::strcmp(step, "heap") && number)  // before the module's first kernel, which may use it
+    check(cudaDeviceSetLimit(cudaLimitMallocHeapSize, size_t(number) << 20), "cudaLimitMallocHeapSize");
+  if (!std::strcmp(step, "print") && number)
+    check(cudaDeviceSetLimit(cudaLimitPrintfFifoSize, size_t(number) << 20), "cudaLimitPrintfFifoSize");
   const size_t before_module = free_bytes();
   nothing<<<1, 1>>>();
   synchronize();
   size_t before = free_bytes();
-  if (!std::strcmp(step, "start")) before = before_module;
-  else if (!std::strcmp(step, "variable")) touch_variable<<<1, 1>>>(5);
-  else if (!std::strcmp(step, "local")) run_local(number);
+  if (!std::strcmp(step, "start"))
+    before = before_module;
+  else if (!std::strcmp(step, "local"))
+    run_local(number);
   else if (!std::strcmp(step, "stack")) {
     check(cudaDeviceSetLimit(cudaLimitStackSize, number), "cudaLimitStackSize");
     recursive<<<1, 32>>>(2, nullptr);
+  } else if (!std::strcmp(step, "stack-limit")) {
+    check(cudaDeviceSetLimit(cudaLimitStackSize, number), "cudaLimitStackSize");
+    nothing<<<1, 1>>>();
   } else if (!std::strcmp(step, "heap")) {
-    if (number) check(cudaDeviceSetLimit(cudaLimitMallocHeapSize, size_t(number) << 20), "cudaLimitMallocHeapSize");
     allocate<<<1, 1>>>(64);
   } else if (!std::strcmp(step, "print")) {
-    if (number) check(cudaDeviceSetLimit(cudaLimitPrintfFifoSize, size_t(number) << 20), "cudaLimitPrintfFifoSize");
     print<<<1, 1>>>(1);
   } else if (!std::strcmp(step, "pending")) {
     check(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, number), "cudaLimitDevRuntimePendingLaunchCount");
@@ -143,6 +165,7 @@ int main(int argc, char** argv) {
     run_library(step);
   }
   synchronize();
-  std::printf("%s %ld: %.1f MiB\n", step, number, static_cast<double>(static_cast<long long>(before - free_bytes())) / (1 << 20));
+  std::printf("%s %ld: %.1f MiB\n", step, number,
+              static_cast<double>(static_cast<long long>(before - free_bytes())) / (1 << 20));
   return 0;
 }

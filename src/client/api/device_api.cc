@@ -4,6 +4,7 @@
 
 #include "client/api/properties.h"
 #include "client/copy/arrays.h"
+#include "client/device/driver_needs.h"
 #include "client/graph/capture.h"
 #include "client/graph/graph_memory.h"
 #include "client/memory/memory_pool.h"
@@ -157,6 +158,7 @@ HEDDLE_EXPORT cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
     auto device = runtime().current_device();
     if (!device) return tl::unexpected(std::move(device).error());
     HEDDLE_ANSWER((*device)->limits().set(limit, value));
+    if (limit == cudaLimitStackSize) HEDDLE_ANSWER(charge_stack(**device, value));
     Done lanes;
     (*device)->lanes().for_each([&](VirtualDevice& lane) {
       if (lanes) lanes = lane.limits().set(limit, value);

@@ -99,7 +99,7 @@ Answer<StreamRef> own_stream(VirtualDevice& device) {
   const std::lock_guard lock(mutex);
   auto& slot = slots[device.index()];
   if (!slot) {
-    auto opened = device.streams().open(true, 0);
+    auto opened = device.open_stream(true, 0);
     if (!opened) return tl::unexpected(std::move(opened).error());
     slot = *opened;
   }

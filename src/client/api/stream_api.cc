@@ -22,7 +22,7 @@ Done create(cudaStream_t* stream, unsigned flags, int priority) {
   if (!device) return tl::unexpected(std::move(device).error());
   HEDDLE_ANSWER((*device)->failure());
   const int clamped = std::max(kGreatestPriority, std::min(kLeastPriority, priority));
-  auto slot = (*device)->streams().open(flags == cudaStreamNonBlocking, clamped);
+  auto slot = (*device)->open_stream(flags == cudaStreamNonBlocking, clamped);
   if (!slot) return tl::unexpected(std::move(slot).error());
   forget_attributes({*device, *slot});
   *stream = reinterpret_cast<cudaStream_t>((*device)->streams().handle(*slot));

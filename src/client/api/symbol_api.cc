@@ -1,6 +1,7 @@
 // __device__ and __constant__ variables by their host addresses.
 
 #include "client/api/submit.h"
+#include "client/device/driver_needs.h"
 #include "client/registry.h"
 
 namespace heddle::client {
@@ -75,6 +76,7 @@ HEDDLE_EXPORT cudaError_t cudaGetSymbolAddress(void** pointer, const void* host)
     if (!device) return tl::unexpected(std::move(device).error());
     auto symbol = resolve_symbol(host);
     if (!symbol) return tl::unexpected(std::move(symbol).error());
+    HEDDLE_ANSWER(charge_module(**device, *symbol->variable->module));
     auto found = ask_address(**device, *symbol);
     if (!found) return tl::unexpected(std::move(found).error());
     const auto [address, bytes] = *found;

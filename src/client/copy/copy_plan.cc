@@ -1,6 +1,7 @@
 #include "client/copy/copy_plan.h"
 
 #include "client/copy/arrays.h"
+#include "client/device/driver_needs.h"
 #include "client/runtime.h"
 
 namespace heddle::client {
@@ -82,18 +83,16 @@ Answer<CopyPlan> plan_box_of(const Parameters& p, cudaMemcpyKind kind) {
 }
 
 // Bytes [offset, offset + bytes) of the variable, on the stream's device.
-Answer<CopyPlace> part_of(const void* host, size_t offset, size_t bytes, VirtualDevice* device) {
-  auto symbol = resolve_symbol(host);
-  if (!symbol) return tl::unexpected(std::move(symbol).error());
-  const size_t size = symbol->variable->size;
+Answer<CopyPlace> part_of(const Symbol& symbol, size_t offset, size_t bytes, VirtualDevice* device) {
+  const size_t size = symbol.variable->size;
   if (offset > size || bytes > size - offset) return refuse(cudaErrorInvalidValue);
   CopyPlace place;
   place.kind = CopyPlace::kVariable;
   place.address = offset;
   place.pitch = place.slice = bytes;
   place.device = device;
-  place.module = symbol->variable->module->id();
-  place.variable = symbol->index;
+  place.module = symbol.variable->module->id();
+  place.variable = symbol.index;
   return place;
 }
 
@@ -136,7 +135,10 @@ Answer<CopyPlan> plan_symbol(const void* symbol, const void* other, size_t bytes
                              SymbolEnd end, VirtualDevice* device) {
   const auto wrong = end == SymbolEnd::kTo ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice;
   if (kind == wrong || kind == cudaMemcpyHostToHost) return refuse(cudaErrorInvalidMemcpyDirection);
-  auto part = part_of(symbol, offset, bytes, device);
+  auto known = resolve_symbol(symbol);
+  if (!known) return tl::unexpected(std::move(known).error());
+  HEDDLE_ANSWER(charge_module(*device, *known->variable->module));
+  auto part = part_of(*known, offset, bytes, device);
   if (!part) return tl::unexpected(std::move(part).error());
   auto place = place_of(other, bytes, bytes);
   if (!place) return tl::unexpected(std::move(place).error());

@@ -32,6 +32,7 @@ Done DeviceMemory::all_freed() {
   const bool can_rest = task_.lazy().begun() && !segments_.idle().empty() && ring_.reached(ring_.last_work());
   if (can_rest && task_.rest()) return {};
   HEDDLE_ANSWER(return_idle(0));
+  HEDDLE_ANSWER(release_charges());
   return task_.all_freed();
 }
 

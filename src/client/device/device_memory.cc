@@ -26,15 +26,16 @@ Answer<uint64_t> DeviceMemory::allocate(uint64_t bytes) {
 }
 
 Answer<uint64_t> DeviceMemory::allocate_room(uint64_t bytes) {
-  return place_alone(bytes, true);
+  Lock lock = ring_.lock();
+  return place_alone(lock, bytes, true);
 }
 
 Answer<uint64_t> DeviceMemory::allocate_alone(uint64_t bytes) {
-  return place_alone(bytes, false);
+  Lock lock = ring_.lock();
+  return place_alone(lock, bytes, false);
 }
 
-Answer<uint64_t> DeviceMemory::place_alone(uint64_t bytes, bool room) {
-  Lock lock = ring_.lock();
+Answer<uint64_t> DeviceMemory::place_alone(Lock& lock, uint64_t bytes, bool room) {
   HEDDLE_ANSWER(ring_.failure());
   HEDDLE_ANSWER(finish_frees(lock, bytes));
   HEDDLE_ANSWER(make_room(bytes, bytes));
@@ -43,6 +44,26 @@ Answer<uint64_t> DeviceMemory::place_alone(uint64_t bytes, bool room) {
   place->segment->room = room;
   HEDDLE_ANSWER(placed(*place));
   return place->address;
+}
+
+Done DeviceMemory::charge_driver(DriverCharges::Part part, uint32_t id, uint64_t bytes, const char* what) {
+  if (!charges_.on_gpu()) return {};
+  Lock lock = ring_.lock();
+  const uint64_t more = charges_.missing(part, id, bytes);
+  uint64_t room = 0;
+  if (more != 0) {
+    if (!segments_.within_budget(more))
+      return refuse(cudaErrorMemoryAllocation,
+                    stringf("%s takes %s of device %u: the program holds %s of its %s there (heddle run --mem)", what,
+                            to_string(Bytes{more}).c_str(), ring_.home_index(),
+                            to_string(Bytes{segments_.used_bytes() + segments_.bytes_beside()}).c_str(),
+                            to_string(Bytes{segments_.budget_bytes()}).c_str()));
+    auto placed = place_alone(lock, more, true);
+    if (!placed) return tl::unexpected(std::move(placed).error());
+    room = *placed;
+  }
+  charges_.cover(part, id, bytes, room, more);
+  return {};
 }
 
 // Where memory is short, the work that touches what was freed has to be done first: cudaFree would have waited for it.
@@ -213,11 +234,25 @@ Done DeviceMemory::give_back(uint64_t address, Freed how) {
   }
   segments_.count();
   // A worker that holds the program's variables stays until the session ends or the program resets the device.
-  if (segments_.arena().buffer_count() == 0 && !task_.worker_pinned()) return all_freed();
+  if (!has_buffers() && !task_.worker_pinned()) return all_freed();
+  return {};
+}
+
+// Nobody touches what is counted here, nor is it there for the next task: its worker may be another one.
+Done DeviceMemory::release_charges() {
+  for (const uint64_t room : charges_.clear()) {
+    Segment* const segment = segments_.arena().release(room, ring_.last_sequence());
+    HEDDLE_ANSWER(task_.emptied(segment, false, binds_now()));
+  }
+  segments_.count();
   return {};
 }
 
 Done DeviceMemory::release_all() {
+  {
+    const Lock lock = ring_.lock();
+    charges_.clear();  // the rooms go as buffers do
+  }
   for (;;) {
     std::optional<uint64_t> address;
     {
@@ -252,7 +287,7 @@ uint64_t DeviceMemory::bytes_beside() {
 
 bool DeviceMemory::is_empty() {
   const Lock lock = ring_.lock();
-  return segments_.arena().buffer_count() == 0 && !task_.lazy().begun();
+  return !has_buffers() && !task_.lazy().begun();
 }
 
 }  // namespace heddle::client

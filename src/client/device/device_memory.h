@@ -3,6 +3,7 @@
 #include <set>
 
 #include "client/device/device_task.h"
+#include "client/device/driver_charges.h"
 #include "client/device/promises.h"
 
 // The program's memory on one device or lane: its buffers, what was promised for tasks, what was freed and stays where
@@ -16,7 +17,7 @@ class DeviceMemory {
   using Lock = RingPort::Lock;
 
   DeviceMemory(RingPort& ring, DeviceSegments& segments, DeviceTask& task)
-      : ring_(ring), segments_(segments), task_(task), promises_(ring.header().task_totals) {}
+      : ring_(ring), segments_(segments), task_(task), promises_(ring.header().task_totals), charges_(ring.model()) {}
 
   // --- buffers ---
   Answer<uint64_t> allocate(uint64_t bytes);
@@ -52,6 +53,12 @@ class DeviceMemory {
   // What is promised still goes back, and the task stays open.
   void give_back_promises(uint64_t task);
 
+  // --- what the driver takes (driver_charges.h) ---
+  const DriverCharges& charges() const { return charges_; }
+  // Before the call that makes the driver take it: `part` comes to `bytes` from now on, until the program has freed all
+  // its memory. `what` names it to the program. cudaErrorMemoryAllocation where its budget does not allow it.
+  Done charge_driver(DriverCharges::Part part, uint32_t id, uint64_t bytes, const char* what);
+
   // --- what there is ---
   uint64_t used_bytes();
   // Of the others that share the device's budget.
@@ -74,7 +81,7 @@ class DeviceMemory {
 
   // All under the lock. A new buffer:
   Answer<uint64_t> place(uint64_t bytes);
-  Answer<uint64_t> place_alone(uint64_t bytes, bool room);  // takes the lock itself
+  Answer<uint64_t> place_alone(Lock& lock, uint64_t bytes, bool room);
   uint64_t would_add(uint64_t bytes);
   Done finish_frees(Lock& lock, uint64_t added);
   Done check_budget(uint64_t bytes, uint64_t added);
@@ -84,7 +91,9 @@ class DeviceMemory {
   bool binds_now() const { return ring_.session().welcome().binds_at_malloc != 0; }
   // The end of one:
   Done give_back(uint64_t address, Freed how);
+  bool has_buffers() const { return segments_.arena().buffer_count() > charges_.rooms(); }
   Done all_freed();
+  Done release_charges();
 
   // Memory that stays though it is freed (device_idle.cc).
   bool may_stay(const Segment& segment, Freed how);
@@ -96,6 +105,7 @@ class DeviceMemory {
   DeviceSegments& segments_;
   DeviceTask& task_;
   Promises promises_;
+  DriverCharges charges_;
   std::set<uint64_t> freed_early_;  // until the program frees them itself
 };
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/texture.h"
@@ -42,11 +43,14 @@ class HandleTable {
       if (entry.live || !idle(slot, entry.state)) continue;
       entry = {state, number, true};
       next_ = number + 1;
+      ++open_;
       return slot;
     }
     return std::nullopt;
   }
-  void close(uint32_t slot) { slots_[slot].live = false; }
+  void close(uint32_t slot) {
+    if (std::exchange(slots_[slot].live, false)) --open_;
+  }
 
   uint64_t handle(uint32_t device, uint32_t slot) const {
     return tag_ << 48 | uint64_t{device + 1} << 40 | (kFirstTextureNumber + kTextureNumberStep * slots_[slot].number);
@@ -62,6 +66,8 @@ class HandleTable {
   bool live(uint32_t slot) const { return slots_[slot].live; }
   State& at(uint32_t slot) { return slots_[slot].state; }
   uint32_t size() const { return static_cast<uint32_t>(slots_.size()); }
+  // How many of them are in use.
+  uint32_t open_count() const { return open_; }
 
  private:
   struct Entry {
@@ -72,6 +78,7 @@ class HandleTable {
   uint64_t tag_;
   std::vector<Entry> slots_;
   uint64_t next_ = 0;  // number
+  uint32_t open_ = 0;
 };
 
 }  // namespace heddle::client

@@ -30,6 +30,8 @@ class Streams {
   // Under the lock.
   StreamState& at(uint32_t slot) { return table_.at(slot); }
   uint32_t size() const { return table_.size(); }
+  // The default stream among them.
+  uint32_t open_count() const { return table_.open_count(); }
 
  private:
   RingPort& ring_;

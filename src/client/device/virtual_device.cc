@@ -23,6 +23,16 @@ VirtualDevice::VirtualDevice(Session& session, uint32_t index, protocol::RingMem
   ring_.join_group();
 }
 
+Answer<uint32_t> VirtualDevice::open_stream(bool non_blocking, int priority) {
+  uint64_t open;  // with the new one, but for the default stream
+  {
+    const Lock lock = ring_.lock();
+    open = streams_.open_count();
+  }
+  HEDDLE_ANSWER(memory_.charge_driver(DriverCharges::Part::kStreams, 0, open * DriverCharges::kStreamBytes, "streams"));
+  return streams_.open(non_blocking, priority);
+}
+
 Answer<uint64_t> VirtualDevice::append_plain(RecordType type, uint32_t stream, uint64_t a, uint64_t b) {
   auto record = reserve<protocol::RecordHeader>(type, stream);
   if (!record) return tl::unexpected(std::move(record).error());

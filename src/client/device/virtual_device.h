@@ -57,6 +57,9 @@ class VirtualDevice {
   VirtualDevice& home() { return home_ ? *home_ : *this; }
   const VirtualDevice& home() const { return home_ ? *home_ : *this; }
 
+  // A slot of streams(), whose share of the driver's memory is charged first.
+  Answer<uint32_t> open_stream(bool non_blocking, int priority);
+
   // --- records: under the lock ---
   Done prepare(Begin begin) { return task_.prepare(begin); }
   template <class Record>

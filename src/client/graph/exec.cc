@@ -154,7 +154,7 @@ Done GraphExec::open_lanes(const StreamRef& stream) {
   if (lanes_.empty()) lanes_.push_back(stream);
   lanes_.front() = stream;
   while (lanes_.size() < lane_count_) {
-    auto slot = device_->streams().open(true, 0);
+    auto slot = device_->open_stream(true, 0);
     if (!slot) return tl::unexpected(std::move(slot).error());
     lanes_.push_back({device_, *slot});
   }

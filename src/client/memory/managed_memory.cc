@@ -49,7 +49,7 @@ Answer<uint64_t> fill_with_zeros(VirtualDevice& device, uint32_t slot, uint64_t 
 Done ManagedMemory::start_serving(VirtualDevice& device) {
   const std::lock_guard lock(mutex_);
   if (device_.load() != nullptr) return {};
-  auto slot = device.streams().open(true, 0);
+  auto slot = device.open_stream(true, 0);
   if (!slot) return tl::unexpected(std::move(slot).error());
   slot_ = *slot;
   const protocol::Window& window = device.session().window();

@@ -4,6 +4,7 @@
 //   2 loads   whether any stream captures, whether the device has lanes (submit.h)
 //   2 loads   fault and binding words of the ring's header
 //   1 load    whether the device has managed memory
+//   1 load    whether the kernel's local memory is charged (on a GPU two more: of what its module needs)
 //   ~25       comparisons of the shape with the device's and the kernel's limits
 //   1 lock    the device's
 //   ~30       room in the ring, the record's header
@@ -15,6 +16,7 @@
 
 #include <vector>
 
+#include "client/device/driver_needs.h"
 #include "client/stream/stream_attributes.h"
 #include "core/occupancy.h"
 
@@ -179,6 +181,9 @@ Done check_launch(const Function& function, const LaunchShape& shape, const Virt
 
 Done launch_on(const StreamRef& stream, Function& function, const LaunchShape& shape, void** arguments) {
   HEDDLE_ANSWER(check_launch(function, shape, *stream.device));
+  const image::KernelInfo& info = *function.info.load(std::memory_order_acquire);
+  if (takes_memory(stream.device->memory().charges(), *function.module, info)) [[unlikely]]
+    HEDDLE_ANSWER(charge_kernel(*stream.device, function, info));
   if (runtime().managed_memory().any()) [[unlikely]]
     return launch_with_managed(stream, function, shape, arguments);
   return append_launch(stream, function, shape, arguments);

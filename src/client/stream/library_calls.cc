@@ -53,6 +53,13 @@ Done append_call(const StreamRef& stream, const library::Call& call) {
   return {};
 }
 
+// What the driver takes for the library's code and its context; that of cuRAND is not worth counting.
+Done charge(VirtualDevice& device, library::Library library) {
+  if (library != library::Library::kCublas) return {};
+  return device.memory().charge_driver(DriverCharges::Part::kLibrary, static_cast<uint32_t>(library),
+                                       DriverCharges::kCublasBytes, "cuBLAS");
+}
+
 }  // namespace
 
 Done call_library(const StreamRef& stream, const library::Call& call, bool open) {
@@ -66,6 +73,7 @@ Done call_library(const StreamRef& stream, const library::Call& call, bool open)
     const VirtualDevice::Lock lock = device.lock();
     HEDDLE_ANSWER(device.task().launch(demand->blocks, library::Demand::kThreads, library::Demand::kRegisters, 0));
   }
+  HEDDLE_ANSWER(charge(device, call.library));
   if (open) HEDDLE_ANSWER(open_library(device, call.library));
   ManagedMemory& managed = runtime().managed_memory();
   const ManagedMemory::Stream in{device, stream.slot};

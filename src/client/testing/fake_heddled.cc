@@ -176,6 +176,7 @@ void FakeHeddled::handle(Socket& socket, const Packet& packet) {
       welcome.windows[0] = kWindow;
       for (uint32_t i = 0; i < options_.devices; ++i) {
         welcome.devices[i] = model();
+        welcome.devices[i].kind = options_.kind;
         welcome.devices[i].pci_bus = i + 1;
       }
       (void)socket.send(welcome);
@@ -224,7 +225,8 @@ void FakeHeddled::declare(Socket& socket, const DeclareSegment& segment) {
     (void)socket.send(SegmentAnswer{segment.request}, {&descriptor, 1});
     return;
   }
-  note(words("segment", segment.number) + words("", segment.bytes));
+  const char* const kind = segment.kind == SegmentKind::kRoom ? "room" : "segment";
+  note(words(kind, segment.number) + words("", segment.bytes));
   Device& device = *devices_.at(segment.virtual_device);
   bool known = std::any_of(device.waiting.begin(), device.waiting.end(),
                            [&](const DeclareSegment& other) { return other.number == segment.number; });

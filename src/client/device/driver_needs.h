@@ -1,0 +1,25 @@
+#pragma once
+
+#include "client/device/virtual_device.h"
+#include "client/registry.h"
+
+// When what the driver takes for a program is charged (device/driver_charges.h): before the record that makes it do so.
+// Without the device's lock. cudaErrorMemoryAllocation where the program's budget does not allow it.
+namespace heddle::client {
+
+// The worker loads the module: its variables.
+Done charge_module(VirtualDevice& device, const ProgramModule& module);
+
+// A kernel is launched: its local memory, its module's variables, the heap where the module allocates.
+Done charge_kernel(VirtualDevice& device, const Function& function, const image::KernelInfo& info);
+
+// Whether charge_kernel() has anything to do; one load and two compares where it has not.
+inline bool takes_memory(const DriverCharges& charges, const ProgramModule& module, const image::KernelInfo& info) {
+  if (!charges.covers_local(info.local_bytes)) return true;
+  return charges.on_gpu() && (module.info().allocates || module.variable_bytes() > DriverCharges::kNegligible);
+}
+
+// Every thread has so much stack from now on.
+Done charge_stack(VirtualDevice& device, uint64_t bytes);
+
+}  // namespace heddle::client
