@@ -56,8 +56,7 @@ Status Copies::copy(Session& session, const protocol::CopyAcross& wanted) {
   for (Segment* end : {ends->to, ends->from}) ++end->copies;
   under_way_[number] = {session.id,         wanted.request, ends->to->number,
                         ends->from->number, gpu.id,         Bytes{wanted.width * wanted.height * wanted.depth}};
-  keepers_.copy(gpu.id, gpu.config.uuid, message, ends->to->memory, ends->from->memory,
-                [this, number](const Status& status) { over(number, status); });
+  keepers_.copy(gpu.id, gpu.config.uuid, message, ends->to->memory, ends->from->memory);
   return {};
 }
 

@@ -15,10 +15,12 @@ class Copies {
   Copies(Shared& shared, const SegmentStore& segments, Keepers& keepers)
       : shared_(shared), segments_(segments), keepers_(keepers) {}
 
-  // An error means that the client is wrong.
+  // CopyAnswered follows for each copy that a keeper was given. An error means that the client is wrong.
   Status copy(Session& session, const protocol::CopyAcross& wanted);
   // The segment is about to lose its memory, and with it its place in the books: copies from and to it end.
   void memory_goes(Session& session, const Segment& segment);
+  // A keeper has done the copy, or will not (CopyAnswered).
+  void over(uint64_t copy, const Status& status);
 
  private:
   struct UnderWay {
@@ -30,7 +32,6 @@ class Copies {
   };
 
   bool on_gpu(const Session& session, const Segment& segment) const;
-  void over(uint64_t copy, const Status& status);
   static void answer(const Session& session, uint64_t request, const Status& status);
 
   Shared& shared_;

@@ -13,7 +13,6 @@
 #include "daemon/cuda_codes.h"
 #include "daemon/gpus.h"
 #include "daemon/spawn.h"
-#include "daemon/warm_target.h"
 #include "daemon/worker_users.h"
 #include "policy/placement/table.h"
 
@@ -86,7 +85,7 @@ Daemon::Daemon(Options options, std::unique_ptr<EventLoop> loop, const Clock& cl
       shared_{options_.config, options_.places, clock, *loop_, events_, vault_, ids_, registry_, trace_, log_},
       mps_({Mps::find_control(), directory_of(options_.places.control), options_.worker_output}),
       gpu_locks_(lock_directory(options_.config)),
-      keepers_(*loop_, options_.keeper_program, options_.worker_output),
+      keepers_(*loop_, events_, options_.keeper_program, options_.worker_output),
       segments_(shared_, keepers_),
       copies_(shared_, segments_, keepers_),
       workers_storage_(
@@ -120,12 +119,6 @@ Status Daemon::start(protocol::Socket vault) {
 
   tasks_ = std::make_unique<Tasks>(shared_, executor_, segments_, std::move(*scheduler), binds);
   outside_ = std::make_unique<OutsideMemory>(shared_, *tasks_, segments_);
-  keepers_.on_left([this](DeviceId device, Bytes left) {
-    outside_->left(device, left);
-    // What warm workers may take of it beyond those that have room of their own, it must not keep (warm_target.h).
-    const Bytes unused = segments_.unused_on(device);
-    keepers_.keep_at_most(device, unused - Bytes{unused.value / kFreeMemoryPart});
-  });
   executor_.connect(*tasks_);
   workers_->connect([this](DeviceId device) { return tasks_->scheduler().pool().free(device); });
   sessions_ = std::make_unique<Sessions>(shared_, *tasks_, segments_);
@@ -138,7 +131,8 @@ Status Daemon::start(protocol::Socket vault) {
       Commands::Control{[this] { shut_down(); }, [this](const std::string& policy) { return set_policy(policy); },
                         [this] { return static_cast<uint32_t>(starts_ - 1); }});
   clients_ = std::make_unique<Clients>(shared_, *sessions_, *requests_, *commands_, *tasks_);
-  turn_ = std::make_unique<Turn>(shared_, *tasks_, executor_, *workers_, segments_, *sessions_, *requests_, *clients_);
+  turn_ = std::make_unique<Turn>(shared_, *tasks_, executor_, *workers_, segments_, copies_, *outside_, *sessions_,
+                                 *requests_, *clients_);
 
   control_ = std::move(restored.control);
   worker_ = std::move(restored.worker);

@@ -88,6 +88,16 @@ struct MemoryAnswered {
   MemoryRequest request;
   Result<Fd> memory;
 };
+// A keeper has done the copy, or says why it will not, and nothing of it runs any more.
+struct CopyAnswered {
+  uint64_t copy;
+  Status status;
+};
+// A GPU's keeper says what nobody uses of its memory, about once a second.
+struct FreeMemoryReported {
+  DeviceId device;
+  Bytes free;
+};
 // Idle workers of the GPU have ended to make room for the request, which can be sent again.
 struct RoomMade {
   MemoryRequest request;
@@ -102,7 +112,8 @@ struct SegmentRemoved {
 };
 
 using Event = std::variant<ClientSaid, ClientClosed, ProcessEnded, WorkerWarm, WorkerReturned, WorkerSaid, WorkerLost,
-                           WorkerGone, MpsLost, ExecutorWanted, MemoryAnswered, RoomMade, IdleReturned, SegmentRemoved>;
+                           WorkerGone, MpsLost, ExecutorWanted, MemoryAnswered, CopyAnswered, FreeMemoryReported,
+                           RoomMade, IdleReturned, SegmentRemoved>;
 
 // Events until the next turn handles them (turn.h). Whoever notices something posts an event and returns, so that no
 // component is called back in the middle of its own work.

@@ -1,5 +1,7 @@
 #include "daemon/segment_store.h"
 
+#include "daemon/warm_target.h"
+
 namespace heddle::daemon {
 
 Segment& SegmentStore::add(Session& session, const protocol::DeclareSegment& declared) {
@@ -54,13 +56,7 @@ void SegmentStore::ask_keeper(Session& session, Segment& segment, const std::str
   if (!segment.number_again) segment.returns_to = device.task->device;
   segment.given = segment.asked_again = false;
   ++device.requests;
-  send({device.task->device, uuid, session.id, segment.number, segment.request, segment.bytes});
-}
-
-void SegmentStore::send(const MemoryRequest& request) {
-  keepers_.allocate(request.device, request.uuid, request.bytes, [this, request](Result<Fd> memory) {
-    shared_.events.post(MemoryAnswered{request, std::move(memory)});
-  });
+  keepers_.allocate({device.task->device, uuid, session.id, segment.number, segment.request, segment.bytes});
 }
 
 std::optional<SegmentStore::Arrived> SegmentStore::arrived(MemoryAnswered answered) {
@@ -85,7 +81,7 @@ bool SegmentStore::may_ask_again(const MemoryAnswered& answered) {
 }
 
 void SegmentStore::ask_again(const MemoryRequest& request) {
-  if (waiting(request)) send(request);
+  if (waiting(request)) keepers_.allocate(request);
 }
 
 // None where the segment has gone meanwhile, or belongs to another task by now.
@@ -192,6 +188,12 @@ Bytes SegmentStore::backed_on(const DeviceState& gpu) const {
   return sum;
 }
 
+void SegmentStore::limit_pool(DeviceId device) {
+  const Bytes unused = unused_on(device);
+  keepers_.keep_at_most(device, unused - Bytes{unused.value / kFreeMemoryPart});
+}
+
+// Of the GPU's memory that is heddled's, what neither segments have nor contexts are charged.
 Bytes SegmentStore::unused_on(DeviceId device) const {
   const DeviceState& gpu = shared_.registry.devices[device.value];
   Bytes used = backed_on(gpu);

@@ -60,8 +60,9 @@ class SegmentStore {
   const DeviceState* gpu_of(const Session& session, const Segment& segment) const;
   // Of all sessions' segments that have memory of this GPU.
   Bytes backed_on(const DeviceState& gpu) const;
-  // Of the GPU's memory that is heddled's, what neither segments have nor contexts are charged.
-  Bytes unused_on(DeviceId gpu) const;
+  // Tells the GPU's keeper how much memory it may keep ready: what nobody has, less what warm workers may take beyond
+  // those that are configured (warm_target.h).
+  void limit_pool(DeviceId gpu);
 
   // Device segments of one virtual device, and pinned host segments, in order of their numbers.
   static std::vector<Segment*> of_device(Session& session, uint32_t virtual_device);
@@ -69,7 +70,7 @@ class SegmentStore {
 
  private:
   void ask_keeper(Session& session, Segment& segment, const std::string& uuid);
-  void send(const MemoryRequest& request);
+  Bytes unused_on(DeviceId gpu) const;
   Segment* waiting(const MemoryRequest& request);
   void dispose(const Segment& segment, Fd memory);
   static void forget_request(Session& session, Segment& segment);

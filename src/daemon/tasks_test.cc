@@ -109,7 +109,7 @@ class TasksTest : public ::testing::Test {
                  registry_,
                  trace_,
                  log_};
-  Keepers keepers_{*loop_, "", -1};
+  Keepers keepers_{*loop_, events_, "", -1};
   SegmentStore segments_{shared_, keepers_};
   FakeExecutor executor_;
   Tasks tasks_{

@@ -56,4 +56,9 @@ void Turn::handle(MemoryAnswered event) {
   tasks_.memory_came(*arrived->session, *arrived->segment);
 }
 
+void Turn::handle(const FreeMemoryReported& event) {
+  outside_.left(event.device, event.free);
+  segments_.limit_pool(event.device);
+}
+
 }  // namespace heddle::daemon
