@@ -86,8 +86,8 @@ Daemon::Daemon(Options options, std::unique_ptr<EventLoop> loop, const Clock& cl
       mps_({Mps::find_control(), directory_of(options_.places.control), options_.worker_output}),
       gpu_locks_(lock_directory(options_.config)),
       keepers_(*loop_, events_, options_.keeper_program, options_.worker_output),
-      segments_(shared_, keepers_),
-      copies_(shared_, segments_, keepers_),
+      copies_(shared_, keepers_),
+      segments_(shared_, keepers_, copies_),
       workers_storage_(
           shared_,
           {options_.worker_program, options_.worker_output, directory_of(options_.places.control) + "/cuda-cache"},
@@ -123,9 +123,6 @@ Status Daemon::start(protocol::Socket vault) {
   workers_->connect([this](DeviceId device) { return tasks_->scheduler().pool().free(device); });
   sessions_ = std::make_unique<Sessions>(shared_, *tasks_, segments_);
   requests_ = std::make_unique<Requests>(shared_, *tasks_, executor_, segments_, copies_);
-  segments_.on_memory_goes = [this](Session& session, const Segment& segment) {
-    copies_.memory_goes(session, segment);
-  };
   commands_ = std::make_unique<Commands>(
       shared_, *sessions_, *tasks_, *workers_,
       Commands::Control{[this] { shut_down(); }, [this](const std::string& policy) { return set_policy(policy); },

@@ -64,8 +64,8 @@ class Daemon {
   Mps mps_;
   GpuLocks gpu_locks_;
   Keepers keepers_;
-  SegmentStore segments_;
   Copies copies_;
+  SegmentStore segments_;
   Workers workers_storage_;
   Workers* workers_ = &workers_storage_;
   WorkerExecutor executor_;

@@ -229,6 +229,16 @@ struct Registry {
     if (!device.task || device.task->id != id) return {};
     return {session, &device};
   }
+  // The GPU that the segment's task was granted. None where the memory is this machine's: of software devices, and
+  // pinned.
+  const DeviceState* gpu_of(const Session& session, const Segment& segment) const {
+    if (segment.kind == protocol::SegmentKind::kHost || segment.virtual_device >= session.devices.size())
+      return nullptr;
+    const VirtualDevice& device = session.devices[segment.virtual_device];
+    if (!device.task) return nullptr;
+    const DeviceState& on = devices[device.task->device.value];
+    return on.config.model.kind == DeviceKind::kCuda ? &on : nullptr;
+  }
   size_t workers_on(DeviceId device) const {
     return static_cast<size_t>(
         std::count_if(workers.begin(), workers.end(), [&](const auto& each) { return each.second.device == device; }));

@@ -25,18 +25,11 @@ Segment& SegmentStore::add(Session& session, const protocol::DeclareSegment& dec
   return placed;
 }
 
-const DeviceState* SegmentStore::gpu_of(const Session& session, const Segment& segment) const {
-  if (segment.kind == protocol::SegmentKind::kHost || segment.virtual_device >= session.devices.size()) return nullptr;
-  const VirtualDevice& device = session.devices[segment.virtual_device];
-  if (!device.task) return nullptr;
-  const DeviceState& on = shared_.registry.devices[device.task->device.value];
-  return on.config.model.kind == DeviceKind::kCuda ? &on : nullptr;
-}
-
 Status SegmentStore::back(Session& session, Segment& segment) {
   if (segment.memory || segment.request != 0) return {};
   // Of room, a descriptor says that it was granted; nobody writes to it.
-  const DeviceState* gpu = segment.kind == protocol::SegmentKind::kRoom ? nullptr : gpu_of(session, segment);
+  const DeviceState* gpu =
+      segment.kind == protocol::SegmentKind::kRoom ? nullptr : shared_.registry.gpu_of(session, segment);
   if (gpu) {
     ask_keeper(session, segment, gpu->config.uuid);
     return {};
@@ -108,7 +101,7 @@ void SegmentStore::forget_request(Session& session, Segment& segment) {
 void SegmentStore::unback(Session& session, Segment& segment) {
   forget_request(session, segment);
   if (!segment.memory) return;
-  if (segment.copies != 0) on_memory_goes(session, segment);
+  if (segment.copies != 0) copies_.end_all(session, segment);
   Fd memory = std::move(segment.memory);
   deposit(session, segment);  // before the descriptor goes: the vault link borrows it
   dispose(segment, std::move(memory));
@@ -119,7 +112,7 @@ void SegmentStore::remove(Session& session, uint64_t number) {
   if (found == session.segments.end()) return;
   Segment& segment = found->second;
   forget_request(session, segment);
-  if (segment.copies != 0) on_memory_goes(session, segment);
+  if (segment.copies != 0) copies_.end_all(session, segment);
   if (segment.kind == protocol::SegmentKind::kHost) {
     session.host_bytes -= segment.bytes;
     shared_.registry.host_bytes -= segment.bytes;
@@ -182,7 +175,7 @@ Bytes SegmentStore::backed_on(const DeviceState& gpu) const {
   Bytes sum;
   for (const auto& [id, session] : shared_.registry.sessions) {
     for (const auto& [number, segment] : session.segments) {
-      if (segment.memory && gpu_of(session, segment) == &gpu) sum += segment.bytes;
+      if (segment.memory && shared_.registry.gpu_of(session, segment) == &gpu) sum += segment.bytes;
     }
   }
   return sum;

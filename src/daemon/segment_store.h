@@ -1,7 +1,6 @@
 #pragma once
 
-#include <functional>
-
+#include "daemon/copies.h"
 #include "daemon/keepers.h"
 #include "daemon/shared.h"
 
@@ -20,7 +19,8 @@ namespace heddle::daemon {
 // - of both ends of a copy that was cancelled (Copies): a keeper may still be at a part of it.
 class SegmentStore {
  public:
-  SegmentStore(Shared& shared, Keepers& keepers) : shared_(shared), keepers_(keepers) {}
+  SegmentStore(Shared& shared, Keepers& keepers, Copies& copies)
+      : shared_(shared), keepers_(keepers), copies_(copies) {}
 
   // A declared segment, checked already (segment_rules.h).
   Segment& add(Session& session, const protocol::DeclareSegment& declared);
@@ -37,9 +37,7 @@ class SegmentStore {
     std::optional<Error> none;  // or why there is none
   };
   std::optional<Arrived> arrived(MemoryAnswered answered);
-  // Called when memory is about to go that copies are under way with.
-  std::function<void(Session&, const Segment&)> on_memory_goes = [](Session&, const Segment&) {};
-  // Takes its memory away; the segment stays, as it was when it was declared.
+  // Takes its memory away; copies from and to it end, and the segment stays, as it was when it was declared.
   void unback(Session& session, Segment& segment);
   void remove(Session& session, uint64_t number);
   // The same for all device segments of one virtual device: memory for those that are held; all of them removed, so
@@ -55,9 +53,6 @@ class SegmentStore {
   void deposit_session(const Session& session);
   void deposit(const Session& session, const Segment& segment);
 
-  // The GPU that the segment's task was granted. None where the memory is this machine's: of software devices, and
-  // pinned.
-  const DeviceState* gpu_of(const Session& session, const Segment& segment) const;
   // Of all sessions' segments that have memory of this GPU.
   Bytes backed_on(const DeviceState& gpu) const;
   // Tells the GPU's keeper how much memory it may keep ready: what nobody has, less what warm workers may take beyond
@@ -77,6 +72,7 @@ class SegmentStore {
 
   Shared& shared_;
   Keepers& keepers_;
+  Copies& copies_;
   uint64_t last_request_ = 0;
 };
 

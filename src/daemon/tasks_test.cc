@@ -110,7 +110,8 @@ class TasksTest : public ::testing::Test {
                  trace_,
                  log_};
   Keepers keepers_{*loop_, events_, "", -1};
-  SegmentStore segments_{shared_, keepers_};
+  Copies copies_{shared_, keepers_};
+  SegmentStore segments_{shared_, keepers_, copies_};
   FakeExecutor executor_;
   Tasks tasks_{
       shared_, executor_, segments_,
