@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "client/link/window_pages.h"
+
 namespace heddle::client {
 
 using protocol::FillRecord;
@@ -23,12 +25,6 @@ Done map_again(uint64_t shadow, uint64_t bytes, uint64_t address) {
   return refuse(cudaErrorMemoryAllocation,
                 stringf("cudaMallocManaged: %s cannot be mapped at 0x%llx: %s", to_string(Bytes{bytes}).c_str(),
                         static_cast<unsigned long long>(address), std::strerror(errno)));
-}
-
-void unmap(uint64_t address, uint64_t bytes) {
-  // Where this fails the pages stay until something is mapped over them.
-  (void)::mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE,
-               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 Answer<uint64_t> fill_with_zeros(VirtualDevice& device, uint32_t slot, uint64_t address, uint64_t bytes) {
@@ -77,7 +73,7 @@ Answer<std::unique_ptr<ManagedMemory::Region>> ManagedMemory::make_region(Virtua
     if (!filled) made = tl::unexpected(filled.error());
   }
   if (made) return std::make_unique<Region>(device, *address, bytes, shadow->address);
-  unmap(*address, bytes);
+  unmap_pages(*address, bytes);
   // The worker, told to wait for the shadow, has to see it first.
   if (shadow) (void)device.task().synchronize();
   if (shadow) (void)host_.release(shadow->address);
@@ -86,7 +82,7 @@ Answer<std::unique_ptr<ManagedMemory::Region>> ManagedMemory::make_region(Virtua
 }
 
 Done ManagedMemory::release_region(std::unique_ptr<Region> region) {
-  unmap(region->address, region->bytes);
+  unmap_pages(region->address, region->bytes);
   const Done released = region->device.memory().release(region->address);  // waits for all work
   const Done shadow = host_.release(region->shadow);
   return released ? shadow : released;
