@@ -16,6 +16,9 @@ using protocol::RecordType;
 
 namespace {
 
+// A region's arena has no records to wait for: release() waits for all work before a buffer's addresses are free.
+constexpr uint64_t kAtOnce = 0;
+
 // A second mapping of the shadow's pages, without access so far.
 Done map_again(uint64_t shadow, uint64_t bytes, uint64_t address) {
   void* const wanted = reinterpret_cast<void*>(address);
@@ -98,32 +101,15 @@ Answer<uint64_t> ManagedMemory::allocate(VirtualDevice& device, uint64_t bytes) 
   auto region = make_region(device, round_up(bytes, kSegmentBytes));
   if (!region) return tl::unexpected(std::move(region).error());
   const std::lock_guard lock(mutex_);
-  Region& made = **region;
-  made.shared = bytes < kOwnSegmentFrom;
-  if (made.shared) made.holes[made.address] = made.bytes;
-  regions_.emplace(made.address, std::move(*region));
+  Arena& buffers = (*region)->buffers;
+  regions_.emplace((*region)->address, std::move(*region));
   any_ = beside_device_ = true;
-  if (made.shared) return *place_in_shared(bytes);
-  place_at(made, made.address, bytes);
-  return made.address;
-}
-
-void ManagedMemory::place_at(Region& region, uint64_t address, uint64_t bytes) {
-  ++region.buffers;
-  buffers_.emplace(address, std::pair{bytes, &region});
+  return buffers.allocate(bytes, kAtOnce)->address;
 }
 
 std::optional<uint64_t> ManagedMemory::place_in_shared(uint64_t bytes) {
-  const uint64_t rounded = round_up(bytes, kBufferAlign);
   for (auto& [base, region] : regions_) {
-    for (const auto& hole : region->holes) {
-      const auto [address, size] = hole;
-      if (size < rounded) continue;
-      region->holes.erase(address);
-      if (size > rounded) region->holes.emplace(address + rounded, size - rounded);
-      place_at(*region, address, bytes);
-      return address;
-    }
+    if (const auto place = region->buffers.allocate(bytes, kAtOnce)) return place->address;
   }
   return std::nullopt;
 }
@@ -138,14 +124,9 @@ Done ManagedMemory::release(uint64_t address) {
   std::unique_ptr<Region> empty;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = buffers_.find(address);
-    if (found == buffers_.end()) return refuse(cudaErrorInvalidValue);
-    const auto [bytes, region] = found->second;
-    buffers_.erase(found);
-    if (--region->buffers > 0) {
-      region->holes[address] = round_up(bytes, kBufferAlign);
-      return {};
-    }
+    Region* const region = region_at(address);
+    if (!region || !region->buffers.release(address, kAtOnce)) return refuse(cudaErrorInvalidValue);
+    if (region->buffers.buffer_count() > 0) return {};
     const auto held = regions_.find(region->address);
     empty = std::move(held->second);
     regions_.erase(held);
@@ -160,8 +141,8 @@ Done ManagedMemory::release_all() {
     uint64_t address;
     {
       const std::lock_guard lock(mutex_);
-      if (buffers_.empty()) return {};
-      address = buffers_.begin()->first;
+      if (regions_.empty()) return {};
+      address = *regions_.begin()->second->buffers.first_buffer();
     }
     HEDDLE_ANSWER(release(address));
   }
@@ -170,10 +151,9 @@ Done ManagedMemory::release_all() {
 std::optional<ManagedBuffer> ManagedMemory::find(uint64_t address) {
   if (!any()) return std::nullopt;
   const std::lock_guard lock(mutex_);
-  const auto after = buffers_.upper_bound(address);
-  if (after == buffers_.begin()) return std::nullopt;
-  const auto& [start, buffer] = *std::prev(after);
-  return address - start < buffer.first ? std::optional(ManagedBuffer{start, buffer.first}) : std::nullopt;
+  const Region* const region = region_at(address);
+  const Buffer* const buffer = region ? region->buffers.buffer_at(address) : nullptr;
+  return buffer ? std::optional(ManagedBuffer{buffer->address, buffer->bytes}) : std::nullopt;
 }
 
 ManagedMemory::Region* ManagedMemory::region_at(uint64_t address) {

@@ -86,14 +86,12 @@ class ManagedMemory {
  private:
   struct Region {
     Region(VirtualDevice& on, uint64_t at, uint64_t size, uint64_t pinned)
-        : device(on), address(at), bytes(size), shadow(pinned), chunks(size / kManagedChunkBytes) {}
+        : device(on), address(at), bytes(size), shadow(pinned), chunks(size / kManagedChunkBytes), buffers(at, size) {}
     VirtualDevice& device;
     const uint64_t address, bytes, shadow;
     ManagedChunks chunks;
     unsigned faults = 0;  // since the device had all of it
-    bool shared = false;
-    uint64_t buffers = 0;
-    std::map<uint64_t, uint64_t> holes;  // of a shared one: address -> bytes
+    Arena buffers;        // one segment, the whole region: a large buffer's own, or what small ones share
   };
 
   Answer<std::unique_ptr<Region>> make_region(VirtualDevice& device, uint64_t bytes);
@@ -103,7 +101,6 @@ class ManagedMemory {
   // Under the lock.
   Region* region_at(uint64_t address);
   std::optional<uint64_t> place_in_shared(uint64_t bytes);
-  void place_at(Region& region, uint64_t address, uint64_t bytes);
   void fetch(Region& region, ChunkRange range, ManagedAccess access);
   Done lend(Region& region, ChunkRange range, ManagedAccess access);
   Done lend_all(Region& region);
@@ -133,11 +130,10 @@ class ManagedMemory {
   std::atomic<VirtualDevice*> device_{nullptr};
   std::atomic<bool> lent_to_call_{false};
 
-  std::mutex mutex_;                                          // guards what follows
-  std::map<uint64_t, std::unique_ptr<Region>> regions_;       // by address
-  std::map<uint64_t, std::pair<uint64_t, Region*>> buffers_;  // by address
-  uint32_t slot_ = 0;                                         // the own stream
-  uint64_t last_shared_push_ = 0;                             // of chunks that the host may still read
+  std::mutex mutex_;                                     // guards what follows
+  std::map<uint64_t, std::unique_ptr<Region>> regions_;  // by address; each has a buffer
+  uint32_t slot_ = 0;                                    // the own stream
+  uint64_t last_shared_push_ = 0;                        // of chunks that the host may still read
 };
 
 }  // namespace heddle::client
