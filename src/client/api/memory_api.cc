@@ -61,19 +61,19 @@ Done release(void* pointer) {
   }
   HEDDLE_ANSWER(captures().check_unsafe());
   const auto address = reinterpret_cast<uint64_t>(pointer);
-  if (VirtualDevice* device = runtime().device_of(address)) {
-    const auto managed = runtime().managed_memory().find(address);
-    if (!managed) return release_on(*device, address);
-    HEDDLE_ANSWER(runtime().managed_memory().release(address));
-    runtime().managed_hints.forget(address, managed->bytes);
-    return {};
-  }
   if (!runtime().in_window(address)) return refuse(cudaErrorInvalidValue);
-  const auto buffer = runtime().host_memory().find(address);
-  if (!buffer || !(buffer->flags & HostMemory::kManaged)) return refuse(cudaErrorInvalidValue);
-  HEDDLE_ANSWER(runtime().synchronize_all());
-  HEDDLE_ANSWER(runtime().host_memory().release(address));
-  runtime().managed_hints.forget(address, buffer->bytes);
+  const auto managed = runtime().managed_memory().find_anywhere(address);
+  if (!managed) {
+    VirtualDevice* const device = runtime().device_of(address);
+    return device ? release_on(*device, address) : refuse(cudaErrorInvalidValue);
+  }
+  if (managed->on_device) {
+    HEDDLE_ANSWER(runtime().managed_memory().release(address));
+  } else {
+    HEDDLE_ANSWER(runtime().synchronize_all());
+    HEDDLE_ANSWER(runtime().host_memory().release(address));
+  }
+  runtime().managed_hints.forget(address, managed->bytes);
   return {};
 }
 

@@ -156,6 +156,13 @@ std::optional<ManagedBuffer> ManagedMemory::find(uint64_t address) {
   return buffer ? std::optional(ManagedBuffer{buffer->address, buffer->bytes}) : std::nullopt;
 }
 
+std::optional<ManagedBuffer> ManagedMemory::find_anywhere(uint64_t address) {
+  if (const auto on_device = find(address)) return on_device;
+  const auto pinned = host_.owns(address) ? host_.find(address) : std::nullopt;
+  if (!pinned || !(pinned->flags & HostMemory::kManaged)) return std::nullopt;
+  return ManagedBuffer{pinned->address, pinned->bytes, false};
+}
+
 ManagedMemory::Region* ManagedMemory::region_at(uint64_t address) {
   const auto after = regions_.upper_bound(address);
   if (after == regions_.begin()) return nullptr;

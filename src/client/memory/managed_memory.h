@@ -36,6 +36,7 @@ namespace heddle::client {
 
 struct ManagedBuffer {
   uint64_t address = 0, bytes = 0;
+  bool on_device = true;  // while kernels run; else it is pinned memory (HostMemory::kManaged)
 };
 
 class ManagedMemory {
@@ -67,8 +68,9 @@ class ManagedMemory {
   // Waits for all work. cudaErrorInvalidValue for what is no allocation's start.
   Done release(uint64_t address);
   Done release_all();
-  // The buffer that holds the address.
+  // The buffer that holds the address: of those that live on the device, and of all.
   std::optional<ManagedBuffer> find(uint64_t address);
+  std::optional<ManagedBuffer> find_anywhere(uint64_t address);
 
   // Before and after work that uses bytes [address, address + bytes) is enqueued in the stream; a kernel may use
   // everything. A host function may touch the memory in between: after() takes it from there. With a Submission, and
