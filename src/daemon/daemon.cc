@@ -124,7 +124,7 @@ Status Daemon::start(protocol::Socket vault) {
   sessions_ = std::make_unique<Sessions>(shared_, *tasks_, segments_);
   requests_ = std::make_unique<Requests>(shared_, *tasks_, executor_, segments_, copies_);
   commands_ = std::make_unique<Commands>(
-      shared_, *sessions_, *tasks_, *workers_,
+      shared_, *sessions_, *tasks_, executor_, *workers_,
       Commands::Control{[this] { shut_down(); }, [this](const std::string& policy) { return set_policy(policy); },
                         [this] { return static_cast<uint32_t>(starts_ - 1); }});
   clients_ = std::make_unique<Clients>(shared_, *sessions_, *requests_, *commands_, *tasks_);

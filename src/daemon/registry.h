@@ -87,7 +87,7 @@ struct VirtualDevice {
   uint64_t requests = 0;          // of its segments, under way to a keeper
   std::unique_ptr<Task> task;
   std::deque<protocol::BeginTask> next;  // tasks that were begun while their forerunner is still ending
-  Worker* worker = nullptr;
+  Worker* worker = nullptr;              // the executor's (worker_executor.h): others ask Executor::serving
 };
 
 struct Session {

@@ -26,7 +26,7 @@ Tasks::Tasks(Shared& shared, Executor& executor, SegmentStore& segments, Schedul
       executor_(executor),
       segments_(segments),
       performer_(shared, segments, executor),
-      idle_(shared),
+      idle_(shared, executor),
       scheduler_(std::move(scheduler)),
       binds_at_malloc_(binds_at_malloc) {}
 
