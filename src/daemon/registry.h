@@ -111,7 +111,7 @@ struct Session {
   std::map<uint64_t, uint64_t> by_address;  // address -> number
   std::vector<Module> modules;              // by id - 1
   Bytes module_bytes, host_bytes;
-  std::vector<VirtualDevice> devices;  // those that the program sees, then lanes (protocol::Welcome)
+  std::vector<VirtualDevice> devices;  // those that the program sees, then side devices (protocol::Welcome)
   uint32_t seen_devices = 0;
   std::optional<protocol::DeclareSegment> deferred;  // waits for the segment that it overlaps to be given back
 };

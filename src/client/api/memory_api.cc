@@ -111,9 +111,9 @@ HEDDLE_EXPORT cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes
     if (!device) return tl::unexpected(std::move(device).error());
     auto info = (*device)->session().memory_info((*device)->index());
     if (!info) return tl::unexpected(std::move(info).error());
-    // heddled counts the lanes among the others where there is a budget for all of them.
-    const uint64_t lanes = (*device)->is_lane() ? 0 : (*device)->memory().bytes_beside();
-    const uint64_t live = std::max(info->others_bytes, lanes) + (*device)->memory().used_bytes();
+    // heddled counts the side devices among the others where there is a budget for all of them.
+    const uint64_t side_devices = (*device)->is_side_device() ? 0 : (*device)->memory().bytes_beside();
+    const uint64_t live = std::max(info->others_bytes, side_devices) + (*device)->memory().used_bytes();
     if (total_bytes) *total_bytes = info->budget_bytes;
     if (free_bytes) *free_bytes = info->budget_bytes - std::min(live, info->budget_bytes);
     return {};

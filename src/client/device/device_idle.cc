@@ -9,12 +9,13 @@ namespace heddle::client {
 // Checked kernels must find reused memory unwritten; memory of a reserved address has no other place; what the compiler
 // freed early the program still knows by its address, and what it promised for nothing was never used. Of memory that
 // texture or surface objects were made of the worker may have an image that lives until it is unmapped, and that is
-// copied back behind kernels. Lanes give back at once: their tasks end with what they declared.
+// copied back behind kernels. Side devices give back at once: their tasks end with what they declared.
 bool DeviceMemory::may_stay(const Segment& segment, Freed how) {
   if (segment.room || segment.textured || segments_.arena().is_reserved(segment.address)) return false;
   const bool kept = segment.number != 0 && task_.lazy().begun();
   const bool by_program = how == Freed::kWaited || how == Freed::kBehind;
-  return kept && by_program && !ring_.is_lane() && !ring_.session().checks_kernels() && segments_.idle().allowed();
+  return kept && by_program && !ring_.is_side_device() && !ring_.session().checks_kernels() &&
+         segments_.idle().allowed();
 }
 
 // False where it has to be given back.

@@ -5,8 +5,8 @@
 #include "client/device/device_task.h"
 #include "client/device/promises.h"
 
-// The program's memory on one device or lane: its buffers, what was promised for tasks, what was freed and stays where
-// it is until somebody waits (idle_memory.h). What it costs is counted in segments, as heddled's ledger does.
+// The program's memory on one device or side device: its buffers, what was promised for tasks, what was freed and stays
+// where it is until somebody waits (idle_memory.h). What it costs is counted in segments, as heddled's ledger does.
 //
 // Thread safety: any thread; the functions take the ring's lock themselves. Those that wait let it go meanwhile.
 namespace heddle::client {

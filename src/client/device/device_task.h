@@ -52,9 +52,9 @@ class DeviceTask : private TaskVoice {
     return done(task_.emptied(segment, touched, bind_now));
   }
   Done all_freed() { return done(task_.all_freed()); }
-  // Begins the lane's task beside this one, which begins with it where it has not; false: heddled has no room for both
-  // at once, and nothing has happened. Under the lane's lock, too.
-  Answer<bool> begin_apart(DeviceTask& lane);
+  // Begins the side device's task beside this one, which begins with it where it has not; false: heddled has no room
+  // for both at once, and nothing has happened. Under the side device's lock, too.
+  Answer<bool> begin_apart(DeviceTask& side);
   // Lets the worker end it (LazyTask). False: somebody waits for memory or the device, and it goes on.
   bool rest();
   // The worker must keep what it holds: module variables were written, or addresses of it are out.

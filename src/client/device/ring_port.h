@@ -23,7 +23,8 @@ namespace heddle::client {
 
 class RingPort;
 
-// The rings of one device of the program: its own and its lanes' (stream/apart.h). A failure of one is the device's.
+// The rings of one device of the program: its own and its side devices' (stream/apart.h). A failure of one is the
+// device's.
 class RingGroup {
  public:
   // By one thread at a time.
@@ -40,7 +41,7 @@ class RingPort {
  public:
   using Lock = std::unique_lock<std::mutex>;
 
-  // `index`: of the virtual device. A lane has a `home`, and belongs to its group.
+  // `index`: of the virtual device. A side device has a `home`, and belongs to its group.
   RingPort(Session& session, uint32_t index, protocol::RingMemory memory, RingPort* home = nullptr);
   RingPort(const RingPort&) = delete;
   RingPort& operator=(const RingPort&) = delete;
@@ -50,9 +51,9 @@ class RingPort {
 
   Session& session() const { return session_; }
   uint32_t index() const { return index_; }
-  // Of the device that the program means: another's, for a lane.
+  // Of the device that the program means: another's, for a side device.
   uint32_t home_index() const { return home_index_; }
-  bool is_lane() const { return home_index_ != index_; }
+  bool is_side_device() const { return home_index_ != index_; }
   const DeviceModel& model() const { return session_.welcome().devices[home_index_]; }
   protocol::RingHeader& header() const { return memory_.header(); }
   protocol::StreamSlot& stream_slot(uint32_t stream) const { return memory_.streams()[stream]; }

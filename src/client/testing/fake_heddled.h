@@ -18,7 +18,7 @@ namespace heddle::client::testing {
 
 struct FakeOptions {
   uint32_t devices = 1;
-  uint32_t lanes = 0;
+  uint32_t side_devices = 0;
   uint64_t budget = 64 * kMiB;
   bool binds_at_malloc = false;
   protocol::RingSizes ring{Bytes{256 * kKiB}, Bytes{2 * kMiB}};
