@@ -26,7 +26,7 @@ Error too_large(Bytes asked, Bytes limit, std::string_view where) {
 
 Scheduler::Scheduler(std::unique_ptr<Placement> placement, std::vector<DeviceSpec> devices, Options options)
     : options_(options),
-      board_(std::move(placement), std::move(devices)),
+      state_(std::move(placement), std::move(devices)),
       users_(options.memory_per_user),
       lines_(pool().models()) {
   require(pool().size() > 0, "a pool has a device");
@@ -38,7 +38,7 @@ void Scheduler::session_opened(SessionId session, JobId job, std::string model, 
   if (budget.value == 0) {
     if (const auto known = pool().find_model(model)) budget = largest(pool(), pool().devices_of(*known));
   }
-  board_.open_session(session, job);
+  state_.open_session(session, job);
   budgets_.open(session, job, budget);
   users_.open(session, user);
   sessions_[session] = {job, std::move(model), {}, {}};
@@ -50,7 +50,7 @@ void Scheduler::session_closed(SessionId id, TimePoint now) {
   if (!session) return;
   for (const WaitKey& key : std::vector<WaitKey>(session->waits)) drop_wait(key);
   for (const TaskId task : session->tasks) tasks_.erase(task);
-  board_.close_session(id);
+  state_.close_session(id);
   budgets_.close(id);
   users_.close(id);
   sessions_.erase(id);
@@ -85,7 +85,7 @@ void Scheduler::compute_grew(TaskId id, const ComputeNeed& need, TimePoint now) 
   const auto it = tasks_.find(id);
   if (it == tasks_.end()) return;
   it->second.compute = need;
-  if (it->second.running) board_.set_compute(it->second.session, id, need);
+  if (it->second.running) state_.set_compute(it->second.session, id, need);
   returned_on(it->second.model);  // the least loaded device may be another one now
   deadlock_possible_ = true;
 }
@@ -100,8 +100,8 @@ void Scheduler::extension_requested(TaskId id, Bytes more, TimePoint now) {
                     .memory = more,
                     .session = task.session,
                     .virtual_device = task.virtual_device};
-  const auto devices = board_.placement().candidates(task.model, pool());
-  const Holding* holding = board_.ledger().find(task.session, id);
+  const auto devices = state_.placement().candidates(task.model, pool());
+  const Holding* holding = state_.ledger().find(task.session, id);
   const Bytes limit = holding ? largest(pool(), std::span(&holding->device, 1)) : largest(pool(), devices);
   const Bytes held = holding ? holding->memory : Bytes{};
   if (more > limit || held > limit - more) {
@@ -120,7 +120,7 @@ void Scheduler::memory_freed(TaskId id, Bytes less, TimePoint now) {
   if (it == tasks_.end()) return;
   Task& task = it->second;
   if (task.running) {
-    less = board_.shrink(task.session, id, less);
+    less = state_.shrink(task.session, id, less);
     users_.give_back(task.session, less);
   } else {
     Bytes& asked = lines_[task.model].waits.at(*task.wait).memory;
@@ -134,7 +134,7 @@ void Scheduler::memory_freed(TaskId id, Bytes less, TimePoint now) {
 void Scheduler::outside_memory(DeviceId device, Bytes used, TimePoint now) {
   seen_ = std::max(seen_, now);
   if (!pool().has(device)) return;
-  board_.set_outside(device, used);
+  state_.set_outside(device, used);
   returned_on(pool().model_of(device));
 }
 
@@ -145,10 +145,10 @@ void Scheduler::task_ended(TaskId id, TimePoint now) {
   const Task& task = it->second;
   const size_t model = task.model;
   if (task.running) {
-    const Bytes held = board_.ledger().find(task.session, id)->memory;
+    const Bytes held = state_.ledger().find(task.session, id)->memory;
     budgets_.give_back(task.session, held);
     users_.give_back(task.session, held);
-    board_.end(task.session, id);
+    state_.end(task.session, id);
   }
   if (task.wait) {
     budgets_.give_back(task.session, lines_[model].waits.at(*task.wait).memory);
@@ -168,14 +168,14 @@ Status Scheduler::adopt(const TaskRequest& asked, DeviceId device, TimePoint now
     return fail(ErrorCode::kInvalidArgument, "there is no device %lu; the pool has %zu",
                 static_cast<unsigned long>(device.value), pool().size());
   const size_t model = pool().model_of(device);
-  const auto workers = board_.ledger().workers(asked.session, asked.virtual_device);
+  const auto workers = state_.ledger().workers(asked.session, asked.virtual_device);
   const Request request{
       asked.id, asked.session, session->job, asked.virtual_device, model, asked.memory, asked.compute, workers, {}};
   if (!pool().fits(request, device))
     return fail(ErrorCode::kOutOfMemory, "task %lu runs on device %lu with %s, where only %s is free",
                 static_cast<unsigned long>(asked.id.value), static_cast<unsigned long>(device.value),
                 to_string(asked.memory).c_str(), to_string(pool().free(device)).c_str());
-  board_.begin(request, device);
+  state_.begin(request, device);
   budgets_.restore(asked.session, asked.memory);
   users_.take(asked.session, asked.memory);
   session->tasks.push_back(asked.id);
@@ -192,12 +192,12 @@ Status Scheduler::adopt_binding(SessionId id, uint32_t virtual_device, DeviceId 
   if (!pool().has(device) || !binds())
     return fail(ErrorCode::kInvalidArgument, "session %lu cannot be bound to device %lu under this policy and pool",
                 static_cast<unsigned long>(id.value), static_cast<unsigned long>(device.value));
-  const auto workers = board_.ledger().workers(id, virtual_device);
+  const auto workers = state_.ledger().workers(id, virtual_device);
   const Request request{{}, id, session->job, virtual_device, pool().model_of(device), {}, {}, workers, {}};
   if (!pool().fits(request, device))
     return fail(ErrorCode::kOutOfMemory, "device %lu has no room for a context: %s is free",
                 static_cast<unsigned long>(device.value), to_string(pool().free(device)).c_str());
-  board_.bind(request, device);
+  state_.bind(request, device);
   returned_on(request.model);  // another session of the job may wait for this very binding
   deadlock_possible_ = true;
   return {};
@@ -217,7 +217,7 @@ Result<size_t> Scheduler::admit(const Session& session, const std::string& asked
     for (size_t i = 0; i < pool().models(); ++i) append(known, i == 0 ? "" : ", ", pool().model_name(i));
     return tl::unexpected(Error{ErrorCode::kNotFound, text("no device of model '", name, "'; the pool has ", known)});
   }
-  const auto devices = board_.placement().candidates(*model, pool());
+  const auto devices = state_.placement().candidates(*model, pool());
   if (std::any_of(devices.begin(), devices.end(), [&](DeviceId device) { return pool().could_hold(memory, device); }))
     return *model;
   return tl::unexpected(too_large(memory, largest(pool(), devices), text("any device of model ", name)));
@@ -226,7 +226,7 @@ Result<size_t> Scheduler::admit(const Session& session, const std::string& asked
 void Scheduler::enqueue(const WaitKey& key, Wait wait) {
   Session& session = sessions_.at(wait.session);
   session.waits.push_back(key);
-  deadlock_possible_ = deadlock_possible_ || board_.holds(wait.session);
+  deadlock_possible_ = deadlock_possible_ || state_.holds(wait.session);
   Line& line = lines_[key.model];
   line.fresh.push_back(key);
   line.waits.emplace(key, std::move(wait));

@@ -7,10 +7,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "policy/board.h"
 #include "policy/budgets.h"
 #include "policy/deadlock.h"
 #include "policy/decision.h"
+#include "policy/placement_state.h"
 #include "policy/user_memory.h"
 #include "policy/views.h"
 #include "policy/waiting.h"
@@ -93,8 +93,8 @@ class Scheduler {
   // When the next request comes of age, if one will.
   std::optional<TimePoint> next_deadline() const;
 
-  bool binds() const { return board_.binds(); }
-  const Pool& pool() const { return board_.pool(); }
+  bool binds() const { return state_.binds(); }
+  const Pool& pool() const { return state_.pool(); }
   std::vector<DeviceView> devices() const;   // by id
   std::vector<RunningView> running() const;  // by session, then task
   std::vector<WaitView> waiting() const;     // by model, then position
@@ -152,7 +152,7 @@ class Scheduler {
   void refuse(const WaitKey& key, ErrorCode error, std::string reason, TimePoint now);
 
   Options options_;
-  Board board_;
+  PlacementState state_;
   Budgets budgets_;
   UserMemory users_;
   std::map<SessionId, Session> sessions_;

@@ -66,7 +66,7 @@ bool Scheduler::attempt(const WaitKey& key, TimePoint now) {
   if (over_user(wait)) {
     wait.why = text("needs ", wait.memory, ", and the user's programs hold ", users_.held(wait.session), " of the ",
                     users_.most(), " that a user may (limits.device_memory_per_user)");
-    if (!board_.holds(wait.session)) return false;
+    if (!state_.holds(wait.session)) return false;
     refuse(key, ErrorCode::kLimitExceeded, std::string(wait.why), now);
     return true;
   }
@@ -78,17 +78,17 @@ bool Scheduler::over_user(const Wait& wait) const {
 }
 
 bool Scheduler::attempt_extension(const WaitKey& key, Wait& wait, TimePoint now) {
-  const DeviceId device = board_.ledger().find(wait.session, wait.task)->device;
+  const DeviceId device = state_.ledger().find(wait.session, wait.task)->device;
   const Bytes free = pool().free(device);
-  if (!board_.can_extend(wait.session, wait.task, wait.memory)) {
+  if (!state_.can_extend(wait.session, wait.task, wait.memory)) {
     wait.why = text("needs ", wait.memory, " more on device ", device, "; ", free, " of ", pool().spec(device).memory,
                     " is free");
     append_withheld(wait.why, device, pool());
-    if (!board_.placement().memory_oblivious()) return false;
+    if (!state_.placement().memory_oblivious()) return false;
     refuse(key, ErrorCode::kOutOfMemory, text(wait.why, ", and this policy does not wait for memory"), now);
     return true;
   }
-  board_.extend(wait.session, wait.task, wait.memory);
+  state_.extend(wait.session, wait.task, wait.memory);
   users_.take(wait.session, wait.memory);
   finish(key,
          {.kind = Decision::Kind::kExtend,
@@ -100,11 +100,11 @@ bool Scheduler::attempt_extension(const WaitKey& key, Wait& wait, TimePoint now)
 
 bool Scheduler::attempt_place(const WaitKey& key, Wait& wait, TimePoint now) {
   Request request = request_of(wait, key.model);
-  const auto workers = board_.ledger().workers(wait.session, wait.virtual_device);
+  const auto workers = state_.ledger().workers(wait.session, wait.virtual_device);
   request.workers = workers;
   const auto& reserved = lines_[key.model].reserved;
-  if (reserved && reserved->holder != key && !board_.holds(wait.session)) request.closed = reserved->device;
-  Answer answer = board_.placement().place(request, pool());
+  if (reserved && reserved->holder != key && !state_.holds(wait.session)) request.closed = reserved->device;
+  Answer answer = state_.placement().place(request, pool());
   if (auto* later = std::get_if<NotNow>(&answer)) {
     wait.why = std::move(later->reason);
     return false;
@@ -122,11 +122,11 @@ bool Scheduler::grant_where_placed(const WaitKey& key, const Request& request, P
              pool().spec(device).memory, " is free, and this policy does not wait for memory");
     Request context_only = request;
     context_only.memory = {};
-    if (binds() && pool().fits(context_only, device)) board_.bind(context_only, device);
+    if (binds() && pool().fits(context_only, device)) state_.bind(context_only, device);
     refuse(key, ErrorCode::kOutOfMemory, std::move(why), now);
     return true;
   }
-  board_.begin(request, device);
+  state_.begin(request, device);
   users_.take(request.session, request.memory);
   finish(key, {.kind = Decision::Kind::kGrant, .device = device, .reason = std::move(placed.reason)}, now);
   return true;
@@ -140,7 +140,7 @@ void Scheduler::reserve_for_oldest(Line& line, TimePoint now) {
   if (oldest == line.waits.end()) return;
   const auto& [key, wait] = *oldest;
   if (now - key.since < options_.age_limit) return;
-  const DeviceId device = wait.kind == RequestKind::kExtension ? board_.ledger().find(wait.session, wait.task)->device
+  const DeviceId device = wait.kind == RequestKind::kExtension ? state_.ledger().find(wait.session, wait.task)->device
                                                                : device_to_reserve(request_of(wait, key.model));
   line.reserved = Reservation{key, device};
 }
@@ -152,7 +152,7 @@ DeviceId Scheduler::device_to_reserve(const Request& request) const {
     return std::tuple(!pool().could_hold(request.memory, device), need > free ? need - free : Bytes{},
                       pool().load(device).warps, device);
   };
-  const auto devices = board_.placement().candidates(request.model, pool());
+  const auto devices = state_.placement().candidates(request.model, pool());
   return *std::min_element(devices.begin(), devices.end(), [&](DeviceId a, DeviceId b) { return lacks(a) < lacks(b); });
 }
 
@@ -168,7 +168,7 @@ bool Scheduler::break_deadlock(TimePoint now) {
   for (size_t model = 0; model < lines_.size(); ++model) {
     for (const auto& [key, wait] : lines_[model].waits) blocked.push_back({key, wait.kind, request_of(wait, model)});
   }
-  auto deadlock = find_deadlock(board_, blocked);
+  auto deadlock = find_deadlock(state_, blocked);
   if (!deadlock) {
     deadlock_possible_ = false;
     return false;

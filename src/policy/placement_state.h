@@ -10,13 +10,13 @@
 
 namespace heddle::policy {
 
-// The ledger and the policy's own state, moved together: what is, as opposed to what waits. A copy of a board is a
+// The ledger and the policy's own state, moved together: what is, as opposed to what waits. A copy is a
 // place to try out what would be.
-class Board {
+class PlacementState {
  public:
-  Board(std::unique_ptr<Placement> placement, std::vector<DeviceSpec> devices);
-  Board(const Board& other);
-  Board& operator=(const Board&) = delete;
+  PlacementState(std::unique_ptr<Placement> placement, std::vector<DeviceSpec> devices);
+  PlacementState(const PlacementState& other);
+  PlacementState& operator=(const PlacementState&) = delete;
 
   const Pool& pool() const { return ledger_.pool(); }
   const Ledger& ledger() const { return ledger_; }

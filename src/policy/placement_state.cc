@@ -1,27 +1,27 @@
-#include "policy/board.h"
+#include "policy/placement_state.h"
 
 #include "policy/invariant.h"
 
 namespace heddle::policy {
 
-Board::Board(std::unique_ptr<Placement> placement, std::vector<DeviceSpec> devices)
+PlacementState::PlacementState(std::unique_ptr<Placement> placement, std::vector<DeviceSpec> devices)
     : ledger_(std::move(devices)), placement_(std::move(placement)) {
   placement_->opened(pool());
 }
 
-Board::Board(const Board& other)
+PlacementState::PlacementState(const PlacementState& other)
     : ledger_(other.ledger_),
       placement_(other.placement_->clone()),
       sessions_(other.sessions_),
       open_sessions_(other.open_sessions_),
       bindings_(other.bindings_) {}
 
-void Board::open_session(SessionId session, JobId job) {
+void PlacementState::open_session(SessionId session, JobId job) {
   require(sessions_.try_emplace(session, job).second, "a session opens once");
   ++open_sessions_[job];
 }
 
-void Board::close_session(SessionId session) {
+void PlacementState::close_session(SessionId session) {
   const auto it = sessions_.find(session);
   require(it != sessions_.end(), "only an open session closes");
   const JobId job = it->second;
@@ -34,43 +34,43 @@ void Board::close_session(SessionId session) {
   placement_->job_ended(job);
 }
 
-bool Board::holds(SessionId session) const {
+bool PlacementState::holds(SessionId session) const {
   if (ledger_.has_workers(session)) return true;
   const JobId job = sessions_.at(session);
   const auto it = bindings_.lower_bound({job, {}});
   return it != bindings_.end() && it->first == job;
 }
 
-bool Board::holds_on(SessionId session, DeviceId device) const {
+bool PlacementState::holds_on(SessionId session, DeviceId device) const {
   return ledger_.has_worker_on(session, device) || bindings_.contains({sessions_.at(session), device});
 }
 
-bool Board::can_extend(SessionId session, TaskId task, Bytes more) const {
+bool PlacementState::can_extend(SessionId session, TaskId task, Bytes more) const {
   return more <= pool().free(ledger_.find(session, task)->device);
 }
 
-void Board::take_place(const Request& request, DeviceId device) {
+void PlacementState::take_place(const Request& request, DeviceId device) {
   bindings_.insert({request.job, device});
   placement_->bound(request, device);
 }
 
-void Board::bind(const Request& request, DeviceId device) {
+void PlacementState::bind(const Request& request, DeviceId device) {
   ledger_.bind(request.session, request.virtual_device, device);
   take_place(request, device);
 }
 
-void Board::begin(const Request& request, DeviceId device) {
+void PlacementState::begin(const Request& request, DeviceId device) {
   if (binds()) bind(request, device);
   ledger_.begin(request, device);
   placement_->task_began(request.task, request.compute, device, pool());
 }
 
-void Board::set_compute(SessionId session, TaskId task, const ComputeNeed& need) {
+void PlacementState::set_compute(SessionId session, TaskId task, const ComputeNeed& need) {
   ledger_.set_compute(session, task, need);
   placement_->compute_changed(task, need, pool());
 }
 
-void Board::end(SessionId session, TaskId task) {
+void PlacementState::end(SessionId session, TaskId task) {
   ledger_.end(session, task);
   placement_->task_ended(task);
 }
