@@ -109,15 +109,15 @@ Status Daemon::start(protocol::Socket vault) {
   TakenOver restored = restore(shared_, std::move(*items));
   if (!restored.policy.empty()) shared_.config.policy = restored.policy;
   // Whoever started this process takes the first deposit as its word that it runs: what can be wrong comes before.
-  bool binds = false;
-  auto scheduler = make_scheduler(shared_.config.policy, binds);
+  bool grants_at_malloc = false;
+  auto scheduler = make_scheduler(shared_.config.policy, grants_at_malloc);
   if (!scheduler) return tl::unexpected(std::move(scheduler).error());
   starts_ = restored.starts + 1;
   deposit_life();
   HEDDLE_TRY(make_boards());
   HEDDLE_TRY(start_gpus());
 
-  tasks_ = std::make_unique<Tasks>(shared_, executor_, segments_, std::move(*scheduler), binds);
+  tasks_ = std::make_unique<Tasks>(shared_, executor_, segments_, std::move(*scheduler), grants_at_malloc);
   outside_ = std::make_unique<OutsideMemory>(shared_, *tasks_, segments_);
   executor_.connect(*tasks_);
   workers_->connect([this](DeviceId device) { return tasks_->scheduler().pool().free(device); });
@@ -273,10 +273,10 @@ void Daemon::accept_all(const Fd& listener, EventLoop::Watch& watch, void (Daemo
   }
 }
 
-Result<Tasks::Scheduler> Daemon::make_scheduler(const std::string& policy, bool& binds_at_malloc) const {
+Result<Tasks::Scheduler> Daemon::make_scheduler(const std::string& policy, bool& grants_at_malloc) const {
   auto placement = policy::make_placement(policy);
   if (!placement) return tl::unexpected(std::move(placement).error());
-  binds_at_malloc = (*placement)->memory_oblivious();
+  grants_at_malloc = (*placement)->memory_oblivious();
   std::vector<policy::DeviceSpec> specs;
   for (const DeviceState& device : registry_.devices) {
     specs.push_back(spec_of(device.id, device.config.model));
@@ -291,10 +291,10 @@ Status Daemon::set_policy(const std::string& policy) {
   if (!registry_.sessions.empty())
     return fail(ErrorCode::kLimitExceeded, "the policy changes only while nothing runs: %zu sessions are open",
                 registry_.sessions.size());
-  bool binds = false;
-  auto scheduler = make_scheduler(policy, binds);
+  bool grants_at_malloc = false;
+  auto scheduler = make_scheduler(policy, grants_at_malloc);
   if (!scheduler) return tl::unexpected(std::move(scheduler).error());
-  tasks_->set_scheduler(std::move(*scheduler), binds);
+  tasks_->set_scheduler(std::move(*scheduler), grants_at_malloc);
   shared_.config.policy = policy;
   deposit_life();
   log_->info("policy {}", policy);

@@ -330,7 +330,7 @@ TEST_F(TaskTest, AKilledProgramGivesEverythingBack) {
 TEST_F(TaskTest, UnderCgMemoryIsAnsweredAtOnce) {
   start(kOneDevice, "policy = \"cg:2\"\n");
   TestClient client = opened();
-  EXPECT_EQ(client.welcome().binds_at_malloc, 1u);
+  EXPECT_EQ(client.welcome().grants_at_malloc, 1u);
   ASSERT_TRUE(client.declare(1, client.at(0), Bytes{32 * kMiB}, true));
   EXPECT_EQ(client.answer()->cuda_error, 0u);
   ASSERT_TRUE(client.declare(2, client.at(32), Bytes{32 * kMiB}, true));

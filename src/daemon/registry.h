@@ -58,7 +58,7 @@ struct Module {
   Fd memory;
 };
 
-// One task of a virtual device, from BeginTask (or, where memory is bound at cudaMalloc, from the first buffer) on.
+// One task of a virtual device, from BeginTask (or, where memory is granted at cudaMalloc, from the first buffer) on.
 struct Task {
   TaskId id;
   uint64_t serial = 0;  // 0: memory was asked for, the task has not begun
@@ -81,10 +81,10 @@ struct VirtualDevice {
   Fd ring_memory;
   std::optional<protocol::RingMemory> ring;  // nothing until OpenDevice
   uint64_t generation = 0;
-  uint64_t last_serial = 0;       // of the task that ended last
-  std::optional<DeviceId> bound;  // under a policy that binds
-  Bytes live;                     // of the segments that are asked for or held
-  uint64_t requests = 0;          // of its segments, under way to a keeper
+  uint64_t last_serial = 0;          // of the task that ended last
+  std::optional<DeviceId> assigned;  // under a policy that assigns jobs
+  Bytes live;                        // of the segments that are asked for or held
+  uint64_t requests = 0;             // of its segments, under way to a keeper
   std::unique_ptr<Task> task;
   std::deque<protocol::BeginTask> next;  // tasks that were begun while their forerunner is still ending
   Worker* worker = nullptr;              // the executor's (worker_executor.h): others ask Executor::serving

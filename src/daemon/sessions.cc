@@ -131,7 +131,7 @@ bool Sessions::managed_on_device(const protocol::Welcome& welcome) const {
 
 protocol::Welcome Sessions::welcome(const Session& session) const {
   protocol::Welcome welcome;
-  welcome.binds_at_malloc = tasks_.binds_at_malloc();
+  welcome.grants_at_malloc = tasks_.grants_at_malloc();
   welcome.session = session.id.value;
   welcome.secret = session.secret;
   welcome.budget_bytes = session.budget.value;
@@ -144,7 +144,7 @@ protocol::Welcome Sessions::welcome(const Session& session) const {
     if (device.config.model.model == session.model) welcome.devices[welcome.device_count++] = device.config.model;
   }
   welcome.managed_on_device = managed_on_device(welcome);
-  if (!tasks_.scheduler().binds())
+  if (!tasks_.scheduler().assigns_jobs())
     welcome.side_device_count = static_cast<uint32_t>(session.devices.size()) - session.seen_devices;
   return welcome;
 }

@@ -16,15 +16,15 @@ class Tasks : public ExecutorEvents {
  public:
   using Scheduler = std::unique_ptr<policy::Scheduler>;
 
-  Tasks(Shared& shared, Executor& executor, SegmentStore& segments, Scheduler scheduler, bool binds_at_malloc);
+  Tasks(Shared& shared, Executor& executor, SegmentStore& segments, Scheduler scheduler, bool grants_at_malloc);
 
   const policy::Scheduler& scheduler() const { return *scheduler_; }
   // Whether memory is granted at cudaMalloc, before a task begins.
-  bool binds_at_malloc() const { return binds_at_malloc_; }
+  bool grants_at_malloc() const { return grants_at_malloc_; }
   // Only while there is no session.
-  void set_scheduler(Scheduler scheduler, bool binds_at_malloc) {
+  void set_scheduler(Scheduler scheduler, bool grants_at_malloc) {
     scheduler_ = std::move(scheduler);
-    binds_at_malloc_ = binds_at_malloc;
+    grants_at_malloc_ = grants_at_malloc;
   }
 
   void session_opened(const Session& session);
@@ -95,7 +95,7 @@ class Tasks : public ExecutorEvents {
   TaskPerformer performer_;
   IdleMemory idle_;
   Scheduler scheduler_;
-  bool binds_at_malloc_;
+  bool grants_at_malloc_;
 };
 
 }  // namespace heddle::daemon

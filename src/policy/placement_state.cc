@@ -14,7 +14,7 @@ PlacementState::PlacementState(const PlacementState& other)
       placement_(other.placement_->clone()),
       sessions_(other.sessions_),
       open_sessions_(other.open_sessions_),
-      bindings_(other.bindings_) {}
+      assignments_(other.assignments_) {}
 
 void PlacementState::open_session(SessionId session, JobId job) {
   require(sessions_.try_emplace(session, job).second, "a session opens once");
@@ -30,19 +30,19 @@ void PlacementState::close_session(SessionId session) {
   sessions_.erase(it);
   if (--open_sessions_.at(job) > 0) return;
   open_sessions_.erase(job);
-  std::erase_if(bindings_, [&](const auto& binding) { return binding.first == job; });
+  std::erase_if(assignments_, [&](const auto& assignment) { return assignment.first == job; });
   placement_->job_ended(job);
 }
 
 bool PlacementState::holds(SessionId session) const {
   if (ledger_.has_workers(session)) return true;
   const JobId job = sessions_.at(session);
-  const auto it = bindings_.lower_bound({job, {}});
-  return it != bindings_.end() && it->first == job;
+  const auto it = assignments_.lower_bound({job, {}});
+  return it != assignments_.end() && it->first == job;
 }
 
 bool PlacementState::holds_on(SessionId session, DeviceId device) const {
-  return ledger_.has_worker_on(session, device) || bindings_.contains({sessions_.at(session), device});
+  return ledger_.has_worker_on(session, device) || assignments_.contains({sessions_.at(session), device});
 }
 
 bool PlacementState::can_extend(SessionId session, TaskId task, Bytes more) const {
@@ -50,17 +50,17 @@ bool PlacementState::can_extend(SessionId session, TaskId task, Bytes more) cons
 }
 
 void PlacementState::take_place(const Request& request, DeviceId device) {
-  bindings_.insert({request.job, device});
-  placement_->bound(request, device);
+  assignments_.insert({request.job, device});
+  placement_->assigned(request, device);
 }
 
-void PlacementState::bind(const Request& request, DeviceId device) {
-  ledger_.bind(request.session, request.virtual_device, device);
+void PlacementState::assign(const Request& request, DeviceId device) {
+  ledger_.assign(request.session, request.virtual_device, device);
   take_place(request, device);
 }
 
 void PlacementState::begin(const Request& request, DeviceId device) {
-  if (binds()) bind(request, device);
+  if (assigns_jobs()) assign(request, device);
   ledger_.begin(request, device);
   placement_->task_began(request.task, request.compute, device, pool());
 }

@@ -180,16 +180,16 @@ Status Scheduler::adopt(const TaskRequest& asked, DeviceId device, TimePoint now
   users_.take(asked.session, asked.memory);
   session->tasks.push_back(asked.id);
   tasks_[asked.id] = {asked.session, asked.virtual_device, model, asked.compute, true, {}, {}};
-  returned_on(model);  // under a policy that binds, as for adopt_binding
+  returned_on(model);  // under a policy that assigns jobs, as for adopt_assignment
   deadlock_possible_ = true;
   return {};
 }
 
-Status Scheduler::adopt_binding(SessionId id, uint32_t virtual_device, DeviceId device, TimePoint now) {
+Status Scheduler::adopt_assignment(SessionId id, uint32_t virtual_device, DeviceId device, TimePoint now) {
   seen_ = std::max(seen_, now);
   Session* session = find_session(id);
   if (!session) return fail(ErrorCode::kNotFound, "session %lu is not open", static_cast<unsigned long>(id.value));
-  if (!pool().has(device) || !binds())
+  if (!pool().has(device) || !assigns_jobs())
     return fail(ErrorCode::kInvalidArgument, "session %lu cannot be bound to device %lu under this policy and pool",
                 static_cast<unsigned long>(id.value), static_cast<unsigned long>(device.value));
   const auto workers = state_.ledger().workers(id, virtual_device);
@@ -197,8 +197,8 @@ Status Scheduler::adopt_binding(SessionId id, uint32_t virtual_device, DeviceId 
   if (!pool().fits(request, device))
     return fail(ErrorCode::kOutOfMemory, "device %lu has no room for a context: %s is free",
                 static_cast<unsigned long>(device.value), to_string(pool().free(device)).c_str());
-  state_.bind(request, device);
-  returned_on(request.model);  // another session of the job may wait for this very binding
+  state_.assign(request, device);
+  returned_on(request.model);  // another session of the job may wait for this very assignment
   deadlock_possible_ = true;
   return {};
 }

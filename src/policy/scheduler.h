@@ -72,7 +72,7 @@ class Scheduler {
   void outside_memory(DeviceId device, Bytes used, TimePoint now);
 
   // Whether all of these tasks of one session would be granted if they arrived now: together, each on a device where
-  // the session has nothing else, and while nobody waits. Never under a policy that binds. Changes nothing.
+  // the session has nothing else, and while nobody waits. Never under a policy that assigns jobs. Changes nothing.
   bool could_start_apart(const std::vector<TaskRequest>& requests) const;
 
   // Whether the task, if it arrived now, would be granted, and more for a running one. Of what would be refused
@@ -85,7 +85,7 @@ class Scheduler {
   // After a restart: what runs already is put back, without a decision. Errors leave the books as they were: unknown
   // session (kNotFound), no such device (kInvalidArgument), no room for it (kOutOfMemory).
   Status adopt(const TaskRequest& request, DeviceId device, TimePoint now);
-  Status adopt_binding(SessionId session, uint32_t virtual_device, DeviceId device, TimePoint now);
+  Status adopt_assignment(SessionId session, uint32_t virtual_device, DeviceId device, TimePoint now);
 
   // What has been decided since the last call, in order. Call it after each batch of events, and when next_deadline()
   // has come.
@@ -93,7 +93,7 @@ class Scheduler {
   // When the next request comes of age, if one will.
   std::optional<TimePoint> next_deadline() const;
 
-  bool binds() const { return state_.binds(); }
+  bool assigns_jobs() const { return state_.assigns_jobs(); }
   const Pool& pool() const { return state_.pool(); }
   std::vector<DeviceView> devices() const;   // by id
   std::vector<RunningView> running() const;  // by session, then task

@@ -24,7 +24,7 @@ std::vector<Decision> Scheduler::decisions(TimePoint now) {
 
 std::optional<TimePoint> Scheduler::next_deadline() const {
   std::optional<TimePoint> next;
-  if (binds()) return next;  // nothing is ever reserved
+  if (assigns_jobs()) return next;  // nothing is ever reserved
   for (const Line& line : lines_) {
     const auto oldest = oldest_of(line);
     if (oldest == line.waits.end()) continue;
@@ -122,7 +122,7 @@ bool Scheduler::grant_where_placed(const WaitKey& key, const Request& request, P
              pool().spec(device).memory, " is free, and this policy does not wait for memory");
     Request context_only = request;
     context_only.memory = {};
-    if (binds() && pool().fits(context_only, device)) state_.bind(context_only, device);
+    if (assigns_jobs() && pool().fits(context_only, device)) state_.assign(context_only, device);
     refuse(key, ErrorCode::kOutOfMemory, std::move(why), now);
     return true;
   }
@@ -132,10 +132,10 @@ bool Scheduler::grant_where_placed(const WaitKey& key, const Request& request, P
   return true;
 }
 
-// Policies that bind treat all requests alike, so nobody is overtaken and nothing needs reserving.
+// Policies that assign jobs treat all requests alike, so nobody is overtaken and nothing needs reserving.
 void Scheduler::reserve_for_oldest(Line& line, TimePoint now) {
   line.reserved.reset();
-  if (line.waits.empty() || binds()) return;
+  if (line.waits.empty() || assigns_jobs()) return;
   const auto oldest = oldest_of(line);
   if (oldest == line.waits.end()) return;
   const auto& [key, wait] = *oldest;
@@ -188,7 +188,7 @@ void Scheduler::finish(const WaitKey& key, Decision decision, TimePoint now) {
   Session& session = sessions_.at(wait.session);
   std::erase(session.waits, key);
   // Served in part, or, with a place for the job, another session of it that waits.
-  deadlock_possible_ = deadlock_possible_ || binds() || !session.waits.empty();
+  deadlock_possible_ = deadlock_possible_ || assigns_jobs() || !session.waits.empty();
   decision.request = wait.kind;
   decision.task = wait.task;
   decision.session = wait.session;

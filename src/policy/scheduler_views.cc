@@ -57,7 +57,7 @@ bool Scheduler::could_start_apart(const std::vector<TaskRequest>& requests) cons
   Bytes memory;
   for (const TaskRequest& asked : requests) {
     const auto session = sessions_.find(asked.session);
-    if (binds() || session == sessions_.end()) return false;
+    if (assigns_jobs() || session == sessions_.end()) return false;
     const auto model = admit(session->second, asked.model, asked.memory);
     if (!model || anybody_waits(lines_[*model])) return false;
     const auto workers = trial.ledger().workers(asked.session, asked.virtual_device);

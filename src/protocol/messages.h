@@ -98,7 +98,7 @@ struct Window {
 struct Welcome {
   static constexpr MessageType kType = MessageType::kWelcome;
   uint32_t version = kProtocolVersion;
-  uint32_t binds_at_malloc = 0;  // the placement policy is memory-oblivious (cg): cudaMalloc asks and gets the answer
+  uint32_t grants_at_malloc = 0;  // the placement policy is memory-oblivious (cg): cudaMalloc asks and gets the answer
   uint64_t session = 0, secret = 0;
   uint64_t budget_bytes = 0;  // live device memory that the session may hold on one virtual device
   uint32_t device_count = 0, window_count = 0;

@@ -39,7 +39,7 @@ Done DeviceMemory::all_freed() {
 Segment* DeviceMemory::take_idle(uint64_t bytes) {
   if (segments_.idle().empty()) return nullptr;
   // Memory that the program waits for has to be there when cudaMalloc returns.
-  if (binds_now()) task_.resume();
+  if (grants_now()) task_.resume();
   return segments_.idle().take_fitting(bytes);
 }
 
@@ -57,7 +57,7 @@ Done DeviceMemory::return_idle(uint64_t most) {
   while (segments_.idle().bytes() > most) {
     Segment* const oldest = segments_.idle().take_oldest();
     if (!oldest) break;
-    HEDDLE_ANSWER(task_.emptied(oldest, true, binds_now()));
+    HEDDLE_ANSWER(task_.emptied(oldest, true, grants_now()));
   }
   segments_.retire_lost();
   return {};

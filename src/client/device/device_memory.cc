@@ -103,8 +103,8 @@ Done DeviceMemory::placed(const Arena::Place& place) {
   segments_.count();
   if (!place.new_segment) return {};
   place.segment->born = ring_.last_sequence();
-  if (binds_now()) task_.resume();  // its memory is asked for here
-  Done created = task_.created(place.segment, binds_now());
+  if (grants_now()) task_.resume();  // its memory is asked for here
+  Done created = task_.created(place.segment, grants_now());
   if (created) return {};
   segments_.arena().release(place.address, 0);
   segments_.arena().retire(place.segment, 0);
@@ -178,7 +178,7 @@ void DeviceMemory::open_promises(uint64_t task) {
 }
 
 void DeviceMemory::promise(uint64_t task, uint64_t bytes) {
-  if (bytes == 0 || binds_now()) return;
+  if (bytes == 0 || grants_now()) return;
   const Lock lock = ring_.lock();
   if (const auto address = place(bytes)) promises_.add(task, bytes, *address);
 }
@@ -209,7 +209,7 @@ Done DeviceMemory::give_back(uint64_t address, Freed how) {
   if (segment->buffers > 0) return {};
   if (!stays(segment, how)) {
     const bool touched = segment->born != ring_.last_sequence() && (how != Freed::kUntaken || segment->shared);
-    HEDDLE_ANSWER(task_.emptied(segment, touched, binds_now()));
+    HEDDLE_ANSWER(task_.emptied(segment, touched, grants_now()));
   }
   segments_.count();
   // A worker that holds the program's variables stays until the session ends or the program resets the device.

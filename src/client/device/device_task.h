@@ -47,9 +47,9 @@ class DeviceTask : private TaskVoice {
     return done(task_.launch(blocks, threads, registers, shared_bytes));
   }
   // As LazyTask has them.
-  Done created(Segment* segment, bool bind_now) { return done(task_.created(segment, bind_now)); }
-  Done emptied(Segment* segment, bool touched, bool bind_now) {
-    return done(task_.emptied(segment, touched, bind_now));
+  Done created(Segment* segment, bool grant_now) { return done(task_.created(segment, grant_now)); }
+  Done emptied(Segment* segment, bool touched, bool grant_now) {
+    return done(task_.emptied(segment, touched, grant_now));
   }
   Done all_freed() { return done(task_.all_freed()); }
   // Begins the side device's task beside this one, which begins with it where it has not; false: heddled has no room

@@ -168,7 +168,7 @@ void FakeHeddled::handle(Socket& socket, const Packet& packet) {
       Welcome welcome;
       welcome.session = 7;
       welcome.secret = 8;
-      welcome.binds_at_malloc = options_.binds_at_malloc;
+      welcome.grants_at_malloc = options_.grants_at_malloc;
       welcome.budget_bytes = options_.budget;
       welcome.device_count = options_.devices;
       welcome.side_device_count = options_.side_devices;

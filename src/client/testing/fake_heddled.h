@@ -20,7 +20,7 @@ struct FakeOptions {
   uint32_t devices = 1;
   uint32_t side_devices = 0;
   uint64_t budget = 64 * kMiB;
-  bool binds_at_malloc = false;
+  bool grants_at_malloc = false;
   protocol::RingSizes ring{Bytes{256 * kKiB}, Bytes{2 * kMiB}};
 };
 

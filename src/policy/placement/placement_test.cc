@@ -77,17 +77,17 @@ TEST(Cg, RoundOfEachModelIsItsOwn) {
   auto devices = p100s(3);
   devices[1].model = "other";
   PlacementState state(policy_named("cg:2"), devices);
-  const auto bind = [&](uint64_t job, size_t model) {
+  const auto assign = [&](uint64_t job, size_t model) {
     const Request request{{job}, {job}, {job}, 0, model, {}, {}, {}, {}};
     state.open_session({job}, {job});
     const Answer answer = state.placement().place(request, state.pool());
-    state.bind(request, std::get<Placed>(answer).device);
+    state.assign(request, std::get<Placed>(answer).device);
     return std::get<Placed>(answer).device;
   };
-  EXPECT_EQ(bind(1, 0), DeviceId{0});
-  EXPECT_EQ(bind(2, 1), DeviceId{1});
-  EXPECT_EQ(bind(3, 0), DeviceId{2});
-  EXPECT_EQ(bind(4, 0), DeviceId{0});
+  EXPECT_EQ(assign(1, 0), DeviceId{0});
+  EXPECT_EQ(assign(2, 1), DeviceId{1});
+  EXPECT_EQ(assign(3, 0), DeviceId{2});
+  EXPECT_EQ(assign(4, 0), DeviceId{0});
 }
 
 TEST(SchedGpu, MemoryOfTheFirstDeviceDecides) {
