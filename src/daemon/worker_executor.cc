@@ -8,7 +8,7 @@ namespace {
 
 // From a worker's return after a restart until it is told what it may be missing. Right behind its return it says again
 // what it has freed; only a segment that is still there may be sent to it.
-constexpr Duration kReturnSettles = std::chrono::milliseconds(100);
+constexpr Duration kReturnDelay = std::chrono::milliseconds(100);
 
 ExecutorId executor_id(WorkerId worker) {
   return {worker.value};
@@ -173,7 +173,7 @@ void WorkerExecutor::worker_returned(WorkerId id, const protocol::WorkerReady& r
   } else if (ready.task_serial < serial) {
     worker.connection->send(protocol::NextTask{serial});  // or which task to go on with
   }
-  worker.patience = shared_.loop.after(kReturnSettles, [this, id] { complete_return(id); });
+  worker.patience = shared_.loop.after(kReturnDelay, [this, id] { complete_return(id); });
 }
 
 void WorkerExecutor::complete_return(WorkerId id) {

@@ -69,9 +69,9 @@ void Issuer::rest(protocol::Bell& bell, uint32_t seen) {
 
 void Issuer::attend() {
   for (const protocol::Packet& packet : inbox_.take()) receive(packet);
-  if (!deferred_.empty()) settle_deferred();
+  if (!deferred_.empty()) run_deferred();
   reclaim_if_asked();
-  if (!host_calls_.empty()) settle_host_calls();
+  if (!host_calls_.empty()) finish_host_calls();
 }
 
 void Issuer::receive(const protocol::Packet& packet) {

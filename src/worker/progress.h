@@ -77,8 +77,8 @@ class Progress {
   };
 
   Progress(protocol::RingMemory& ring, Commit& commit) : ring_(ring), commit_(commit) {}
-  void settle(const Finished& finished);
-  void settle_event(const Pending& slot, const Finished& finished);
+  void complete(const Finished& finished);
+  void complete_event(const Pending& slot, const Finished& finished);
   void advance();
 
   protocol::RingMemory& ring_;

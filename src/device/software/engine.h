@@ -69,7 +69,7 @@ class Engine {
   void start_transfer(Operation& operation, CopyThread thread, uint64_t bytes);
   void end_transfer(Operation& operation, std::optional<Problem> problem, TimePoint began, TimePoint ended);
   void start_launch(Operation& operation);
-  void settle(BlockRun run, BlockRun::Outcome outcome, TimePoint now);
+  void end_run(BlockRun run, BlockRun::Outcome outcome, TimePoint now);
   void finish_if_done(Grid& grid, TimePoint now);
   void finish(Operation& operation, TimePoint ended);
   void report(Operation& operation);

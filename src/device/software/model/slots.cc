@@ -14,7 +14,7 @@ bool Slots::request(const SlotRequest& request) {
     record.together = request.together;
     record.passed = 0;
     record.ticket = lock_.new_ticket();
-    settle(all());
+    place_waiting(all());
     return true;
   }
   return false;
@@ -24,14 +24,14 @@ void Slots::withdraw(uint64_t launch, TimePoint when) {
   for (WaitRecord& record : lock_.mine().waits) {
     if (record.ticket != 0 && record.launch == launch) lock_.leave_line(record, when);
   }
-  settle(all());  // it may have been the first in line, with room kept for it
+  place_waiting(all());  // it may have been the first in line, with room kept for it
 }
 
 void Slots::release(uint32_t slot, TimePoint when) {
   if (slot >= lock_.slots().size() || lock_.slots()[slot].holder != lock_.self() + 1) return;
   uint32_t sm = slot / static_cast<uint32_t>(lock_.slots_of(0).size());
   lock_.free_slot(slot, when);
-  settle({sm, sm + 1});
+  place_waiting({sm, sm + 1});
 }
 
 bool Slots::waiting() const {
@@ -53,7 +53,7 @@ std::vector<Placement> Slots::collect() {
   return placed;
 }
 
-void Slots::settle(SmRange sms) {
+void Slots::place_waiting(SmRange sms) {
   for (bool placed = true; placed;) {
     placed = false;
     std::vector<Waiter> waiters = line();

@@ -43,7 +43,7 @@ class Slots {
   // A block of this client left its slot.
   void release(uint32_t slot, TimePoint when);
   // Places what can be placed; needed only after a sweep().
-  void settle() { settle(all()); }
+  void place_waiting() { place_waiting(all()); }
   // Whether this client has a launch in line.
   bool waiting() const;
 
@@ -59,7 +59,7 @@ class Slots {
     uint32_t first = 0, end = 0;
   };
 
-  void settle(SmRange sms);
+  void place_waiting(SmRange sms);
   std::vector<Waiter> line();
   bool place(const Waiter& waiter, SmRange sms);
   bool place_all(const Waiter& waiter);
