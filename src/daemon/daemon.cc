@@ -25,7 +25,7 @@ constexpr Duration kEndLook = std::chrono::milliseconds(10);
 constexpr uint32_t kMpsClients = 40;  // that compute at once; MPS admits 48, and warm and leaving workers are some too
 constexpr Duration kEndPatience = std::chrono::seconds(3);  // beyond the workers' own
 
-// Room for a software device's board, which its first worker lays out; only the pages that it touches cost memory. Two
+// Space for a software device's board, which its first worker lays out; only the pages that it touches cost memory. Two
 // cache lines for each slot of the device is what a board keeps, and a table of its workers: ample for both.
 Bytes board_bytes(const DeviceModel& model) {
   constexpr uint64_t kFixed = 4 * kMiB, kSlot = 256;

@@ -98,8 +98,8 @@ struct FreeMemoryReported {
   DeviceId device;
   Bytes free;
 };
-// Idle workers of the GPU have ended to make room for the request, which can be sent again.
-struct RoomMade {
+// Idle workers of the GPU have ended to make space for the request, which can be sent again.
+struct ContextsFreed {
   MemoryRequest request;
 };
 // Programs have returned their idle memory, or do not answer: the tasks that were delayed for it go on (idle_memory.h).
@@ -113,7 +113,7 @@ struct SegmentRemoved {
 
 using Event = std::variant<ClientSaid, ClientClosed, ProcessEnded, WorkerWarm, WorkerReturned, WorkerSaid, WorkerLost,
                            WorkerGone, MpsLost, ExecutorWanted, MemoryAnswered, CopyAnswered, FreeMemoryReported,
-                           RoomMade, IdleReturned, SegmentRemoved>;
+                           ContextsFreed, IdleReturned, SegmentRemoved>;
 
 // Events until the next turn handles them (turn.h). Whoever notices something posts an event and returns, so that no
 // component is called back in the middle of its own work.

@@ -49,7 +49,7 @@ struct Segment {
   std::optional<DeviceId> returns_to;
   bool number_again = false;  // asked for again after a restart of heddled (segment_rules.h)
   bool given = false;         // to a worker that may still touch it
-  bool asked_again = false;   // its GPU had no memory, before workers ended to make room
+  bool asked_again = false;   // its GPU had no memory, before workers ended to make space
 };
 
 struct Module {
@@ -193,10 +193,10 @@ struct DeviceState {
   uint64_t copies = 0;     // that its keeper has brought here, from whichever GPU
   Bytes copied;
   EventLoop::Timer start_timer;
-  std::deque<TimePoint> arrivals;           // latest takes of a worker from the pool, while the pool follows them
-  EventLoop::Timer pool_timer;              // the pool is larger than configured: the next look at it
-  TimePoint no_pool_before{};               // the GPU was short of memory
-  std::vector<MemoryRequest> room_awaited;  // what is asked for again when workers have ended for it
+  std::deque<TimePoint> arrivals;               // latest takes of a worker from the pool, while the pool follows them
+  EventLoop::Timer pool_timer;                  // the pool is larger than configured: the next look at it
+  TimePoint no_pool_before{};                   // the GPU was short of memory
+  std::vector<MemoryRequest> contexts_awaited;  // what is asked for again when workers have ended for it
   std::deque<std::pair<SessionId, uint32_t>> wanting;  // virtual devices with a grant and without a worker
 };
 

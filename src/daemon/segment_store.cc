@@ -27,7 +27,7 @@ Segment& SegmentStore::add(Session& session, const protocol::DeclareSegment& dec
 
 Status SegmentStore::back(Session& session, Segment& segment) {
   if (segment.memory || segment.request != 0) return {};
-  // Of room, a descriptor says that it was granted; nobody writes to it.
+  // The descriptor of a kRoom segment says only that it was granted: nobody maps it.
   const DeviceState* gpu =
       segment.kind == protocol::SegmentKind::kRoom ? nullptr : shared_.registry.gpu_of(session, segment);
   if (gpu) {

@@ -49,7 +49,7 @@ void Turn::handle(const WorkerGone& event) {
 }
 
 void Turn::handle(MemoryAnswered event) {
-  if (segments_.may_ask_again(event) && workers_.make_room(event.request)) return;
+  if (segments_.may_ask_again(event) && workers_.free_contexts(event.request)) return;
   const auto arrived = segments_.arrived(std::move(event));
   if (!arrived) return;
   if (arrived->none) return tasks_.fail_session(*arrived->session, kCudaMemoryAllocation, arrived->none->text);

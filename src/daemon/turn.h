@@ -45,7 +45,7 @@ class Turn {
   void handle(MemoryAnswered event);
   void handle(const CopyAnswered& event) { copies_.over(event.copy, event.status); }
   void handle(const FreeMemoryReported& event);
-  void handle(const RoomMade& event) { segments_.ask_again(event.request); }
+  void handle(const ContextsFreed& event) { segments_.ask_again(event.request); }
   void handle(const IdleReturned& event) { tasks_.resume(event.delayed); }
   void handle(const SegmentRemoved& event) { requests_.retry_deferred(event.session); }
 

@@ -277,7 +277,7 @@ void Workers::forget(WorkerId id) {
   shared_.vault.withdraw(NoteKind::kWorker, id.value);
   shared_.registry.workers.erase(id);
   client_gone(device);
-  room_made(device);
+  contexts_freed(device);
   refill(device);
 }
 

@@ -36,7 +36,7 @@ class Ledger {
   // See Pool.
   void set_outside(DeviceId device, Bytes used) { pool_.set_outside(device, used); }
 
-  // The caller has seen to it that the device has room (Pool::fits); else the process ends.
+  // The caller has seen to it that the device has space (Pool::fits); else the process ends.
   void begin(const Request& request, DeviceId device);
   void extend(SessionId session, TaskId task, Bytes more);
   void assign(SessionId session, uint32_t virtual_device, DeviceId device);

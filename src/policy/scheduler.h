@@ -31,7 +31,7 @@ struct Options {
 // the fewest warps, then the lowest id, chosen anew at each pass. While it waits, sessions that hold nothing are not
 // placed on the reserved device; they may still go to the others. Sessions that hold something are exempt, because the
 // oldest may be waiting for just what they hold; so nobody ever waits for a session that a reservation keeps back. The
-// oldest itself goes to whichever device has room first.
+// oldest itself goes to whichever device has space first.
 //
 // Refused at once: what is more than any device of the model could hold (kOutOfMemory), what is over the job's budget
 // or can never be within its user's memory (kLimitExceeded), and under a memory-oblivious policy what is not free
@@ -83,7 +83,7 @@ class Scheduler {
   bool waits_for(DeviceId device) const { return anybody_waits(lines_[pool().model_of(device)]); }
 
   // After a restart: what runs already is put back, without a decision. Errors leave the books as they were: unknown
-  // session (kNotFound), no such device (kInvalidArgument), no room for it (kOutOfMemory).
+  // session (kNotFound), no such device (kInvalidArgument), no space for it (kOutOfMemory).
   Status adopt(const TaskRequest& request, DeviceId device, TimePoint now);
   Status adopt_assignment(SessionId session, uint32_t virtual_device, DeviceId device, TimePoint now);
 

@@ -11,9 +11,9 @@ namespace {
 constexpr size_t kPitchAlign = 512;  // as GPUs have had it since Fermi
 
 // Gives back what pools and graphs keep for later. False: there was nothing.
-bool make_room(const VirtualDevice& device) {
+bool free_unused(const VirtualDevice& device) {
   const bool trimmed = graph_memory().trim(device);
-  return memory_pools().make_room(device) || trimmed;
+  return memory_pools().free_unused(device) || trimmed;
 }
 
 Answer<void*> allocate(size_t bytes) {
@@ -21,7 +21,7 @@ Answer<void*> allocate(size_t bytes) {
   auto device = runtime().current_device();
   if (!device) return tl::unexpected(std::move(device).error());
   auto address = (*device)->memory().allocate(bytes);
-  if (!address && address.error().code == cudaErrorMemoryAllocation && make_room(**device))
+  if (!address && address.error().code == cudaErrorMemoryAllocation && free_unused(**device))
     address = (*device)->memory().allocate(bytes);
   if (!address) return tl::unexpected(std::move(address).error());
   return reinterpret_cast<void*>(*address);

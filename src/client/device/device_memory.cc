@@ -37,7 +37,7 @@ Answer<uint64_t> DeviceMemory::place_alone(uint64_t bytes, bool room) {
   Lock lock = ring_.lock();
   HEDDLE_ANSWER(ring_.failure());
   HEDDLE_ANSWER(finish_frees(lock, bytes));
-  HEDDLE_ANSWER(make_room(bytes, bytes));
+  HEDDLE_ANSWER(make_space(bytes, bytes));
   const auto place = segments_.arena().allocate_alone(bytes, ring_.committed());
   if (!place) return refuse_place(ring_.session().segment_count());
   place->segment->room = room;
@@ -73,7 +73,7 @@ Done DeviceMemory::check_budget(uint64_t bytes, uint64_t added) {
                         to_string(Bytes{segments_.budget_bytes()}).c_str(), ring_.home_index()));
 }
 
-Done DeviceMemory::make_room(uint64_t bytes, uint64_t added) {
+Done DeviceMemory::make_space(uint64_t bytes, uint64_t added) {
   HEDDLE_ANSWER(check_budget(bytes, added));
   return make_way(added);
 }
@@ -134,7 +134,7 @@ Done DeviceMemory::back(uint64_t address, uint64_t bytes) {
   }
   const Lock lock = ring_.lock();
   HEDDLE_ANSWER(ring_.failure());
-  HEDDLE_ANSWER(make_room(bytes, bytes));
+  HEDDLE_ANSWER(make_space(bytes, bytes));
   const auto place = segments_.arena().back(address);
   if (!place) return refuse_place(ring_.session().segment_count());
   return placed(*place);

@@ -43,7 +43,7 @@ class DeviceMemory {
 
   // --- what declared tasks promise: allocate() of exactly that size takes it ---
   void open_promises(uint64_t task);
-  // What has no room is not promised; where the policy grants at cudaMalloc nothing is.
+  // What has no space is not promised; where the policy grants at cudaMalloc nothing is.
   void promise(uint64_t task, uint64_t bytes);
   // Undoes both, as if they had not been.
   void take_back_promises(uint64_t task);
@@ -78,7 +78,7 @@ class DeviceMemory {
   uint64_t would_add(uint64_t bytes);
   Done finish_frees(Lock& lock, uint64_t added);
   Done check_budget(uint64_t bytes, uint64_t added);
-  Done make_room(uint64_t bytes, uint64_t added);  // what is idle makes way for it
+  Done make_space(uint64_t bytes, uint64_t added);  // what is idle makes way for it
   Done make_way(uint64_t added);
   Done placed(const Arena::Place& place);
   bool grants_now() const { return ring_.session().welcome().grants_at_malloc != 0; }

@@ -83,7 +83,7 @@ class VirtualDevice {
 
   // Frees all memory; the variables of the program's modules begin anew, as cudaDeviceReset has it.
   Done reset();
-  // Begins the side device's task beside the home's, which begins with it where it has not; false: heddled has no room
+  // Begins the side device's task beside the home's, which begins with it where it has not; false: heddled has no space
   // for both at once, and nothing has happened.
   Answer<bool> begin_apart(VirtualDevice& side);
 

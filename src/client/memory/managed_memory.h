@@ -63,7 +63,7 @@ class ManagedMemory {
 
   bool any() const { return any_.load(std::memory_order_acquire); }
 
-  // cudaErrorMemoryAllocation where the device's budget or the pinned memory has no room for it.
+  // cudaErrorMemoryAllocation where the device's budget or the pinned memory has no space for it.
   Answer<uint64_t> allocate(VirtualDevice& device, uint64_t bytes);
   // Waits for all work. cudaErrorInvalidValue for what is no allocation's start.
   Done release(uint64_t address);

@@ -6,7 +6,7 @@
 //   1 load    whether the device has managed memory
 //   ~25       comparisons of the shape with the device's and the kernel's limits
 //   1 lock    the device's
-//   ~30       room in the ring, the record's header
+//   ~30       space in the ring, the record's header
 //   ~10 + p   the record's fields, p parameters copied straight into the ring
 //   1 add     publish() rings the bell; a system call only if the worker sleeps
 // No allocation. bench/ measures it.

@@ -33,7 +33,7 @@ class Engine {
     uint32_t host_threads = 1;
   };
   // `memory`, `libraries` and `completions` outlive the engine. `pacer`: null where the device keeps no pace. Fails if
-  // the board has no room for one more context.
+  // the board has no space for one more context.
   static Result<std::unique_ptr<Engine>> start(const Setting& setting, const DeviceMemory& memory,
                                                const Libraries& libraries, CompletionQueue& completions,
                                                std::unique_ptr<Pacer> pacer);

@@ -24,7 +24,7 @@ void Slots::withdraw(uint64_t launch, TimePoint when) {
   for (WaitRecord& record : lock_.mine().waits) {
     if (record.ticket != 0 && record.launch == launch) lock_.leave_line(record, when);
   }
-  place_waiting(all());  // it may have been the first in line, with room kept for it
+  place_waiting(all());  // it may have been the first in line, with space kept for it
 }
 
 void Slots::release(uint32_t slot, TimePoint when) {
@@ -63,7 +63,7 @@ void Slots::place_waiting(SmRange sms) {
       if (!placed && held_line) return;
       if (!placed) continue;
       for (size_t earlier = 0; earlier < i; ++earlier) ++waiters[earlier].record->passed;
-      if (held_line) sms = all();  // room was kept there too
+      if (held_line) sms = all();  // space was kept there too
     }
   }
 }
@@ -88,7 +88,7 @@ bool Slots::place(const Waiter& waiter, SmRange sms) {
 
 bool Slots::place_all(const Waiter& waiter) {
   uint64_t fit = 0;
-  for (uint32_t sm = 0; sm < lock_.sms().size(); ++sm) fit += fitting(room(sm), waiter.record->need);
+  for (uint32_t sm = 0; sm < lock_.sms().size(); ++sm) fit += fitting(free_share(sm), waiter.record->need);
   if (fit < waiter.record->wanted) return false;
   while (waiter.record->ticket != 0) {
     auto sm = best_sm(waiter.record->need, all());
@@ -102,7 +102,7 @@ std::optional<uint32_t> Slots::best_sm(const SmShare& need, SmRange sms) {
   std::optional<uint32_t> best;
   uint32_t most = 0;
   for (uint32_t sm = sms.first; sm < sms.end; ++sm) {
-    SmShare free = room(sm);
+    SmShare free = free_share(sm);
     if (fitting(free, need) == 0 || (best && free.warps <= most)) continue;
     best = sm;
     most = free.warps;
@@ -110,7 +110,7 @@ std::optional<uint32_t> Slots::best_sm(const SmShare& need, SmRange sms) {
   return best;
 }
 
-SmShare Slots::room(uint32_t sm) {
+SmShare Slots::free_share(uint32_t sm) {
   return without(lock_.whole_sm(), lock_.sms()[sm].used);
 }
 

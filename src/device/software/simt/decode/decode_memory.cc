@@ -130,7 +130,7 @@ void set_base(Op& op, const MemoryBase& base, bool ordered) {
 void set_same_address(FunctionCompiler& f, Op& op, const std::string& space, const ptx::Operand& address) {
   if (space != "shared" || op.count != 1 || (op.flags & kPolling) || !f.is_same_in_all_blocks(address)) return;
   op.flags |= kSameAddress;
-  op.b = f.room(kKnownAccessBytes);
+  op.b = f.allocate(kKnownAccessBytes);
 }
 
 bool inside_parameters(FunctionCompiler& f, const MemoryBase& base, uint64_t bytes) {

@@ -68,7 +68,7 @@ class FunctionCompiler {
   Width width_of(const ptx::Operand& operand) const;
 
   // Bytes of a frame that are zero at first and stay as they are left.
-  uint32_t room(uint32_t bytes);
+  uint32_t allocate(uint32_t bytes);
 
   MemoryBase memory_base(const ptx::Operand& operand);
   // Whether an address is the same in all blocks of a launch, thread by thread.
