@@ -152,12 +152,12 @@ void Keepers::end(DeviceId device, Keeper keeper) {
 }
 
 void Keepers::gone(pid_t keeper) {
-  const auto left =
+  const auto ended =
       std::find_if(leaving_.begin(), leaving_.end(), [&](const Leaving& each) { return each.child.pid == keeper; });
-  if (left == leaving_.end() || reap(left->child.pidfd).empty()) return;
-  const DeviceId device = left->device;
-  auto copies = std::move(left->copies);
-  leaving_.erase(left);
+  if (ended == leaving_.end() || reap(ended->child.pidfd).empty()) return;
+  const DeviceId device = ended->device;
+  auto copies = std::move(ended->copies);
+  leaving_.erase(ended);
   repeat(device, std::move(copies));
 }
 

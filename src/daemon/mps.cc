@@ -242,12 +242,12 @@ bool Mps::is_ready(DeviceId device) const {
 // A server that its control daemon has left behind would hold the GPU.
 void Mps::end() {
   for (auto& [device, gpu] : gpus_) {
-    const std::vector<Child> left = servers(gpu);
+    const std::vector<Child> orphans = servers(gpu);
     kill_process(gpu.process, SIGTERM);
     for (int look = 0; look < kLooks && !has_ended(gpu.process); ++look) nap();
     if (!has_ended(gpu.process)) kill_process(gpu.process, SIGKILL);
     (void)reap(gpu.process);
-    for (const Child& server : left) kill_process(server.pidfd, SIGKILL);
+    for (const Child& server : orphans) kill_process(server.pidfd, SIGKILL);
     std::error_code ignored;
     std::filesystem::remove_all(gpu.directory, ignored);
   }

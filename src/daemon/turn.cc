@@ -57,7 +57,7 @@ void Turn::handle(MemoryAnswered event) {
 }
 
 void Turn::handle(const FreeMemoryReported& event) {
-  outside_.left(event.device, event.free);
+  outside_.reported(event.device, event.free);
   segments_.limit_pool(event.device);
 }
 

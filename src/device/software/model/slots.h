@@ -40,7 +40,7 @@ class Slots {
   bool request(const SlotRequest& request);
   // Leaves the line, at `when`; blocks that have been placed stay.
   void withdraw(uint64_t launch, TimePoint when);
-  // A block of this client left its slot.
+  // A block of this client has ended in its slot.
   void release(uint32_t slot, TimePoint when);
   // Places what can be placed; needed only after a sweep().
   void place_waiting() { place_waiting(all()); }
