@@ -18,6 +18,12 @@ Bytes largest(const Pool& pool, std::span<const DeviceId> devices) {
   return most;
 }
 
+template <class Sessions>
+auto* find_session(Sessions& sessions, SessionId id) {
+  const auto it = sessions.find(id);
+  return it == sessions.end() ? nullptr : &it->second;
+}
+
 Error too_large(Bytes asked, Bytes limit, std::string_view where) {
   return {ErrorCode::kOutOfMemory, text(asked, " asked for, more than ", where, " can ever hold: ", limit)};
 }
@@ -46,7 +52,7 @@ void Scheduler::session_opened(SessionId session, JobId job, std::string model, 
 
 void Scheduler::session_closed(SessionId id, TimePoint now) {
   seen_ = std::max(seen_, now);
-  Session* session = find_session(id);
+  Session* session = find_session(sessions_, id);
   if (!session) return;
   for (const WaitKey& key : std::vector<WaitKey>(session->waits)) drop_wait(key);
   for (const TaskId task : session->tasks) tasks_.erase(task);
@@ -64,7 +70,7 @@ void Scheduler::task_arrived(const TaskRequest& request, TimePoint now) {
                     .memory = request.memory,
                     .session = request.session,
                     .virtual_device = request.virtual_device};
-  Session* session = find_session(request.session);
+  Session* session = find_session(sessions_, request.session);
   if (!session) return refuse_now(no, {ErrorCode::kNotFound, text("session ", request.session, " is not open")});
   const auto model = admit(*session, request.model, request.memory);
   if (!model) return refuse_now(no, model.error());
@@ -161,7 +167,7 @@ void Scheduler::task_ended(TaskId id, TimePoint now) {
 Status Scheduler::adopt(const TaskRequest& asked, DeviceId device, TimePoint now) {
   seen_ = std::max(seen_, now);
   require(!tasks_.contains(asked.id), "a task id is used once");
-  Session* session = find_session(asked.session);
+  Session* session = find_session(sessions_, asked.session);
   if (!session)
     return fail(ErrorCode::kNotFound, "session %lu is not open", static_cast<unsigned long>(asked.session.value));
   if (!pool().has(device))
@@ -187,7 +193,7 @@ Status Scheduler::adopt(const TaskRequest& asked, DeviceId device, TimePoint now
 
 Status Scheduler::adopt_assignment(SessionId id, uint32_t virtual_device, DeviceId device, TimePoint now) {
   seen_ = std::max(seen_, now);
-  Session* session = find_session(id);
+  Session* session = find_session(sessions_, id);
   if (!session) return fail(ErrorCode::kNotFound, "session %lu is not open", static_cast<unsigned long>(id.value));
   if (!pool().has(device) || !assigns_jobs())
     return fail(ErrorCode::kInvalidArgument, "session %lu cannot be bound to device %lu under this policy and pool",
@@ -201,11 +207,6 @@ Status Scheduler::adopt_assignment(SessionId id, uint32_t virtual_device, Device
   returned_on(request.model);  // another session of the job may wait for this very assignment
   deadlock_possible_ = true;
   return {};
-}
-
-Scheduler::Session* Scheduler::find_session(SessionId session) {
-  const auto it = sessions_.find(session);
-  return it == sessions_.end() ? nullptr : &it->second;
 }
 
 // The model's index, where some device of it that the policy uses could ever hold `memory`.

@@ -80,7 +80,7 @@ class Scheduler {
   bool could_start(const TaskRequest& request) const;
   bool could_extend(TaskId task, Bytes more) const;
   // Whether anybody waits for a device of this one's model, and not for his own user's programs.
-  bool waits_for(DeviceId device) const { return anybody_waits(lines_[pool().model_of(device)]); }
+  bool waits_for(DeviceId device) const { return lines_[pool().model_of(device)].anybody_waits(users_); }
 
   // After a restart: what runs already is put back, without a decision. Errors leave the books as they were: unknown
   // session (kNotFound), no such device (kInvalidArgument), no space for it (kOutOfMemory).
@@ -123,7 +123,6 @@ class Scheduler {
   };
 
   // Arriving (scheduler.cc).
-  Session* find_session(SessionId session);
   Result<size_t> admit(const Session& session, const std::string& model, Bytes memory) const;
   void enqueue(const WaitKey& key, Wait wait);
   void drop_wait(const WaitKey& key);
@@ -140,12 +139,8 @@ class Scheduler {
   bool attempt(const WaitKey& key, TimePoint now);
   bool attempt_extension(const WaitKey& key, Wait& wait, TimePoint now);
   bool attempt_place(const WaitKey& key, Wait& wait, TimePoint now);
-  bool over_user(const Wait& wait) const;
-  std::map<WaitKey, Wait>::const_iterator oldest_of(const Line& line) const;
-  bool anybody_waits(const Line& line) const { return oldest_of(line) != line.waits.end(); }
   bool grant_where_placed(const WaitKey& key, const Request& request, Placed placed, TimePoint now);
   void reserve_for_oldest(Line& line, TimePoint now);
-  DeviceId device_to_reserve(const Request& request) const;
   Request request_of(const Wait& wait, size_t model) const;
   bool break_deadlock(TimePoint now);
   void finish(const WaitKey& key, Decision decision, TimePoint now);

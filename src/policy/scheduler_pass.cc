@@ -8,6 +8,22 @@
 #include "policy/text.h"
 
 namespace heddle::policy {
+namespace {
+
+// Of those that the request could run on, the one that lacks least of its memory (scheduler.h).
+DeviceId device_to_reserve(const PlacementState& state, const Request& request) {
+  const Pool& pool = state.pool();
+  const auto lacks = [&](DeviceId device) {
+    const Bytes need = pool.need(request, device);
+    const Bytes free = pool.free(device);
+    return std::tuple(!pool.could_hold(request.memory, device), need > free ? need - free : Bytes{},
+                      pool.load(device).warps, device);
+  };
+  const auto devices = state.placement().candidates(request.model, pool);
+  return *std::min_element(devices.begin(), devices.end(), [&](DeviceId a, DeviceId b) { return lacks(a) < lacks(b); });
+}
+
+}  // namespace
 
 std::vector<Decision> Scheduler::decisions(TimePoint now) {
   seen_ = std::max(seen_, now);
@@ -26,17 +42,12 @@ std::optional<TimePoint> Scheduler::next_deadline() const {
   std::optional<TimePoint> next;
   if (assigns_jobs()) return next;  // nothing is ever reserved
   for (const Line& line : lines_) {
-    const auto oldest = oldest_of(line);
+    const auto oldest = line.oldest(users_);
     if (oldest == line.waits.end()) continue;
     const TimePoint of_age = oldest->first.since + options_.age_limit;
     if (of_age > seen_) next = next ? std::min(*next, of_age) : of_age;
   }
   return next;
-}
-
-// Whoever waits for his own user's programs would keep a device from others for nothing: he is passed over.
-std::map<WaitKey, Wait>::const_iterator Scheduler::oldest_of(const Line& line) const {
-  return std::find_if(line.waits.begin(), line.waits.end(), [&](const auto& each) { return !over_user(each.second); });
 }
 
 // One pass: everybody where something returned, else those who came since the last pass.
@@ -63,7 +74,7 @@ void Scheduler::serve(size_t model, TimePoint now) {
 // True where the request was decided; it then no longer waits.
 bool Scheduler::attempt(const WaitKey& key, TimePoint now) {
   Wait& wait = lines_[key.model].waits.at(key);
-  if (over_user(wait)) {
+  if (users_.over(wait.session, wait.memory)) {
     wait.why = text("needs ", wait.memory, ", and the user's programs hold ", users_.held(wait.session), " of the ",
                     users_.most(), " that a user may (limits.device_memory_per_user)");
     if (!state_.holds(wait.session)) return false;
@@ -71,10 +82,6 @@ bool Scheduler::attempt(const WaitKey& key, TimePoint now) {
     return true;
   }
   return wait.kind == RequestKind::kExtension ? attempt_extension(key, wait, now) : attempt_place(key, wait, now);
-}
-
-bool Scheduler::over_user(const Wait& wait) const {
-  return users_.over(wait.session, wait.memory);
 }
 
 bool Scheduler::attempt_extension(const WaitKey& key, Wait& wait, TimePoint now) {
@@ -136,24 +143,13 @@ bool Scheduler::grant_where_placed(const WaitKey& key, const Request& request, P
 void Scheduler::reserve_for_oldest(Line& line, TimePoint now) {
   line.reserved.reset();
   if (line.waits.empty() || assigns_jobs()) return;
-  const auto oldest = oldest_of(line);
+  const auto oldest = line.oldest(users_);
   if (oldest == line.waits.end()) return;
   const auto& [key, wait] = *oldest;
   if (now - key.since < options_.age_limit) return;
   const DeviceId device = wait.kind == RequestKind::kExtension ? state_.ledger().find(wait.session, wait.task)->device
-                                                               : device_to_reserve(request_of(wait, key.model));
+                                                               : device_to_reserve(state_, request_of(wait, key.model));
   line.reserved = Reservation{key, device};
-}
-
-DeviceId Scheduler::device_to_reserve(const Request& request) const {
-  const auto lacks = [&](DeviceId device) {
-    const Bytes need = pool().need(request, device);
-    const Bytes free = pool().free(device);
-    return std::tuple(!pool().could_hold(request.memory, device), need > free ? need - free : Bytes{},
-                      pool().load(device).warps, device);
-  };
-  const auto devices = state_.placement().candidates(request.model, pool());
-  return *std::min_element(devices.begin(), devices.end(), [&](DeviceId a, DeviceId b) { return lacks(a) < lacks(b); });
 }
 
 Request Scheduler::request_of(const Wait& wait, size_t model) const {

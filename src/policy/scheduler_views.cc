@@ -59,7 +59,7 @@ bool Scheduler::could_start_apart(const std::vector<TaskRequest>& requests) cons
     const auto session = sessions_.find(asked.session);
     if (assigns_jobs() || session == sessions_.end()) return false;
     const auto model = admit(session->second, asked.model, asked.memory);
-    if (!model || anybody_waits(lines_[*model])) return false;
+    if (!model || lines_[*model].anybody_waits(users_)) return false;
     const auto workers = trial.ledger().workers(asked.session, asked.virtual_device);
     Request request{asked.id, asked.session, session->second.job, asked.virtual_device,
                     *model,   asked.memory,  asked.compute,       workers,
@@ -82,7 +82,7 @@ bool Scheduler::could_start(const TaskRequest& asked) const {
   const auto model = admit(session->second, asked.model, asked.memory);
   if (!model) return true;
   if (budgets_.live(asked.session) + asked.memory > budgets_.budget(asked.session)) return false;
-  if (users_.over(asked.session, asked.memory) || anybody_waits(lines_[*model])) return false;
+  if (users_.over(asked.session, asked.memory) || lines_[*model].anybody_waits(users_)) return false;
   const auto workers = state_.ledger().workers(asked.session, asked.virtual_device);
   const Request request{asked.id, asked.session, session->second.job, asked.virtual_device,
                         *model,   asked.memory,  asked.compute,       workers,
@@ -97,7 +97,7 @@ bool Scheduler::could_extend(TaskId id, Bytes more) const {
   if (found == tasks_.end() || !found->second.running) return true;
   const Task& task = found->second;
   if (budgets_.live(task.session) + more > budgets_.budget(task.session)) return false;
-  return !users_.over(task.session, more) && !anybody_waits(lines_[task.model]) &&
+  return !users_.over(task.session, more) && !lines_[task.model].anybody_waits(users_) &&
          state_.can_extend(task.session, id, more);
 }
 

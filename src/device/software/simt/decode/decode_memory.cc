@@ -79,7 +79,7 @@ std::string row_space(FunctionCompiler& f, const MemoryForm& form, const MemoryB
     if (base.flags & kFrameRelative) space = "local";
   }
   if (space == "param" && !base.launch_parameter)
-    return (base.flags & kFrameRelative) || !f.is_entry() ? "local" : "param";
+    return (base.flags & kFrameRelative) || !f.function().entry ? "local" : "param";
   if (space == "param") return "fixed";
   if (space == "const") return "global";
   if ((base.flags & kFrameRelative) && space != "local") return f.refuse("a variable of another state space"), "";

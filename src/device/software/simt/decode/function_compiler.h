@@ -34,7 +34,6 @@ class FunctionCompiler {
 
   KernelCompiler& kernel() { return kernel_; }
   const ptx::Function& function() const { return function_; }
-  bool is_entry() const { return function_.entry; }
 
   // Refuses the current instruction. The text says why, where that is not plain from the instruction.
   void refuse(const std::string& why = "");
@@ -87,7 +86,6 @@ class FunctionCompiler {
   uint32_t add_table(const std::vector<uint32_t>& labels);
 
  private:
-  void find_stores();
   void decode_all();
   void decode(const ptx::Instruction& instruction);
   void count_prologue(size_t first);

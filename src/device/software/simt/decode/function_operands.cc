@@ -161,7 +161,7 @@ MemoryBase FunctionCompiler::memory_base(const ptx::Operand& operand) {
   if (named.kind == Kind::kVariable) {
     const ptx::Variable& variable = function_.variables[named.index];
     base.space = variable.space;
-    base.launch_parameter = is_entry() && named.index < function_.parameter_count;
+    base.launch_parameter = function_.entry && named.index < function_.parameter_count;
     if (base.launch_parameter) {
       base.offset += kernel_.kernel().parameters[named.index].offset;
       return base;
@@ -187,7 +187,7 @@ MemoryBase FunctionCompiler::memory_base(const ptx::Operand& operand) {
 }
 
 bool FunctionCompiler::is_same_in_all_blocks(const ptx::Operand& address) const {
-  if (!is_entry() || address.kind != Kind::kAddress || address.elements.size() != 1) return false;
+  if (!function_.entry || address.kind != Kind::kAddress || address.elements.size() != 1) return false;
   const ptx::Operand& named = address.elements[0];
   return named.kind == Kind::kVariable || named.kind == Kind::kSymbol || invariants_.holds(named);
 }
