@@ -95,11 +95,11 @@ void read_worker_uids(TomlTable& reader, Config& config) {
 }
 
 void read_managed_memory(TomlTable& reader, ManagedMemory& managed) {
-  static constexpr std::pair<std::string_view, ManagedMemory> kPlaces[] = {
+  static constexpr std::pair<std::string_view, ManagedMemory> kManagedPlaces[] = {
       {"auto", ManagedMemory::kAuto}, {"host", ManagedMemory::kHost}, {"device", ManagedMemory::kDevice}};
   std::string place = "auto";
   reader.read("managed_memory", place);
-  for (const auto& [name, value] : kPlaces) {
+  for (const auto& [name, value] : kManagedPlaces) {
     if (place != name) continue;
     managed = value;
     return;
