@@ -40,13 +40,13 @@ constexpr ComputeNeed kFortyBlocks{40, 512, 32, {}};
 // The policy's answer and its reason, alone.
 void measure_place(benchmark::State& state, const char* policy, decltype(load)& make_load, const ComputeNeed& asked) {
   const auto devices = static_cast<uint64_t>(state.range(0));
-  Board board(policy_named(policy), p100s(devices));
+  PlacementState placed(policy_named(policy), p100s(devices));
   for (const auto& [task, device] : make_load(devices)) {
-    board.open_session(task.session, task.job);
-    board.begin({task.id, task.session, task.job, 0, 0, task.memory, task.compute, {}, {}}, device);
+    placed.open_session(task.session, task.job);
+    placed.begin({task.id, task.session, task.job, 0, 0, task.memory, task.compute, {}, {}}, device);
   }
   const Request request{{1}, kAsker, {kAsker.value}, 0, 0, gib(2), asked, {}, {}};
-  for (auto _ : state) benchmark::DoNotOptimize(board.placement().place(request, board.pool()));
+  for (auto _ : state) benchmark::DoNotOptimize(placed.placement().place(request, placed.pool()));
 }
 
 void place(benchmark::State& state, const char* policy) {

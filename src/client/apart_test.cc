@@ -16,8 +16,8 @@ using testing::launch_add;
 using testing::program;
 using testing::the_heddled;
 
-const auto* const environment =
-    ::testing::AddGlobalTestEnvironment(new testing::Environment({.devices = 1, .lanes = 2, .budget = 64 * kMiB}));
+const auto* const environment = ::testing::AddGlobalTestEnvironment(
+    new testing::Environment({.devices = 1, .side_devices = 2, .budget = 64 * kMiB}));
 
 constexpr uint64_t kLarge = 4 << 20;  // a buffer with a segment of its own
 
@@ -102,7 +102,7 @@ class ApartTest : public ::testing::Test {
   size_t mark_ = 0;
 };
 
-TEST_F(ApartTest, TheSecondTaskRunsOnALaneOfTheSameDevice) {
+TEST_F(ApartTest, TheSecondTaskRunsOnASideDeviceOfTheSameDevice) {
   OneTask first, second;
   EXPECT_EQ(seen("apart 0 1"), 1u);
   EXPECT_EQ(first.ring(), 0u);
@@ -115,7 +115,7 @@ TEST_F(ApartTest, TheSecondTaskRunsOnALaneOfTheSameDevice) {
   EXPECT_EQ(count, 1);
 }
 
-TEST_F(ApartTest, AnEndedTasksLaneIsTakenAgain) {
+TEST_F(ApartTest, AnEndedTasksSideDeviceIsTakenAgain) {
   for (int turn = 0; turn < 4; ++turn) {
     OneTask first, second;
     first.launch(1);
@@ -124,7 +124,7 @@ TEST_F(ApartTest, AnEndedTasksLaneIsTakenAgain) {
   }
 }
 
-TEST_F(ApartTest, AThirdTaskTakesAnotherLaneAndAFourthStaysAtHome) {
+TEST_F(ApartTest, AThirdTaskTakesAnotherSideDeviceAndAFourthStaysAtHome) {
   OneTask first, second, third, fourth;
   EXPECT_NE(second.ring(), third.ring());
   EXPECT_NE(third.ring(), 0u);
@@ -133,9 +133,9 @@ TEST_F(ApartTest, AThirdTaskTakesAnotherLaneAndAFourthStaysAtHome) {
 
 TEST_F(ApartTest, WhatHeddledDeclinesLeavesNothingBehind) {
   { OneTask first, second; }
-  const protocol::TaskTotals& lane = runtime().opened(1)->ring().header().task_totals;
+  const protocol::TaskTotals& side = runtime().opened(1)->ring().header().task_totals;
   const protocol::TaskTotals& home = runtime().opened(0)->ring().header().task_totals;
-  const uint64_t on_lane = lane.declared, tasks_on_lane = lane.tasks, at_home = home.declared;
+  const uint64_t on_side = side.declared, tasks_on_side = side.tasks, at_home = home.declared;
   the_heddled->grant_apart(false);
   mark_ = the_heddled->log().size();
   {
@@ -150,8 +150,8 @@ TEST_F(ApartTest, WhatHeddledDeclinesLeavesNothingBehind) {
     EXPECT_EQ(seen("begin"), 1u);
   }
   EXPECT_EQ(home.declared - at_home, 2 * kLarge);
-  EXPECT_EQ(lane.declared, on_lane);
-  EXPECT_EQ(lane.tasks, tasks_on_lane);
+  EXPECT_EQ(side.declared, on_side);
+  EXPECT_EQ(side.tasks, tasks_on_side);
 }
 
 TEST_F(ApartTest, WhatIsNotProvedStaysAtHome) {
@@ -163,7 +163,7 @@ TEST_F(ApartTest, WhatIsNotProvedStaysAtHome) {
   EXPECT_EQ(seen("apart"), 0u);
 }
 
-TEST_F(ApartTest, BuffersOfLanesCountAsTheDevices) {
+TEST_F(ApartTest, BuffersOfSideDevicesCountAsTheDevices) {
   OneTask first(HEDDLE_TASK_APART, 40 * kMiB), second(HEDDLE_TASK_APART, 40 * kMiB);
   EXPECT_EQ(first.allocated(), cudaSuccess);
   EXPECT_EQ(second.allocated(), cudaErrorMemoryAllocation);
@@ -189,7 +189,8 @@ TEST_F(ApartTest, TasksApartRunAtOnce) {
   EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
 }
 
-// What the program does beside its tasks keeps its place: behind the lane's kernel, and the lane's next behind it.
+// What the program does beside its tasks keeps its place: behind the side device's kernel, and the side device's next
+// behind it.
 TEST_F(ApartTest, OrderHoldsTowardsEverythingElse) {
   OneTask first, second;
   void* outside = nullptr;
@@ -218,7 +219,7 @@ TEST_F(ApartTest, OrderHoldsTowardsEverythingElse) {
   EXPECT_EQ(cudaFree(outside), cudaSuccess);
 }
 
-TEST_F(ApartTest, AnEventIsReachedBehindTheLanesWork) {
+TEST_F(ApartTest, AnEventIsReachedBehindTheSideDevicesWork) {
   OneTask first, second;
   cudaEvent_t event = nullptr;
   ASSERT_EQ(cudaEventCreate(&event), cudaSuccess);
@@ -254,17 +255,17 @@ TEST_F(ApartTest, WhoEndsInsideIsOutsideAgain) {
 }
 
 // The last, for the session does not outlive it.
-TEST(ApartFault, OnALaneIsTheDevices) {
+TEST(ApartFault, OnASideDeviceIsTheDevices) {
   static auto* const first = new OneTask;  // nothing can be freed after a fault
   static auto* const second = new OneTask;
   ::testing::internal::CaptureStderr();
-  the_heddled->fault_next(cudaErrorIllegalAddress, "the lane's");
+  the_heddled->fault_next(cudaErrorIllegalAddress, "the side device's");
   second->launch(1);
   EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
   EXPECT_EQ(launch_add(first->buffer, 1, first->buffer), cudaErrorIllegalAddress);
   void* more = nullptr;
   EXPECT_EQ(cudaMalloc(&more, kLarge), cudaErrorIllegalAddress);
-  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "heddle: the lane's\n");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "heddle: the side device's\n");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What a GPU's driver takes for a program: counted, and charged before the launch that makes it take it, against a heddled
-// and workers in threads of this process.
+// What a GPU's driver takes for a program: counted, and charged before the launch that makes it take it, against a
+// heddled and workers in threads of this process.
 
 #include "client/device/driver_charges.h"
 
@@ -11,8 +11,8 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Not;
-using ::testing::StartsWith;
 using testing::program;
+using ::testing::StartsWith;
 using testing::the_heddled;
 using Part = DriverCharges::Part;
 

@@ -13,16 +13,17 @@ Runtime& runtime() {
 
 namespace {
 
-// So many that each device's and lane's part of the window is still a quarter more than it may hold: a freed range's
-// addresses are used again only when there are no others.
-uint32_t lanes_in(const protocol::Window& window, const protocol::Welcome& welcome) {
+// So many that each device's and side device's part of the window is still a quarter more than it may hold: a freed
+// range's addresses are used again only when there are no others.
+uint32_t side_devices_in(const protocol::Window& window, const protocol::Welcome& welcome) {
   const char* wanted = std::getenv("HEDDLE_LANES");
-  uint32_t lanes = std::min(welcome.lane_count, protocol::kMaxDevices - welcome.device_count);
-  if (wanted && *wanted) lanes = std::min(lanes, static_cast<uint32_t>(std::strtoul(wanted, nullptr, 10)));
-  while (lanes > 0 &&
-         window.device_bytes / (welcome.device_count + lanes) < welcome.budget_bytes / 4 * 5 + kSegmentBytes)
-    --lanes;
-  return lanes;
+  uint32_t side_devices = std::min(welcome.side_device_count, protocol::kMaxDevices - welcome.device_count);
+  if (wanted && *wanted)
+    side_devices = std::min(side_devices, static_cast<uint32_t>(std::strtoul(wanted, nullptr, 10)));
+  while (side_devices > 0 &&
+         window.device_bytes / (welcome.device_count + side_devices) < welcome.budget_bytes / 4 * 5 + kSegmentBytes)
+    --side_devices;
+  return side_devices;
 }
 
 }  // namespace
@@ -39,7 +40,7 @@ Answer<Session*> Runtime::session() {
   return session_.load(std::memory_order_relaxed);
 }
 
-// Devices and lanes share the window's device part equally, in whole segments.
+// Devices and side devices share the window's device part equally, in whole segments.
 Done Runtime::connect() {
   auto settings = SessionSettings::from_environment();
   if (!settings) return refuse(cudaErrorInitializationError, settings.error().text);
@@ -50,8 +51,8 @@ Done Runtime::connect() {
   }
   const protocol::Window& window = (*session)->window();
   const protocol::Welcome& welcome = (*session)->welcome();
-  lanes_ = lanes_in(window, welcome);
-  bytes_per_device_ = window.device_bytes / (welcome.device_count + lanes_) / kSegmentBytes * kSegmentBytes;
+  side_devices_ = side_devices_in(window, welcome);
+  bytes_per_device_ = window.device_bytes / (welcome.device_count + side_devices_) / kSegmentBytes * kSegmentBytes;
   host_memory_ = std::make_unique<HostMemory>(**session);
   managed_memory_ = std::make_unique<ManagedMemory>(*host_memory_);
   ::pthread_atfork(nullptr, nullptr, [] { runtime().forked(); });
@@ -79,13 +80,13 @@ Answer<VirtualDevice*> Runtime::current_device() {
   return device(place.device);
 }
 
-VirtualDevice* Runtime::open_lane(VirtualDevice& home) {
-  if (lanes_open_ == lanes_) return nullptr;
-  auto lane = open(home.session().welcome().device_count + lanes_open_, &home);
-  if (!lane) return nullptr;
-  ++lanes_open_;
-  home.lanes().add(*lane);
-  return *lane;
+VirtualDevice* Runtime::open_side_device(VirtualDevice& home) {
+  if (side_devices_open_ == side_devices_) return nullptr;
+  auto side = open(home.session().welcome().device_count + side_devices_open_, &home);
+  if (!side) return nullptr;
+  ++side_devices_open_;
+  home.side_devices().add(*side);
+  return *side;
 }
 
 Answer<VirtualDevice*> Runtime::open(uint32_t index, VirtualDevice* home) {
@@ -109,7 +110,7 @@ VirtualDevice* Runtime::device_of(uint64_t address) const {
   const Session* session = session_.load(std::memory_order_acquire);
   if (!session || address - session->window().base >= session->window().device_bytes) return nullptr;
   const uint64_t index = (address - session->window().base) / bytes_per_device_;
-  return index < session->welcome().device_count + lanes_ ? opened(static_cast<uint32_t>(index)) : nullptr;
+  return index < session->welcome().device_count + side_devices_ ? opened(static_cast<uint32_t>(index)) : nullptr;
 }
 
 Done Runtime::announce_host_segment(uint64_t number) {

@@ -31,10 +31,10 @@ class Runtime {
   Answer<Session*> session();
   // Virtual device `index`; opens its ring at the first call. cudaErrorInvalidDevice for one that does not exist.
   Answer<VirtualDevice*> device(int index);
-  // cudaSetDevice's choice; in an operation of a task apart, its lane.
+  // cudaSetDevice's choice; in an operation of a task apart, its side device.
   Answer<VirtualDevice*> current_device();
-  // Another lane of an open device; null where there is none. By one thread at a time.
-  VirtualDevice* open_lane(VirtualDevice& home);
+  // Another side device of an open device; null where there is none. By one thread at a time.
+  VirtualDevice* open_side_device(VirtualDevice& home);
   // The device if it was opened already, else null.
   VirtualDevice* opened(uint32_t index) const { return devices_[index].load(std::memory_order_acquire); }
   HostMemory& host_memory() { return *host_memory_; }
@@ -60,8 +60,8 @@ class Runtime {
   std::array<std::atomic<VirtualDevice*>, protocol::kMaxDevices> devices_{};
   std::atomic<bool> in_fork_child_{false};
   uint64_t bytes_per_device_ = 0;
-  uint32_t lanes_ = 0;       // that there may be, numbered behind the devices
-  uint32_t lanes_open_ = 0;  // under ApartTasks' lock
+  uint32_t side_devices_ = 0;       // that there may be, numbered behind the devices
+  uint32_t side_devices_open_ = 0;  // under ApartTasks' lock
   std::unique_ptr<HostMemory> host_memory_;
   std::unique_ptr<ManagedMemory> managed_memory_;
   std::mutex mutex_;  // for opening

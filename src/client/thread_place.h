@@ -7,7 +7,7 @@ class VirtualDevice;
 // Where a thread's calls go.
 struct ThreadPlace {
   int device = 0;                   // cudaSetDevice's choice
-  VirtualDevice* inside = nullptr;  // in an operation of a task apart: the task's lane or device
+  VirtualDevice* inside = nullptr;  // in an operation of a task apart: the task's side device or device
 };
 
 inline ThreadPlace& thread_place() {

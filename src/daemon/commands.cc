@@ -51,10 +51,12 @@ Commands::Answer packed(const std::string& text) {
 
 }  // namespace
 
-Commands::Commands(Shared& shared, Sessions& sessions, Tasks& tasks, Workers& workers, Control control)
+Commands::Commands(Shared& shared, Sessions& sessions, Tasks& tasks, const Executor& executor, Workers& workers,
+                   Control control)
     : shared_(shared),
       sessions_(sessions),
       tasks_(tasks),
+      executor_(executor),
       workers_(workers),
       control_(std::move(control)),
       started_(shared.now()) {}
@@ -179,7 +181,7 @@ Result<Json> Commands::ps(const Json& request, Asker& asker) {
   for (auto each = all_jobs.lower_bound(JobId{from}); each != all_jobs.end() && each->first.value < end; ++each) {
     if (asker.may_see(each->second.uid)) jobs.push_back(json_of(each->second));
   }
-  const Descriptions describe(shared_, tasks_.scheduler());
+  const Descriptions describe(shared_, executor_, tasks_.scheduler());
   for (auto each = all_sessions.lower_bound(SessionId{from}); each != all_sessions.end() && each->first.value < end;
        ++each) {
     if (asker.may_see(each->second.uid)) {
@@ -234,7 +236,7 @@ Result<Json> Commands::job(const Json& request, Asker& asker) {
   if (!job) return tl::unexpected(job.error());
   Json json{{"job", (*job)->id.value}, {"name", (*job)->name}, {"cancelled", (*job)->cancelled}, {"waiting_ns", 0}};
   Json sessions = Json::array();
-  const Descriptions describe(shared_, tasks_.scheduler());
+  const Descriptions describe(shared_, executor_, tasks_.scheduler());
   uint64_t findings = (*job)->findings;
   for (const SessionId id : (*job)->sessions) {
     const Session* session = shared_.registry.find_session(id);

@@ -23,7 +23,8 @@ class Commands {
     Fd memory;  // where the text is longer than a packet
   };
 
-  Commands(Shared& shared, Sessions& sessions, Tasks& tasks, Workers& workers, Control control);
+  Commands(Shared& shared, Sessions& sessions, Tasks& tasks, const Executor& executor, Workers& workers,
+           Control control);
 
   // `jobs`: those that this connection keeps alive.
   Answer answer(const protocol::Command& command, const protocol::PeerCredentials& peer, Connection& connection,
@@ -55,6 +56,7 @@ class Commands {
   Shared& shared_;
   Sessions& sessions_;
   Tasks& tasks_;
+  const Executor& executor_;
   Workers& workers_;
   Control control_;
   TimePoint started_;

@@ -215,7 +215,7 @@ TEST_F(CommandTest, ThePolicyChangesOnlyWhileNothingRuns) {
   ASSERT_TRUE(stopped);
   ASSERT_TRUE((*stopped)->ask({{"command", "set_policy"}, {"policy", "cg:3"}}));
   EXPECT_EQ((*(*stopped)->ask({{"command", "policies"}}))["current"], "cg:3");
-  EXPECT_EQ((*stopped)->client()->welcome().binds_at_malloc, 1u);
+  EXPECT_EQ((*stopped)->client()->welcome().grants_at_malloc, 1u);
 }
 
 TEST_F(CommandTest, ShutdownEndsEverything) {

@@ -9,6 +9,8 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <string_view>
+#include <utility>
 
 #include "daemon/device_tables.h"
 #include "daemon/toml_table.h"
@@ -93,11 +95,17 @@ void read_worker_uids(TomlTable& reader, Config& config) {
 }
 
 void read_managed_memory(TomlTable& reader, ManagedMemory& managed) {
+  static constexpr std::pair<std::string_view, ManagedMemory> kManagedPlaces[] = {
+      {"auto", ManagedMemory::kAuto}, {"host", ManagedMemory::kHost}, {"device", ManagedMemory::kDevice}};
   std::string place = "auto";
   reader.read("managed_memory", place);
-  if (place != "auto" && place != "host" && place != "device")
-    reader.wrong("managed_memory", stringf("'%s' is none of auto, host and device", place.c_str()));
-  managed = place == "host" ? ManagedMemory::kHost : place == "device" ? ManagedMemory::kDevice : ManagedMemory::kAuto;
+  for (const auto& [name, value] : kManagedPlaces) {
+    if (place != name) continue;
+    managed = value;
+    return;
+  }
+  managed = ManagedMemory::kAuto;
+  reader.wrong("managed_memory", stringf("'%s' is none of auto, host and device", place.c_str()));
 }
 
 Status read_daemon(const toml::table& table, const std::string& file, Config& config) {

@@ -15,7 +15,7 @@ namespace heddle::daemon {
 
 // One peer's socket on the loop: whole messages in, messages out without ever blocking. What a slow peer does not take
 // waits here, in order; a peer that lets too much wait is treated as gone. One that asks and does not read is not read
-// either (`stop_behind`), so that what it has waiting here has a bound: its own socket fills, and it waits.
+// either (`stop_behind`), so that what it has waiting here is limited: its own socket fills, and it waits.
 class Connection {
  public:
   // Both may destroy the connection.
@@ -50,7 +50,7 @@ class Connection {
   }
 
   // Between the two a message waits to be handled: nothing more is read, so that each of a peer's messages is handled
-  // before the next one is taken, and what waits has a bound. Somebody must be about to handle it: the loop does not
+  // before the next one is taken, and what waits is limited. Somebody must be about to handle it: the loop does not
   // sleep meanwhile.
   void hold() { held_ = true; }
   void handled() { held_ = false; }

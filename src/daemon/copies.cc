@@ -23,7 +23,7 @@ Segment* find(Session& session, uint64_t number) {
 }  // namespace
 
 bool Copies::on_gpu(const Session& session, const Segment& segment) const {
-  return segment.memory && segments_.gpu_of(session, segment);
+  return segment.memory && shared_.registry.gpu_of(session, segment);
 }
 
 Status Copies::copy(Session& session, const protocol::CopyAcross& wanted) {
@@ -43,7 +43,7 @@ Status Copies::copy(Session& session, const protocol::CopyAcross& wanted) {
         fail(ErrorCode::kNotSupported, "segment %lu has no memory on a GPU", static_cast<unsigned long>(end->number)));
     return {};
   }
-  const DeviceState& gpu = *segments_.gpu_of(session, *ends->to);
+  const DeviceState& gpu = *shared_.registry.gpu_of(session, *ends->to);
   protocol::CopyMemory message;
   const uint64_t number = message.copy = ++last_;
   message.to_bytes = ends->to->bytes.value;
@@ -56,8 +56,7 @@ Status Copies::copy(Session& session, const protocol::CopyAcross& wanted) {
   for (Segment* end : {ends->to, ends->from}) ++end->copies;
   under_way_[number] = {session.id,         wanted.request, ends->to->number,
                         ends->from->number, gpu.id,         Bytes{wanted.width * wanted.height * wanted.depth}};
-  keepers_.copy(gpu.id, gpu.config.uuid, message, ends->to->memory, ends->from->memory,
-                [this, number](const Status& status) { over(number, status); });
+  keepers_.copy(gpu.id, gpu.config.uuid, message, ends->to->memory, ends->from->memory);
   return {};
 }
 
@@ -79,7 +78,7 @@ void Copies::over(uint64_t copy, const Status& status) {
   answer(session, was.request, status);
 }
 
-void Copies::memory_goes(Session& session, const Segment& segment) {
+void Copies::end_all(Session& session, const Segment& segment) {
   for (auto each = under_way_.begin(); segment.copies != 0 && each != under_way_.end();) {
     const auto& [number, copy] = *each;
     if (copy.session != session.id || (copy.to != segment.number && copy.from != segment.number)) {

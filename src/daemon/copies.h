@@ -3,7 +3,6 @@
 #include <map>
 
 #include "daemon/keepers.h"
-#include "daemon/segment_store.h"
 #include "daemon/shared.h"
 
 namespace heddle::daemon {
@@ -12,13 +11,14 @@ namespace heddle::daemon {
 // do them, and answers. What cannot be done here the program does itself, through its own memory.
 class Copies {
  public:
-  Copies(Shared& shared, const SegmentStore& segments, Keepers& keepers)
-      : shared_(shared), segments_(segments), keepers_(keepers) {}
+  Copies(Shared& shared, Keepers& keepers) : shared_(shared), keepers_(keepers) {}
 
-  // An error means that the client is wrong.
+  // CopyAnswered follows for each copy that a keeper was given. An error means that the client is wrong.
   Status copy(Session& session, const protocol::CopyAcross& wanted);
-  // The segment is about to lose its memory, and with it its place in the books: copies from and to it end.
-  void memory_goes(Session& session, const Segment& segment);
+  // Ends all copies from and to the segment, whose memory is released next (SegmentStore), or which is removed.
+  void end_all(Session& session, const Segment& segment);
+  // A keeper has done the copy, or will not (CopyAnswered).
+  void over(uint64_t copy, const Status& status);
 
  private:
   struct UnderWay {
@@ -30,11 +30,9 @@ class Copies {
   };
 
   bool on_gpu(const Session& session, const Segment& segment) const;
-  void over(uint64_t copy, const Status& status);
   static void answer(const Session& session, uint64_t request, const Status& status);
 
   Shared& shared_;
-  const SegmentStore& segments_;
   Keepers& keepers_;
   std::map<uint64_t, UnderWay> under_way_;
   uint64_t last_ = 0;

@@ -155,6 +155,7 @@ TEST_F(CopiesTest, EndWhereTheirMemoryIsGivenBack) {
   TestClient client = on_both();
   signal_keepers(SIGSTOP);
   ask(client);
+  ASSERT_TRUE(house_->ask({{"command", "ping"}}));  // heddled has it before it hears of the free
   client.record(RecordType::kFree, 2);
   const auto ended = answer(client);
   EXPECT_EQ(ended.done, 0u);

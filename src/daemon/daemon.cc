@@ -13,7 +13,6 @@
 #include "daemon/cuda_codes.h"
 #include "daemon/gpus.h"
 #include "daemon/spawn.h"
-#include "daemon/warm_target.h"
 #include "daemon/worker_users.h"
 #include "policy/placement/table.h"
 
@@ -26,7 +25,7 @@ constexpr Duration kEndLook = std::chrono::milliseconds(10);
 constexpr uint32_t kMpsClients = 40;  // that compute at once; MPS admits 48, and warm and leaving workers are some too
 constexpr Duration kEndPatience = std::chrono::seconds(3);  // beyond the workers' own
 
-// Room for a software device's board, which its first worker lays out; only the pages that it touches cost memory. Two
+// Space for a software device's board, which its first worker lays out; only the pages that it touches cost memory. Two
 // cache lines for each slot of the device is what a board keeps, and a table of its workers: ample for both.
 Bytes board_bytes(const DeviceModel& model) {
   constexpr uint64_t kFixed = 4 * kMiB, kSlot = 256;
@@ -86,9 +85,9 @@ Daemon::Daemon(Options options, std::unique_ptr<EventLoop> loop, const Clock& cl
       shared_{options_.config, options_.places, clock, *loop_, events_, vault_, ids_, registry_, trace_, log_},
       mps_({Mps::find_control(), directory_of(options_.places.control), options_.worker_output}),
       gpu_locks_(lock_directory(options_.config)),
-      keepers_(*loop_, options_.keeper_program, options_.worker_output),
-      segments_(shared_, keepers_),
-      copies_(shared_, segments_, keepers_),
+      keepers_(*loop_, events_, options_.keeper_program, options_.worker_output),
+      copies_(shared_, keepers_),
+      segments_(shared_, keepers_, copies_),
       workers_storage_(
           shared_,
           {options_.worker_program, options_.worker_output, directory_of(options_.places.control) + "/cuda-cache"},
@@ -110,35 +109,27 @@ Status Daemon::start(protocol::Socket vault) {
   TakenOver restored = restore(shared_, std::move(*items));
   if (!restored.policy.empty()) shared_.config.policy = restored.policy;
   // Whoever started this process takes the first deposit as its word that it runs: what can be wrong comes before.
-  bool binds = false;
-  auto scheduler = make_scheduler(shared_.config.policy, binds);
+  bool grants_at_malloc = false;
+  auto scheduler = make_scheduler(shared_.config.policy, grants_at_malloc);
   if (!scheduler) return tl::unexpected(std::move(scheduler).error());
   starts_ = restored.starts + 1;
   deposit_life();
   HEDDLE_TRY(make_boards());
   HEDDLE_TRY(start_gpus());
 
-  tasks_ = std::make_unique<Tasks>(shared_, executor_, segments_, std::move(*scheduler), binds);
+  tasks_ = std::make_unique<Tasks>(shared_, executor_, segments_, std::move(*scheduler), grants_at_malloc);
   outside_ = std::make_unique<OutsideMemory>(shared_, *tasks_, segments_);
-  keepers_.on_left([this](DeviceId device, Bytes left) {
-    outside_->left(device, left);
-    // What warm workers may take of it beyond those that have room of their own, it must not keep (warm_target.h).
-    const Bytes unused = segments_.unused_on(device);
-    keepers_.keep_at_most(device, unused - Bytes{unused.value / kFreeMemoryPart});
-  });
   executor_.connect(*tasks_);
   workers_->connect([this](DeviceId device) { return tasks_->scheduler().pool().free(device); });
   sessions_ = std::make_unique<Sessions>(shared_, *tasks_, segments_);
   requests_ = std::make_unique<Requests>(shared_, *tasks_, executor_, segments_, copies_);
-  segments_.on_memory_goes = [this](Session& session, const Segment& segment) {
-    copies_.memory_goes(session, segment);
-  };
   commands_ = std::make_unique<Commands>(
-      shared_, *sessions_, *tasks_, *workers_,
+      shared_, *sessions_, *tasks_, executor_, *workers_,
       Commands::Control{[this] { shut_down(); }, [this](const std::string& policy) { return set_policy(policy); },
                         [this] { return static_cast<uint32_t>(starts_ - 1); }});
   clients_ = std::make_unique<Clients>(shared_, *sessions_, *requests_, *commands_, *tasks_);
-  turn_ = std::make_unique<Turn>(shared_, *tasks_, executor_, *workers_, segments_, *sessions_, *requests_, *clients_);
+  turn_ = std::make_unique<Turn>(shared_, *tasks_, executor_, *workers_, segments_, copies_, *outside_, *sessions_,
+                                 *requests_, *clients_);
 
   control_ = std::move(restored.control);
   worker_ = std::move(restored.worker);
@@ -282,10 +273,10 @@ void Daemon::accept_all(const Fd& listener, EventLoop::Watch& watch, void (Daemo
   }
 }
 
-Result<Tasks::Scheduler> Daemon::make_scheduler(const std::string& policy, bool& binds_at_malloc) const {
+Result<Tasks::Scheduler> Daemon::make_scheduler(const std::string& policy, bool& grants_at_malloc) const {
   auto placement = policy::make_placement(policy);
   if (!placement) return tl::unexpected(std::move(placement).error());
-  binds_at_malloc = (*placement)->memory_oblivious();
+  grants_at_malloc = (*placement)->memory_oblivious();
   std::vector<policy::DeviceSpec> specs;
   for (const DeviceState& device : registry_.devices) {
     specs.push_back(spec_of(device.id, device.config.model));
@@ -300,10 +291,10 @@ Status Daemon::set_policy(const std::string& policy) {
   if (!registry_.sessions.empty())
     return fail(ErrorCode::kLimitExceeded, "the policy changes only while nothing runs: %zu sessions are open",
                 registry_.sessions.size());
-  bool binds = false;
-  auto scheduler = make_scheduler(policy, binds);
+  bool grants_at_malloc = false;
+  auto scheduler = make_scheduler(policy, grants_at_malloc);
   if (!scheduler) return tl::unexpected(std::move(scheduler).error());
-  tasks_->set_scheduler(std::move(*scheduler), binds);
+  tasks_->set_scheduler(std::move(*scheduler), grants_at_malloc);
   shared_.config.policy = policy;
   deposit_life();
   log_->info("policy {}", policy);

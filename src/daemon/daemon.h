@@ -46,7 +46,7 @@ class Daemon {
   Status listen(Fd& listener, EventLoop::Watch& watch, void (Daemon::*accept)(protocol::Socket));
   void accept_all(const Fd& listener, EventLoop::Watch& watch, void (Daemon::*accept)(protocol::Socket));
   void accept_worker(protocol::Socket socket) { workers_->accept(std::move(socket)); }
-  Result<Tasks::Scheduler> make_scheduler(const std::string& policy, bool& binds_at_malloc) const;
+  Result<Tasks::Scheduler> make_scheduler(const std::string& policy, bool& grants_at_malloc) const;
   Status set_policy(const std::string& policy);
   void deposit_life();
   void end_when_empty();
@@ -64,8 +64,8 @@ class Daemon {
   Mps mps_;
   GpuLocks gpu_locks_;
   Keepers keepers_;
-  SegmentStore segments_;
   Copies copies_;
+  SegmentStore segments_;
   Workers workers_storage_;
   Workers* workers_ = &workers_storage_;
   WorkerExecutor executor_;

@@ -146,23 +146,24 @@ TEST_F(TaskTest, WithoutALaunchYetCountsAsFillingItsDevice) {
   EXPECT_EQ(devices["devices"][1]["tasks"], 1);
 }
 
-// A client whose second task would be on a lane: the virtual device behind those that programs see.
+// A client whose second task would be on a side device: the virtual device behind those that programs see.
 class ApartTest : public HouseholdTest {
  protected:
-  static constexpr uint32_t kLane = 2;
+  static constexpr uint32_t kSideDevice = 2;
 
   TestClient declared(Bytes first, Bytes second) {
     TestClient client = opened();
     EXPECT_EQ(client.welcome().device_count, 2u);
-    EXPECT_EQ(client.welcome().lane_count, 1u);
-    EXPECT_TRUE(client.open_device(kLane));
+    EXPECT_EQ(client.welcome().side_device_count, 1u);
+    EXPECT_TRUE(client.open_device(kSideDevice));
     EXPECT_TRUE(client.declare(1, client.at(0), first));
-    const protocol::DeclareSegment segment{0, 2, client.at(100), second.value, protocol::SegmentKind::kDevice, kLane};
+    const protocol::DeclareSegment segment{0,          2, client.at(100), second.value, protocol::SegmentKind::kDevice,
+                                           kSideDevice};
     EXPECT_TRUE(client.socket().send(segment));
     return client;
   }
   static bool granted(TestClient& client, uint64_t first, uint64_t second) {
-    EXPECT_TRUE(client.ask(protocol::BeginApart{0, {first, {0, 256, 56}}, {second, {kLane, 256, 56}}}));
+    EXPECT_TRUE(client.ask(protocol::BeginApart{0, {first, {0, 256, 56}}, {second, {kSideDevice, 256, 56}}}));
     const auto answer = client.socket().expect<protocol::ApartAnswer>(TestClient::kPatience);
     EXPECT_TRUE(answer) << answer.error().text;
     return answer && answer->granted == 1;
@@ -173,7 +174,7 @@ TEST_F(ApartTest, TwoTasksOfOneSessionGoToTwoDevicesAtOnce) {
   start();
   TestClient client = declared(Bytes{40 * kMiB}, Bytes{20 * kMiB});
   ASSERT_TRUE(granted(client, 1, 1));
-  ASSERT_TRUE(client.wait_binding(Binding::kBound)) << "the lane's ring";
+  ASSERT_TRUE(client.wait_binding(Binding::kBound)) << "the side device's ring";
   const Json tasks = (*house_->ask({{"command", "ps"}}))["sessions"][0]["tasks"];
   ASSERT_EQ(tasks.size(), 2u);
   EXPECT_NE(tasks[0]["device"], tasks[1]["device"]);
@@ -202,9 +203,9 @@ TEST_F(ApartTest, WhatIsDeclinedIsForgotten) {
   });
 }
 
-TEST_F(ApartTest, ThereIsNoLaneWhereThereIsOneDevice) {
+TEST_F(ApartTest, ThereIsNoSideDeviceWhereThereIsOneDevice) {
   start(kOneDevice);
-  EXPECT_EQ(opened().welcome().lane_count, 0u);
+  EXPECT_EQ(opened().welcome().side_device_count, 0u);
 }
 
 TEST_F(TaskTest, WaitsUntilAnotherEnds) {
@@ -329,7 +330,7 @@ TEST_F(TaskTest, AKilledProgramGivesEverythingBack) {
 TEST_F(TaskTest, UnderCgMemoryIsAnsweredAtOnce) {
   start(kOneDevice, "policy = \"cg:2\"\n");
   TestClient client = opened();
-  EXPECT_EQ(client.welcome().binds_at_malloc, 1u);
+  EXPECT_EQ(client.welcome().grants_at_malloc, 1u);
   ASSERT_TRUE(client.declare(1, client.at(0), Bytes{32 * kMiB}, true));
   EXPECT_EQ(client.answer()->cuda_error, 0u);
   ASSERT_TRUE(client.declare(2, client.at(32), Bytes{32 * kMiB}, true));

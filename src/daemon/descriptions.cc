@@ -29,7 +29,8 @@ Json declared_by(const Session& session) {
 
 }  // namespace
 
-Descriptions::Descriptions(const Shared& shared, const policy::Scheduler& scheduler) : shared_(shared) {
+Descriptions::Descriptions(const Shared& shared, const Executor& executor, const policy::Scheduler& scheduler)
+    : shared_(shared), executor_(executor) {
   for (policy::WaitView& wait : scheduler.waiting()) {
     const std::pair key(wait.session, wait.task);
     waits_.insert_or_assign(key, std::move(wait));
@@ -54,7 +55,7 @@ Json Descriptions::task(const Session& session, const VirtualDevice& device) con
     if (its.failed_starts != 0)
       json["reason"] = stringf("device %lu: %s", static_cast<unsigned long>(task.device.value), state_of(its).c_str());
   }
-  if (device.worker) json["worker_pid"] = device.worker->pid;
+  if (const pid_t process = executor_.process(device)) json["worker_pid"] = process;
   const auto wait = waits_.find({session.id, task.id});
   if (wait == waits_.end()) return json;
   json["reason"] = wait->second.why;

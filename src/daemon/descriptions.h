@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <utility>
 
+#include "daemon/executor.h"
 #include "daemon/shared.h"
 #include "policy/scheduler.h"
 
@@ -12,7 +13,7 @@ namespace heddle::daemon {
 // Sessions and their tasks as JSON, as `heddle ps` shows them. For one answer: who waits for what is looked up once.
 class Descriptions {
  public:
-  Descriptions(const Shared& shared, const policy::Scheduler& scheduler);
+  Descriptions(const Shared& shared, const Executor& executor, const policy::Scheduler& scheduler);
 
   nlohmann::json session(const Session& session) const;
   // "ok", or why nobody is served there.
@@ -22,6 +23,7 @@ class Descriptions {
   nlohmann::json task(const Session& session, const VirtualDevice& device) const;
 
   const Shared& shared_;
+  const Executor& executor_;
   std::map<std::pair<SessionId, TaskId>, policy::WaitView> waits_;
 };
 

@@ -88,8 +88,18 @@ struct MemoryAnswered {
   MemoryRequest request;
   Result<Fd> memory;
 };
-// Idle workers of the GPU have ended to make room for the request, which can be sent again.
-struct RoomMade {
+// A keeper has done the copy, or says why it will not, and nothing of it runs any more.
+struct CopyAnswered {
+  uint64_t copy;
+  Status status;
+};
+// A GPU's keeper says what nobody uses of its memory, about once a second.
+struct FreeMemoryReported {
+  DeviceId device;
+  Bytes free;
+};
+// Idle workers of the GPU have ended to make space for the request, which can be sent again.
+struct ContextsFreed {
   MemoryRequest request;
 };
 // Programs have returned their idle memory, or do not answer: the tasks that were delayed for it go on (idle_memory.h).
@@ -102,7 +112,8 @@ struct SegmentRemoved {
 };
 
 using Event = std::variant<ClientSaid, ClientClosed, ProcessEnded, WorkerWarm, WorkerReturned, WorkerSaid, WorkerLost,
-                           WorkerGone, MpsLost, ExecutorWanted, MemoryAnswered, RoomMade, IdleReturned, SegmentRemoved>;
+                           WorkerGone, MpsLost, ExecutorWanted, MemoryAnswered, CopyAnswered, FreeMemoryReported,
+                           ContextsFreed, IdleReturned, SegmentRemoved>;
 
 // Events until the next turn handles them (turn.h). Whoever notices something posts an event and returns, so that no
 // component is called back in the middle of its own work.

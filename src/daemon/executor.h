@@ -1,10 +1,13 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "daemon/registry.h"
 
 namespace heddle::daemon {
+
+using ExecutorId = Id<struct ExecutorTag>;  // who serves a virtual device; never reused within a vault's life
 
 // Runs tasks that the scheduler has placed: today in worker processes of this machine (worker_executor.h). Other
 // implementations may run them elsewhere. An implementation does the tasks' device work and reports to ExecutorEvents;
@@ -30,6 +33,10 @@ class Executor {
   // Ends the executor that stayed for the virtual device's next task, if one did.
   virtual void retire_kept(const Session& session, const VirtualDevice& device) = 0;
 
+  // Who serves the virtual device; none where nobody does.
+  virtual std::optional<ExecutorId> serving(const VirtualDevice& device) const = 0;
+  // The process of this machine that serves the virtual device, for people to see; 0 where there is none.
+  virtual pid_t process(const VirtualDevice& device) const = 0;
   // Whether single segments may be sent: only after hand_over, so that the executor never proceeds with a part.
   virtual bool takes_memory(const VirtualDevice& device) const = 0;
   virtual void map_segment(VirtualDevice& device, Segment& segment) = 0;
@@ -55,8 +62,8 @@ class ExecutorEvents {
   // The executor that served the virtual device has ended. `why`: the error's text, if heddled did not end it.
   // `certainly`: none of its work is left on the device. Returns whether the session was ending and now holds nothing.
   virtual bool executor_gone(Session& session, VirtualDevice& device, const std::string& why, bool certainly) = 0;
-  // The worker has returned its idle memory, as it was asked to, or has ended.
-  virtual void idle_returned(WorkerId worker) = 0;
+  // The executor has returned its idle memory, as it was asked to, or has ended.
+  virtual void idle_returned(ExecutorId executor) = 0;
   // Ends the session's device work with an error that its program sees; the session stays until its process ends.
   virtual void fail_session(Session& session, uint32_t cuda_error, const std::string& text) = 0;
 };

@@ -29,7 +29,7 @@ Result<std::string> list_gpus(const std::string& keeper);
 // can be used take the software devices' place; kNotFound where there is none, and then the software devices stay.
 Status add_gpus(Config& config, const std::vector<FoundGpu>& found);
 
-// Whether the configuration leaves room for GPUs: it names some, or names no devices at all.
+// Whether the configuration leaves space for GPUs: it names some, or names no devices at all.
 bool wants_gpus(const Config& config);
 
 }  // namespace heddle::daemon

@@ -24,16 +24,17 @@ bool IdleMemory::reclaim_for(const Session& waiting) {
 bool IdleMemory::reclaim(const Session& session, VirtualDevice& device) {
   if (!device.ring || !device.task) return false;
   say_idle_allowed(device, false);
-  if (!device.worker || session.failed || session.ending || !offers_idle(session, device)) return false;
+  const auto executor = executor_.serving(device);
+  if (!executor || session.failed || session.ending || !offers_idle(session, device)) return false;
   ask_for_idle(device);
-  if (unanswering_.contains(device.worker->id)) return false;
-  awaited_.insert(device.worker->id);
+  if (unanswering_.contains(*executor)) return false;
+  awaited_.insert(*executor);
   return true;
 }
 
-void IdleMemory::returned(WorkerId worker) {
-  unanswering_.erase(worker);
-  if (awaited_.erase(worker) > 0 && awaited_.empty()) resume_delayed();
+void IdleMemory::returned(ExecutorId executor) {
+  unanswering_.erase(executor);
+  if (awaited_.erase(executor) > 0 && awaited_.empty()) resume_delayed();
 }
 
 void IdleMemory::stop_waiting() {

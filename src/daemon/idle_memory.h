@@ -3,6 +3,7 @@
 #include <deque>
 #include <set>
 
+#include "daemon/executor.h"
 #include "daemon/shared.h"
 #include "policy/scheduler.h"
 
@@ -15,7 +16,7 @@ namespace heddle::daemon {
 // while anybody waits, nobody keeps any.
 class IdleMemory {
  public:
-  explicit IdleMemory(Shared& shared) : shared_(shared) {}
+  IdleMemory(Shared& shared, const Executor& executor) : shared_(shared), executor_(executor) {}
 
   // Asks for what is idle, for a request of this session's. Whether somebody has something, and is to be waited for.
   bool reclaim_for(const Session& waiting);
@@ -23,8 +24,8 @@ class IdleMemory {
   void delay(TaskId task) { delayed_.push_back(task); }
   // An IdleReturned is handled: its tasks go to the scheduler now.
   void resumed() { --resuming_; }
-  // The worker has given back what it had idle, or never will.
-  void returned(WorkerId worker);
+  // The executor has given back what it had idle, or never will.
+  void returned(ExecutorId executor);
   // Told behind every decision. Who went idle before it was told that somebody waits is asked.
   void say_who_may_idle(const policy::Scheduler& scheduler);
 
@@ -34,10 +35,11 @@ class IdleMemory {
   void resume_delayed();
 
   Shared& shared_;
+  const Executor& executor_;
   std::deque<TaskId> delayed_;
-  uint32_t resuming_ = 0;           // IdleReturned events that are not handled yet
-  std::set<WorkerId> awaited_;      // asked to give back what is idle
-  std::set<WorkerId> unanswering_;  // the same, for too long
+  uint32_t resuming_ = 0;             // IdleReturned events that are not handled yet
+  std::set<ExecutorId> awaited_;      // asked to give back what is idle
+  std::set<ExecutorId> unanswering_;  // the same, for too long
   EventLoop::Timer patience_;
 };
 

@@ -4,14 +4,14 @@
 
 namespace heddle::daemon {
 
-// Numbers for everything that needs one, unique for the life of the vault: the vault knows a bound below which all of
+// Numbers for everything that needs one, unique for the life of the vault: the vault knows a limit below which all of
 // them lie, moved ahead in steps so that an id costs no message.
 class IdSource {
  public:
   explicit IdSource(VaultLink& vault) : vault_(vault) {}
 
-  // After a restart: ids below `bound` may be in use.
-  void restore(uint64_t bound) { next_ = limit_ = bound; }
+  // After a restart: ids below `limit` may be in use.
+  void restore(uint64_t limit) { next_ = limit_ = limit; }
 
   uint64_t next() {
     if (next_ == limit_) {

@@ -67,14 +67,11 @@ Result<Keepers::Keeper*> Keepers::running(DeviceId device, const std::string& uu
   return &(keepers_[device] = std::move(keeper));
 }
 
-void Keepers::allocate(DeviceId device, const std::string& uuid, Bytes size, Answer answer) {
-  ask(device, {uuid, size, std::move(answer)});
-}
-
-void Keepers::ask(DeviceId device, Request request) {
-  const auto keeper = running(device, request.uuid);
-  if (!keeper) return refuse(std::move(request), keeper.error());
-  (*keeper)->connection->send(protocol::MakeMemory{request.size.value});
+void Keepers::ask(Request request) {
+  const DeviceId device = request.wanted.device;
+  const auto keeper = running(device, request.wanted.uuid);
+  if (!keeper) return refuse(request, keeper.error());
+  (*keeper)->connection->send(protocol::MakeMemory{request.wanted.bytes.value});
   (*keeper)->requests.push_back(std::move(request));
   if (!(*keeper)->patience) await_answer(device, **keeper);
 }
@@ -99,18 +96,17 @@ void Keepers::keep_at_most(DeviceId device, Bytes most) {
 void Keepers::answered(DeviceId device, protocol::Packet packet) {
   if (packet.type == protocol::MessageType::kMemoryLeft) {
     await_answer(device, keepers_.at(device));  // it works: a copy may take longer than kAnswerPatience
-    return left_(device, Bytes{packet.as<protocol::MemoryLeft>().bytes});
+    return events_.post(FreeMemoryReported{device, Bytes{packet.as<protocol::MemoryLeft>().bytes}});
   }
   Keeper& keeper = keepers_.at(device);
   if (packet.type == protocol::MessageType::kMemoryCopied)
     return copied(device, keeper, packet.as<protocol::MemoryCopied>());
   if (keeper.requests.empty()) return lost(device, {ErrorCode::kProtocol, "it answers what it was not asked"});
-  auto memory = memory_in(std::move(packet), keeper.requests.front().size);
+  auto memory = memory_in(std::move(packet), keeper.requests.front().wanted.bytes);
   if (!memory && memory.error().code == ErrorCode::kProtocol) return lost(device, memory.error());
-  const Answer answer = std::move(keeper.requests.front().answer);
+  events_.post(MemoryAnswered{std::move(keeper.requests.front().wanted), std::move(memory)});
   keeper.requests.pop_front();
   await_answer(device, keeper);
-  answer(std::move(memory));
 }
 
 void Keepers::await_answer(DeviceId device, Keeper& keeper) {
@@ -134,15 +130,15 @@ void Keepers::lost(DeviceId device, const Error& why) {
   end(device, std::move(keeper));
   for (Request& request : requests) {
     if (std::exchange(request.repeated, true)) {
-      refuse(std::move(request), {why.code, "the GPU's keeper was lost twice: " + why.text});
+      refuse(request, {why.code, "the GPU's keeper was lost twice: " + why.text});
     } else {
-      ask(device, std::move(request));
+      ask(std::move(request));
     }
   }
 }
 
-void Keepers::refuse(Request request, Error error) {
-  loop_.defer([answer = std::move(request.answer), error = std::move(error)] { answer(tl::unexpected(error)); });
+void Keepers::refuse(const Request& request, Error error) {
+  events_.post(MemoryAnswered{request.wanted, tl::unexpected(std::move(error))});
 }
 
 // Reaped when it has gone; what it was copying is repeated then.
@@ -156,12 +152,12 @@ void Keepers::end(DeviceId device, Keeper keeper) {
 }
 
 void Keepers::gone(pid_t keeper) {
-  const auto left =
+  const auto ended =
       std::find_if(leaving_.begin(), leaving_.end(), [&](const Leaving& each) { return each.child.pid == keeper; });
-  if (left == leaving_.end() || reap(left->child.pidfd).empty()) return;
-  const DeviceId device = left->device;
-  auto copies = std::move(left->copies);
-  leaving_.erase(left);
+  if (ended == leaving_.end() || reap(ended->child.pidfd).empty()) return;
+  const DeviceId device = ended->device;
+  auto copies = std::move(ended->copies);
+  leaving_.erase(ended);
   repeat(device, std::move(copies));
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <deque>
-#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -11,6 +10,7 @@
 #include "core/ids.h"
 #include "daemon/config.h"
 #include "daemon/connection.h"
+#include "daemon/events.h"
 #include "daemon/spawn.h"
 
 namespace heddle::daemon {
@@ -22,38 +22,31 @@ std::vector<std::string> gpu_environment(const std::string& uuid, const std::vec
 // Nothing is lost with a keeper: the descriptors that it gave keep the memory.
 //
 // A running keeper answers within a millisecond (HARDWARE.md: 38 us to create a GiB, 0.3 ms to clear it), a new one
-// when its context is built. Nobody waits for it: answers come from the loop. A keeper that owes an answer and says
-// nothing for kPatience is ended; what one was asked that died is asked of its successor, once: memory at once, a copy
-// when the process has gone and can write no more.
+// when its context is built. Nobody waits for it: what it answers and reports is posted as MemoryAnswered, CopyAnswered
+// and FreeMemoryReported. A keeper that owes an answer and says nothing for kAnswerPatience is ended; what one was
+// asked that died is asked of its successor, once: memory at once, a copy when the process has gone and can write no
+// more.
 class Keepers {
  public:
-  // Zeroed device memory, or why there is none: kOutOfMemory where the GPU has no more.
-  using Answer = std::function<void(Result<Fd>)>;
-
   // `program`: heddle-keeper's path; empty where it is not installed. `output`: where its standard error goes.
-  Keepers(EventLoop& loop, std::string program, int output)
-      : loop_(loop), program_(std::move(program)), output_(output) {}
+  Keepers(EventLoop& loop, EventQueue& events, std::string program, int output)
+      : loop_(loop), events_(events), program_(std::move(program)), output_(output) {}
   ~Keepers();
   Keepers(const Keepers&) = delete;
   Keepers& operator=(const Keepers&) = delete;
 
-  // Called from the loop, about once a second for each GPU: what it has left, whoever uses the rest.
-  using Left = std::function<void(DeviceId, Bytes)>;
-  void on_left(Left left) { left_ = std::move(left); }
-
   // Starts the keeper of a GPU ahead of its first use.
   Status start(DeviceId device, const std::string& uuid);
-  // `answer` is called later, from the loop, in the order of the requests to one GPU; never once this is gone.
-  void allocate(DeviceId device, const std::string& uuid, Bytes size, Answer answer);
+  // Asks for zeroed device memory. MemoryAnswered follows with it, or with why there is none (kOutOfMemory where the
+  // GPU has no more), in the order of the requests to one GPU.
+  void allocate(const MemoryRequest& request) { ask(Request{request}); }
 
   // All GPUs of the pool: a keeper started later sees the others behind its own, to copy from their memory.
   void set_gpus(std::vector<std::string> uuids) { gpus_ = std::move(uuids); }
   // Copies from one segment's memory to another's, by the keeper of the destination's GPU; `copy.copy` is new. Holds
-  // the memory until `copied` is called, from the loop; never once this is gone.
-  using Copied = std::function<void(const Status&)>;
-  void copy(DeviceId device, const std::string& uuid, const protocol::CopyMemory& copy, const Fd& to, const Fd& from,
-            Copied copied);
-  // The copy need not go on. `copied` is called all the same, when nothing of it runs any more.
+  // the memory until CopyAnswered follows.
+  void copy(DeviceId device, const std::string& uuid, const protocol::CopyMemory& copy, const Fd& to, const Fd& from);
+  // The copy need not go on. CopyAnswered follows all the same.
   void cancel(DeviceId device, uint64_t copy);
   // Memory that a keeper made and nobody can touch any more: the GPU's keeper clears it and serves it again. Nothing to
   // wait for; where the GPU has no keeper, or that ends before it has the memory, the memory is free. Sent when the
@@ -69,16 +62,13 @@ class Keepers {
 
  private:
   struct Request {
-    std::string uuid;
-    Bytes size;
-    Answer answer;
+    MemoryRequest wanted;
     bool repeated = false;
   };
   struct Copy {
     std::string uuid;
     protocol::CopyMemory message;
     Fd to, from;
-    Copied copied;
     bool repeated = false;
   };
   struct Keeper {
@@ -102,24 +92,24 @@ class Keepers {
   };
 
   Result<Keeper*> running(DeviceId device, const std::string& uuid);
-  void ask(DeviceId device, Request request);
+  void ask(Request request);
   void answered(DeviceId device, protocol::Packet packet);
   void lost(DeviceId device, const Error& why);
   void await_answer(DeviceId device, Keeper& keeper);
-  void refuse(Request request, Error error);
+  void refuse(const Request& request, Error error);
   void ask(DeviceId device, Copy copy);
   void copied(DeviceId device, Keeper& keeper, const protocol::MemoryCopied& answer);
   void repeat(DeviceId device, std::map<uint64_t, Copy> copies);
-  void refuse(Copy copy, Error error);
+  void refuse(const Copy& copy, Error error);
   void end(DeviceId device, Keeper keeper);
   void gone(pid_t keeper);
   void send_back();
 
   EventLoop& loop_;
+  EventQueue& events_;
   std::string program_;
   int output_;
   std::vector<std::string> gpus_;
-  Left left_ = [](DeviceId, Bytes) {};
   std::map<DeviceId, Keeper> keepers_;
   std::vector<Returning> returning_;
   std::list<Leaving> leaving_;

@@ -9,7 +9,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
+#include <deque>
+#include <vector>
 
 namespace heddle::daemon {
 namespace {
@@ -24,25 +25,42 @@ ino_t identity(const Fd& memory) {
   return status.st_ino;
 }
 
-// A loop of its own, run until the answer is there.
+// A loop and an event queue of their own, run until the answer is there.
 class Asking {
  public:
-  explicit Asking(std::string program) : keepers(*loop, std::move(program), -1) {}
+  explicit Asking(std::string program) : keepers(*loop, events, std::move(program), -1) {}
 
+  // The answer has the same `request`.
+  void request(uint64_t request, DeviceId device, Bytes size = kSize) {
+    keepers.allocate({device, "GPU-a", SessionId{1}, 1, request, size});
+  }
   Result<Fd> allocate(DeviceId device, Bytes size = kSize) {
-    std::optional<Result<Fd>> answer;
-    keepers.allocate(device, "GPU-a", size, [&](Result<Fd> memory) { answer = std::move(memory); });
-    run_until([&] { return answer.has_value(); });
-    return std::move(*answer);
+    request(0, device, size);
+    run_until([&] { return !memory.empty(); });
+    Result<Fd> answer = std::move(memory.front().memory);
+    memory.pop_front();
+    return answer;
   }
   template <class Reached>
   void run_until(Reached reached) {
-    while (!reached()) ASSERT_TRUE(loop->run_once(std::chrono::seconds(60)));
+    while (take_events(), !reached()) ASSERT_TRUE(loop->run_once(std::chrono::seconds(60)));
   }
 
   MonotonicClock clock;
   std::unique_ptr<EventLoop> loop = std::move(*EventLoop::create(clock));
+  EventQueue events{[] {}};
   Keepers keepers;
+  std::deque<MemoryAnswered> memory;  // answers, in order
+  std::vector<CopyAnswered> copies;   // likewise
+
+ private:
+  void take_events() {
+    events.begin_turn();
+    while (auto event = events.next()) {
+      if (auto* answer = std::get_if<MemoryAnswered>(&*event)) memory.push_back(std::move(*answer));
+      if (auto* answer = std::get_if<CopyAnswered>(&*event)) copies.push_back(std::move(*answer));
+    }
+  }
 };
 
 struct KeepersTest : testing::Test {
@@ -69,16 +87,13 @@ TEST_F(KeepersTest, OneThatWasKilledIsReplacedAtTheNextRequest) {
 }
 
 TEST_F(KeepersTest, WhatOneWasAskedThatIsKilledIsAskedOfItsSuccessorInOrder) {
-  std::vector<int> answered;
-  for (int i = 0; i < 3; ++i) {
-    keepers.allocate(kDevice, "GPU-a", kSize, [&, i](const Result<Fd>& memory) {
-      EXPECT_TRUE(memory);
-      answered.push_back(i);
-    });
-  }
+  for (uint64_t i = 0; i < 3; ++i) asking.request(i, kDevice);
   ::kill(keepers.process(kDevice), SIGKILL);
-  asking.run_until([&] { return answered.size() == 3; });
-  EXPECT_EQ(answered, (std::vector{0, 1, 2}));
+  asking.run_until([&] { return asking.memory.size() == 3; });
+  for (uint64_t i = 0; i < 3; ++i) {
+    EXPECT_TRUE(asking.memory[i].memory);
+    EXPECT_EQ(asking.memory[i].request.request, i);
+  }
 }
 
 TEST_F(KeepersTest, OneThatWasKilledIsNoticedAndReapedWithoutARequest) {
@@ -117,11 +132,10 @@ struct KeepersCopy : KeepersTest {
     ASSERT_TRUE(mapped);
     std::memset(mapped->data(), 7, kSize.value);
   }
-  // Its answer comes in `answers`, in order.
+  // Its answer comes in `answers`, in the order in which they come.
   void copy(uint64_t number, uint64_t bytes = kSize.value) {
     const protocol::CopyMemory message{number, kSize.value, kSize.value, {0}, {0}, bytes, 1, 1};
-    keepers.copy(kDevice, "GPU-a", message, to, from,
-                 [this, number](const Status& status) { answers.emplace_back(number, status); });
+    keepers.copy(kDevice, "GPU-a", message, to, from);
   }
   void run_until_answered(size_t count = 1) {
     asking.run_until([&] { return answers.size() == count; });
@@ -129,13 +143,13 @@ struct KeepersCopy : KeepersTest {
   char last_byte() const { return static_cast<const char*>(map_shared(to, kSize)->data())[kSize.value - 1]; }
 
   Fd to, from;
-  std::vector<std::pair<uint64_t, Status>> answers;
+  std::vector<CopyAnswered>& answers = asking.copies;
 };
 
 TEST_F(KeepersCopy, IsDone) {
   copy(1);
   run_until_answered();
-  EXPECT_TRUE(answers[0].second) << answers[0].second.error().text;
+  EXPECT_TRUE(answers[0].status) << answers[0].status.error().text;
   EXPECT_EQ(last_byte(), 7);
 }
 
@@ -143,7 +157,7 @@ TEST_F(KeepersCopy, ThatCannotBeIsAnErrorAndTheKeeperStays) {
   const pid_t keeper = keepers.process(kDevice);
   copy(1, kSize.value + 1);
   run_until_answered();
-  EXPECT_EQ(answers[0].second.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(answers[0].status.error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(keepers.process(kDevice), keeper);
 }
 
@@ -168,7 +182,7 @@ TEST_F(KeepersCopy, OfTwoKeepersThatAreKilledIsAnError) {
     asking.run_until([&] { return keepers.process(kDevice) != keeper && (i == 1 || keepers.process(kDevice) != 0); });
   }
   run_until_answered();
-  EXPECT_EQ(answers[0].second.error().code, ErrorCode::kPeerDied);
+  EXPECT_EQ(answers[0].status.error().code, ErrorCode::kPeerDied);
 }
 
 TEST_F(KeepersCopy, ThatIsCancelledIsAnsweredAllTheSame) {
@@ -188,7 +202,7 @@ TEST_F(KeepersCopy, ThatIsCancelledWhileItsKeeperGoesIsNotRepeated) {
   asking.run_until([&] { return keepers.process(kDevice) != first; });
   keepers.cancel(kDevice, 1);
   run_until_answered();
-  EXPECT_FALSE(answers[0].second);
+  EXPECT_FALSE(answers[0].status);
   EXPECT_EQ(last_byte(), 0);
 }
 

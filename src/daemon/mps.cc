@@ -16,6 +16,7 @@
 #include <filesystem>
 
 #include "daemon/keepers.h"
+#include "daemon/proc_file.h"
 
 namespace heddle::daemon {
 namespace {
@@ -63,34 +64,18 @@ bool runs(pid_t pid, const std::string& program) {
   if (length <= 0 || !::realpath(program.c_str(), wanted.data())) return false;
   if (std::string(path.data()) == wanted.data()) return true;
   // A script runs as its interpreter; its name is the second word of the command line.
-  std::FILE* file = std::fopen(stringf("/proc/%d/cmdline", pid).c_str(), "re");
-  if (!file) return false;
-  std::array<char, PATH_MAX> line{};
-  const size_t got = std::fread(line.data(), 1, line.size() - 1, file);
-  std::fclose(file);
-  return std::string(line.data(), got).find(program) != std::string::npos;
-}
-
-// A file of /proc, which may have zeros between its words.
-std::string read_proc(pid_t pid, const char* name) {
-  std::string text;
-  std::FILE* file = std::fopen(stringf("/proc/%d/%s", pid, name).c_str(), "re");
-  if (!file) return text;
-  std::array<char, 4096> piece{};
-  for (size_t got; (got = std::fread(piece.data(), 1, piece.size(), file)) > 0;) text.append(piece.data(), got);
-  std::fclose(file);
-  return text;
+  return read_proc_file(pid, "cmdline").find(program) != std::string::npos;
 }
 
 pid_t parent_of(pid_t pid) {
-  const std::string status = read_proc(pid, "status");
+  const std::string status = read_proc_file(pid, "status");
   const size_t found = status.find("\nPPid:");
   return found == std::string::npos ? 0 : std::atoi(status.c_str() + found + 6);
 }
 
 // Its program's name stands in its first word, or, of a script, in the second.
 bool is_server(pid_t pid) {
-  const std::string line = read_proc(pid, "cmdline");
+  const std::string line = read_proc_file(pid, "cmdline");
   const size_t first = line.find('\0');
   if (first == std::string::npos) return line.ends_with(kServer);
   const size_t second = line.find('\0', first + 1);
@@ -100,7 +85,7 @@ bool is_server(pid_t pid) {
 
 // Zero stands before and behind each variable.
 bool has_variable(pid_t pid, const std::string& variable) {
-  return ('\0' + read_proc(pid, "environ")).find('\0' + variable + '\0') != std::string::npos;
+  return ('\0' + read_proc_file(pid, "environ")).find('\0' + variable + '\0') != std::string::npos;
 }
 
 void nap() {
@@ -257,12 +242,12 @@ bool Mps::is_ready(DeviceId device) const {
 // A server that its control daemon has left behind would hold the GPU.
 void Mps::end() {
   for (auto& [device, gpu] : gpus_) {
-    const std::vector<Child> left = servers(gpu);
+    const std::vector<Child> orphans = servers(gpu);
     kill_process(gpu.process, SIGTERM);
     for (int look = 0; look < kLooks && !has_ended(gpu.process); ++look) nap();
     if (!has_ended(gpu.process)) kill_process(gpu.process, SIGKILL);
     (void)reap(gpu.process);
-    for (const Child& server : left) kill_process(server.pidfd, SIGKILL);
+    for (const Child& server : orphans) kill_process(server.pidfd, SIGKILL);
     std::error_code ignored;
     std::filesystem::remove_all(gpu.directory, ignored);
   }

@@ -16,8 +16,9 @@ namespace heddle::daemon {
 //
 //   begin() -> clients end -> servers end -> the control daemon answers, or is replaced -> recovered
 //
-// Each step has a bound, behind which the next begins all the same. One recovery of a GPU at a time. Nothing blocks:
-// processes are watched by descriptor, and signalled through it, so that no number can be another process's by then.
+// Each step has a time limit, behind which the next begins all the same. One recovery of a GPU at a time. Nothing
+// blocks: processes are watched by descriptor, and signalled through it, so that no number can be another process's by
+// then.
 class MpsRecovery {
  public:
   // What whoever owns the clients is told, from the loop.

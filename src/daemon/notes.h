@@ -58,7 +58,7 @@ struct SessionNote {
 struct RingNote {
   uint64_t session, last_serial, generation;
   uint32_t virtual_device;
-  int32_t bound_device;  // under a policy that binds; -1: none
+  int32_t assigned_device;  // under a policy that assigns jobs; -1: none
 };
 struct ModuleNote {
   uint64_t session, bytes;

@@ -5,9 +5,9 @@
 
 namespace heddle::daemon {
 
-void OutsideMemory::left(DeviceId device, Bytes left) {
+void OutsideMemory::reported(DeviceId device, Bytes free) {
   // A worker may have come or gone between the keeper's look and ours: of two reports in a row the smaller counts.
-  const Bytes used = used_outside(device, left);
+  const Bytes used = used_outside(device, free);
   const Bytes sure = std::min(used, std::exchange(last_[device], used));
   const Bytes known = tasks_.scheduler().pool().load(device).outside;
   if (sure == known) return;
@@ -19,9 +19,9 @@ void OutsideMemory::left(DeviceId device, Bytes left) {
   tasks_.outside_memory(device, sure);
 }
 
-Bytes OutsideMemory::used_outside(DeviceId device, Bytes left) const {
+Bytes OutsideMemory::used_outside(DeviceId device, Bytes free) const {
   const Bytes capacity = tasks_.scheduler().pool().spec(device).memory;
-  const Bytes there = left + own(device);
+  const Bytes there = free + own(device);
   return there < capacity ? capacity - there : Bytes{};
 }
 

@@ -7,18 +7,18 @@
 namespace heddle::daemon {
 
 // GPU memory that processes outside of heddled use. Found by what is missing: what a device's capacity comprises, less
-// what its keeper says is left, less what heddled's own processes have. The scheduler does not promise it while it is
+// what its keeper says is free, less what heddled's own processes have. The scheduler does not promise it while it is
 // used; a promise that was given before stands.
 class OutsideMemory {
  public:
   OutsideMemory(Shared& shared, Tasks& tasks, const SegmentStore& segments)
       : shared_(shared), tasks_(tasks), segments_(segments) {}
 
-  // From the device's keeper: `left` bytes of the whole GPU are used by nobody.
-  void left(DeviceId device, Bytes left);
+  // From the device's keeper: `free` bytes of the whole GPU are used by nobody.
+  void reported(DeviceId device, Bytes free);
 
  private:
-  Bytes used_outside(DeviceId device, Bytes left) const;
+  Bytes used_outside(DeviceId device, Bytes free) const;
   Bytes own(DeviceId device) const;
 
   Shared& shared_;

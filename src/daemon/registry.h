@@ -49,7 +49,7 @@ struct Segment {
   std::optional<DeviceId> returns_to;
   bool number_again = false;  // asked for again after a restart of heddled (segment_rules.h)
   bool given = false;         // to a worker that may still touch it
-  bool asked_again = false;   // its GPU had no memory, before workers ended to make room
+  bool asked_again = false;   // its GPU had no memory, before workers ended to make space
 };
 
 struct Module {
@@ -58,7 +58,7 @@ struct Module {
   Fd memory;
 };
 
-// One task of a virtual device, from BeginTask (or, where memory is bound at cudaMalloc, from the first buffer) on.
+// One task of a virtual device, from BeginTask (or, where memory is granted at cudaMalloc, from the first buffer) on.
 struct Task {
   TaskId id;
   uint64_t serial = 0;  // 0: memory was asked for, the task has not begun
@@ -81,13 +81,13 @@ struct VirtualDevice {
   Fd ring_memory;
   std::optional<protocol::RingMemory> ring;  // nothing until OpenDevice
   uint64_t generation = 0;
-  uint64_t last_serial = 0;       // of the task that ended last
-  std::optional<DeviceId> bound;  // under a policy that binds
-  Bytes live;                     // of the segments that are asked for or held
-  uint64_t requests = 0;          // of its segments, under way to a keeper
+  uint64_t last_serial = 0;          // of the task that ended last
+  std::optional<DeviceId> assigned;  // under a policy that assigns jobs
+  Bytes live;                        // of the segments that are asked for or held
+  uint64_t requests = 0;             // of its segments, under way to a keeper
   std::unique_ptr<Task> task;
   std::deque<protocol::BeginTask> next;  // tasks that were begun while their forerunner is still ending
-  Worker* worker = nullptr;
+  Worker* worker = nullptr;              // the executor's (worker_executor.h): others ask Executor::serving
 };
 
 struct Session {
@@ -111,7 +111,7 @@ struct Session {
   std::map<uint64_t, uint64_t> by_address;  // address -> number
   std::vector<Module> modules;              // by id - 1
   Bytes module_bytes, host_bytes;
-  std::vector<VirtualDevice> devices;  // those that the program sees, then lanes (protocol::Welcome)
+  std::vector<VirtualDevice> devices;  // those that the program sees, then side devices (protocol::Welcome)
   uint32_t seen_devices = 0;
   std::optional<protocol::DeclareSegment> deferred;  // waits for the segment that it overlaps to be given back
 };
@@ -193,10 +193,10 @@ struct DeviceState {
   uint64_t copies = 0;     // that its keeper has brought here, from whichever GPU
   Bytes copied;
   EventLoop::Timer start_timer;
-  std::deque<TimePoint> arrivals;           // latest takes of a worker from the pool, while the pool follows them
-  EventLoop::Timer pool_timer;              // the pool is larger than configured: the next look at it
-  TimePoint no_pool_before{};               // the GPU was short of memory
-  std::vector<MemoryRequest> room_awaited;  // what is asked for again when workers have ended for it
+  std::deque<TimePoint> arrivals;               // latest takes of a worker from the pool, while the pool follows them
+  EventLoop::Timer pool_timer;                  // the pool is larger than configured: the next look at it
+  TimePoint no_pool_before{};                   // the GPU was short of memory
+  std::vector<MemoryRequest> contexts_awaited;  // what is asked for again when workers have ended for it
   std::deque<std::pair<SessionId, uint32_t>> wanting;  // virtual devices with a grant and without a worker
 };
 
@@ -228,6 +228,16 @@ struct Registry {
     VirtualDevice& device = session->devices[found->second.second];
     if (!device.task || device.task->id != id) return {};
     return {session, &device};
+  }
+  // The GPU that the segment's task was granted. None where the memory is this machine's: of software devices, and
+  // pinned.
+  const DeviceState* gpu_of(const Session& session, const Segment& segment) const {
+    if (segment.kind == protocol::SegmentKind::kHost || segment.virtual_device >= session.devices.size())
+      return nullptr;
+    const VirtualDevice& device = session.devices[segment.virtual_device];
+    if (!device.task) return nullptr;
+    const DeviceState& on = devices[device.task->device.value];
+    return on.config.model.kind == DeviceKind::kCuda ? &on : nullptr;
   }
   size_t workers_on(DeviceId device) const {
     return static_cast<size_t>(

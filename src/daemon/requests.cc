@@ -152,7 +152,7 @@ Status Requests::declare_module(Session& session, protocol::Packet packet) {
 
 Status Requests::declare_segment(Session& session, const DeclareSegment& declared) {
   if (declared.release != 0) return release_host(session, declared);
-  const auto verdict = check_segment(session, declared, shared_.config.limits);
+  const auto verdict = check_segment(session, declared, shared_.config.limits, executor_);
   if (!verdict && verdict.error().code == ErrorCode::kLimitExceeded) {
     if (declared.request != 0) {
       session.connection->send(refusal(declared.request, verdict.error().text));

@@ -140,7 +140,7 @@ class Restorer {
     device.ring_key = item.key;
     device.last_serial = note.last_serial;
     device.generation = note.generation;
-    if (note.bound_device >= 0) device.bound = DeviceId{static_cast<uint64_t>(note.bound_device)};
+    if (note.assigned_device >= 0) device.assigned = DeviceId{static_cast<uint64_t>(note.assigned_device)};
     return {};
   }
 

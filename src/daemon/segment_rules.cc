@@ -39,10 +39,10 @@ const Segment* overlapped(const Session& session, const DeclareSegment& declared
   return before.address + before.bytes.value > declared.address ? &before : nullptr;
 }
 
-// Only a segment that a worker serves can be on its way back.
-bool may_be_on_its_way_back(const Session& session, const Segment& segment) {
+// Only a segment of a virtual device that is served can be on its way back.
+bool may_be_on_its_way_back(const Session& session, const Segment& segment, const Executor& executor) {
   return segment.kind != SegmentKind::kHost && segment.state == Segment::State::kHeld &&
-         session.devices[segment.virtual_device].worker != nullptr;
+         executor.serving(session.devices[segment.virtual_device]);
 }
 
 bool is_same(const Segment& segment, const DeclareSegment& declared) {
@@ -98,7 +98,8 @@ Result<CopyEnds> check_copy(Session& session, const protocol::CopyAcross& copy) 
   return CopyEnds{*to, *from};
 }
 
-Result<SegmentVerdict> check_segment(const Session& session, const DeclareSegment& declared, const Limits& limits) {
+Result<SegmentVerdict> check_segment(const Session& session, const DeclareSegment& declared, const Limits& limits,
+                                     const Executor& executor) {
   if (!session.window || declared.virtual_device >= session.devices.size() ||
       !session.devices[declared.virtual_device].ring)
     return fail(ErrorCode::kProtocol, "segment %lu is for virtual device %u, which is not open",
@@ -112,7 +113,7 @@ Result<SegmentVerdict> check_segment(const Session& session, const DeclareSegmen
   if (declared.number <= session.highest_segment && !asked_again) return check_old_number(session, declared);
   HEDDLE_TRY(check_range(session, declared));
   if (const Segment* other = overlapped(session, declared)) {
-    if (may_be_on_its_way_back(session, *other)) return SegmentVerdict::kAwaitsFree;
+    if (may_be_on_its_way_back(session, *other, executor)) return SegmentVerdict::kAwaitsFree;
     return fail(ErrorCode::kProtocol, "segment %lu at %#lx with %lu bytes overlaps segment %lu",
                 number(declared.number), number(declared.address), number(declared.bytes), number(other->number));
   }
@@ -120,8 +121,9 @@ Result<SegmentVerdict> check_segment(const Session& session, const DeclareSegmen
   // would hold up what it asks meanwhile.
   const uint64_t allowed = uint64_t{limits.segments_per_session} * kSegmentsOnTheirWayBack;
   if (session.segments.size() < allowed) return SegmentVerdict::kNew;
-  const bool awaits_free = std::any_of(session.segments.begin(), session.segments.end(),
-                                       [&](const auto& each) { return may_be_on_its_way_back(session, each.second); });
+  const bool awaits_free = std::any_of(session.segments.begin(), session.segments.end(), [&](const auto& each) {
+    return may_be_on_its_way_back(session, each.second, executor);
+  });
   if (!awaits_free)
     return fail(ErrorCode::kLimitExceeded,
                 "the session has %zu pieces of memory, and limits.segments_per_session allows no more",

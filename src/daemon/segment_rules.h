@@ -1,7 +1,7 @@
 #pragma once
 
 #include "daemon/config.h"
-#include "daemon/registry.h"
+#include "daemon/executor.h"
 
 namespace heddle::daemon {
 
@@ -14,9 +14,10 @@ enum class SegmentVerdict {
 };
 
 // What may be declared: inside the session's window, whole 2 MiB pieces, no two at one address, numbers that increase,
-// and no more than the limits allow. kLimitExceeded: refused, the session could go on; kProtocol: the client is wrong.
+// and no more than the limits allow. `executor` says whom it serves. kLimitExceeded: refused, the session could go on;
+// kProtocol: the client is wrong.
 Result<SegmentVerdict> check_segment(const Session& session, const protocol::DeclareSegment& declared,
-                                     const Limits& limits);
+                                     const Limits& limits, const Executor& executor);
 
 // The device segments that a copy between devices goes from and to. kProtocol where an end does not lie inside one of
 // the session's, or where its rows overlap: then it would be more work than there are bytes.

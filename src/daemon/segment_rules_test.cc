@@ -5,6 +5,8 @@
 
 #include <random>
 
+#include "daemon/testing/fake_executor.h"
+
 namespace heddle::daemon {
 namespace {
 
@@ -33,11 +35,14 @@ class SegmentRulesTest : public ::testing::Test {
     session_.by_address[declared.address] = declared.number;
     return session_.segments.emplace(declared.number, std::move(segment)).first->second;
   }
-  Result<SegmentVerdict> check(const DeclareSegment& declared) { return check_segment(session_, declared, limits_); }
+  Result<SegmentVerdict> check(const DeclareSegment& declared) {
+    return check_segment(session_, declared, limits_, executor_);
+  }
 
   static constexpr uint64_t kBase = 1ull << 40;
   Session session_;
   Limits limits_;
+  testing::FakeExecutor executor_;
 };
 
 TEST_F(SegmentRulesTest, NeighboursDoNotOverlap) {
@@ -70,11 +75,10 @@ TEST_F(SegmentRulesTest, OnlyKnownKindsPass) {
 }
 
 TEST_F(SegmentRulesTest, OverASegmentThatAWorkerServesItMayBeOnItsWayBack) {
-  Worker worker;
   Segment& segment = add(at(1, 0, 4));
   segment.state = Segment::State::kHeld;
   EXPECT_EQ(check(at(2, 0, 2)).error().code, ErrorCode::kProtocol);
-  session_.devices[0].worker = &worker;
+  executor_.serves = true;
   EXPECT_EQ(*check(at(2, 0, 2)), SegmentVerdict::kAwaitsFree);
 }
 
@@ -116,10 +120,9 @@ TEST_F(SegmentRulesTest, TheLimitIsAnErrorOfItsOwn) {
 
 TEST_F(SegmentRulesTest, AtTheLimitASegmentThatAWorkerServesMayBeOnItsWayBack) {
   limits_.segments_per_session = 1;
-  Worker worker;
   add(at(1, 0, 1)).state = Segment::State::kHeld;
   add(at(2, 1, 1));
-  session_.devices[0].worker = &worker;
+  executor_.serves = true;
   EXPECT_EQ(*check(at(3, 2, 1)), SegmentVerdict::kAwaitsFree);
   session_.segments.at(1).kind = SegmentKind::kHost;
   EXPECT_EQ(check(at(3, 2, 1)).error().code, ErrorCode::kLimitExceeded)

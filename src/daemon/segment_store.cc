@@ -1,5 +1,7 @@
 #include "daemon/segment_store.h"
 
+#include "daemon/warm_target.h"
+
 namespace heddle::daemon {
 
 Segment& SegmentStore::add(Session& session, const protocol::DeclareSegment& declared) {
@@ -23,18 +25,11 @@ Segment& SegmentStore::add(Session& session, const protocol::DeclareSegment& dec
   return placed;
 }
 
-const DeviceState* SegmentStore::gpu_of(const Session& session, const Segment& segment) const {
-  if (segment.kind == protocol::SegmentKind::kHost || segment.virtual_device >= session.devices.size()) return nullptr;
-  const VirtualDevice& device = session.devices[segment.virtual_device];
-  if (!device.task) return nullptr;
-  const DeviceState& on = shared_.registry.devices[device.task->device.value];
-  return on.config.model.kind == DeviceKind::kCuda ? &on : nullptr;
-}
-
 Status SegmentStore::back(Session& session, Segment& segment) {
   if (segment.memory || segment.request != 0) return {};
-  // Of room, a descriptor says that it was granted; nobody writes to it.
-  const DeviceState* gpu = segment.kind == protocol::SegmentKind::kRoom ? nullptr : gpu_of(session, segment);
+  // The descriptor of a kRoom segment says only that it was granted: nobody maps it.
+  const DeviceState* gpu =
+      segment.kind == protocol::SegmentKind::kRoom ? nullptr : shared_.registry.gpu_of(session, segment);
   if (gpu) {
     ask_keeper(session, segment, gpu->config.uuid);
     return {};
@@ -54,13 +49,7 @@ void SegmentStore::ask_keeper(Session& session, Segment& segment, const std::str
   if (!segment.number_again) segment.returns_to = device.task->device;
   segment.given = segment.asked_again = false;
   ++device.requests;
-  send({device.task->device, uuid, session.id, segment.number, segment.request, segment.bytes});
-}
-
-void SegmentStore::send(const MemoryRequest& request) {
-  keepers_.allocate(request.device, request.uuid, request.bytes, [this, request](Result<Fd> memory) {
-    shared_.events.post(MemoryAnswered{request, std::move(memory)});
-  });
+  keepers_.allocate({device.task->device, uuid, session.id, segment.number, segment.request, segment.bytes});
 }
 
 std::optional<SegmentStore::Arrived> SegmentStore::arrived(MemoryAnswered answered) {
@@ -85,7 +74,7 @@ bool SegmentStore::may_ask_again(const MemoryAnswered& answered) {
 }
 
 void SegmentStore::ask_again(const MemoryRequest& request) {
-  if (waiting(request)) send(request);
+  if (waiting(request)) keepers_.allocate(request);
 }
 
 // None where the segment has gone meanwhile, or belongs to another task by now.
@@ -112,7 +101,7 @@ void SegmentStore::forget_request(Session& session, Segment& segment) {
 void SegmentStore::unback(Session& session, Segment& segment) {
   forget_request(session, segment);
   if (!segment.memory) return;
-  if (segment.copies != 0) on_memory_goes(session, segment);
+  if (segment.copies != 0) copies_.end_all(session, segment);
   Fd memory = std::move(segment.memory);
   deposit(session, segment);  // before the descriptor goes: the vault link borrows it
   dispose(segment, std::move(memory));
@@ -123,7 +112,7 @@ void SegmentStore::remove(Session& session, uint64_t number) {
   if (found == session.segments.end()) return;
   Segment& segment = found->second;
   forget_request(session, segment);
-  if (segment.copies != 0) on_memory_goes(session, segment);
+  if (segment.copies != 0) copies_.end_all(session, segment);
   if (segment.kind == protocol::SegmentKind::kHost) {
     session.host_bytes -= segment.bytes;
     shared_.registry.host_bytes -= segment.bytes;
@@ -186,12 +175,18 @@ Bytes SegmentStore::backed_on(const DeviceState& gpu) const {
   Bytes sum;
   for (const auto& [id, session] : shared_.registry.sessions) {
     for (const auto& [number, segment] : session.segments) {
-      if (segment.memory && gpu_of(session, segment) == &gpu) sum += segment.bytes;
+      if (segment.memory && shared_.registry.gpu_of(session, segment) == &gpu) sum += segment.bytes;
     }
   }
   return sum;
 }
 
+void SegmentStore::limit_pool(DeviceId device) {
+  const Bytes unused = unused_on(device);
+  keepers_.keep_at_most(device, unused - Bytes{unused.value / kFreeMemoryPart});
+}
+
+// Of the GPU's memory that is heddled's, what neither segments have nor contexts are charged.
 Bytes SegmentStore::unused_on(DeviceId device) const {
   const DeviceState& gpu = shared_.registry.devices[device.value];
   Bytes used = backed_on(gpu);

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <functional>
-
+#include "daemon/copies.h"
 #include "daemon/keepers.h"
 #include "daemon/shared.h"
 
@@ -20,7 +19,8 @@ namespace heddle::daemon {
 // - of both ends of a copy that was cancelled (Copies): a keeper may still be at a part of it.
 class SegmentStore {
  public:
-  SegmentStore(Shared& shared, Keepers& keepers) : shared_(shared), keepers_(keepers) {}
+  SegmentStore(Shared& shared, Keepers& keepers, Copies& copies)
+      : shared_(shared), keepers_(keepers), copies_(copies) {}
 
   // A declared segment, checked already (segment_rules.h).
   Segment& add(Session& session, const protocol::DeclareSegment& declared);
@@ -37,9 +37,7 @@ class SegmentStore {
     std::optional<Error> none;  // or why there is none
   };
   std::optional<Arrived> arrived(MemoryAnswered answered);
-  // Called when memory is about to go that copies are under way with.
-  std::function<void(Session&, const Segment&)> on_memory_goes = [](Session&, const Segment&) {};
-  // Takes its memory away; the segment stays, as it was when it was declared.
+  // Takes its memory away; copies from and to it end, and the segment stays, as it was when it was declared.
   void unback(Session& session, Segment& segment);
   void remove(Session& session, uint64_t number);
   // The same for all device segments of one virtual device: memory for those that are held; all of them removed, so
@@ -55,13 +53,11 @@ class SegmentStore {
   void deposit_session(const Session& session);
   void deposit(const Session& session, const Segment& segment);
 
-  // The GPU that the segment's task was granted. None where the memory is this machine's: of software devices, and
-  // pinned.
-  const DeviceState* gpu_of(const Session& session, const Segment& segment) const;
   // Of all sessions' segments that have memory of this GPU.
   Bytes backed_on(const DeviceState& gpu) const;
-  // Of the GPU's memory that is heddled's, what neither segments have nor contexts are charged.
-  Bytes unused_on(DeviceId gpu) const;
+  // Tells the GPU's keeper how much memory it may keep ready: what nobody has, less what warm workers may take beyond
+  // those that are configured (warm_target.h).
+  void limit_pool(DeviceId gpu);
 
   // Device segments of one virtual device, and pinned host segments, in order of their numbers.
   static std::vector<Segment*> of_device(Session& session, uint32_t virtual_device);
@@ -69,13 +65,14 @@ class SegmentStore {
 
  private:
   void ask_keeper(Session& session, Segment& segment, const std::string& uuid);
-  void send(const MemoryRequest& request);
+  Bytes unused_on(DeviceId gpu) const;
   Segment* waiting(const MemoryRequest& request);
   void dispose(const Segment& segment, Fd memory);
   static void forget_request(Session& session, Segment& segment);
 
   Shared& shared_;
   Keepers& keepers_;
+  Copies& copies_;
   uint64_t last_request_ = 0;
 };
 

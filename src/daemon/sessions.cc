@@ -60,8 +60,8 @@ Result<Session*> Sessions::hello(const Hello& hello, Connection& connection, con
   const auto same_model = [&](const DeviceState& device) { return device.config.model.model == session.model; };
   const auto count = std::count_if(shared_.registry.devices.begin(), shared_.registry.devices.end(), same_model);
   session.seen_devices = static_cast<uint32_t>(std::min<size_t>(static_cast<size_t>(count), protocol::kMaxDevices));
-  const uint32_t lanes = std::min(session.seen_devices - 1, protocol::kMaxLanes);
-  session.devices.resize(std::min(session.seen_devices + lanes, protocol::kMaxDevices));
+  const uint32_t side_devices = std::min(session.seen_devices - 1, protocol::kMaxSideDevices);
+  session.devices.resize(std::min(session.seen_devices + side_devices, protocol::kMaxDevices));
   for (size_t i = 0; i < session.devices.size(); ++i) session.devices[i].index = static_cast<uint32_t>(i);
 
   const SessionId id = session.id;
@@ -131,7 +131,7 @@ bool Sessions::managed_on_device(const protocol::Welcome& welcome) const {
 
 protocol::Welcome Sessions::welcome(const Session& session) const {
   protocol::Welcome welcome;
-  welcome.binds_at_malloc = tasks_.binds_at_malloc();
+  welcome.grants_at_malloc = tasks_.grants_at_malloc();
   welcome.session = session.id.value;
   welcome.secret = session.secret;
   welcome.budget_bytes = session.budget.value;
@@ -144,8 +144,8 @@ protocol::Welcome Sessions::welcome(const Session& session) const {
     if (device.config.model.model == session.model) welcome.devices[welcome.device_count++] = device.config.model;
   }
   welcome.managed_on_device = managed_on_device(welcome);
-  if (!tasks_.scheduler().binds())
-    welcome.lane_count = static_cast<uint32_t>(session.devices.size()) - session.seen_devices;
+  if (!tasks_.scheduler().assigns_jobs())
+    welcome.side_device_count = static_cast<uint32_t>(session.devices.size()) - session.seen_devices;
   return welcome;
 }
 

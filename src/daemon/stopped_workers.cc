@@ -1,9 +1,9 @@
 #include "daemon/stopped_workers.h"
 
 #include <csignal>
-#include <fstream>
 #include <utility>
 
+#include "daemon/proc_file.h"
 #include "daemon/spawn.h"
 
 namespace heddle::daemon {
@@ -16,8 +16,7 @@ constexpr Duration kEvery = std::chrono::milliseconds(1500);
 // The third word of /proc/PID/stat, behind a name in parentheses that may contain anything: 'T' where stopped, 't'
 // where traced.
 bool is_stopped(pid_t pid) {
-  std::string line;
-  std::getline(std::ifstream("/proc/" + std::to_string(pid) + "/stat"), line);
+  const std::string line = read_proc_file(pid, "stat");
   const size_t name_end = line.rfind(')');
   return name_end != std::string::npos && line.compare(name_end, 3, ") T") == 0;
 }

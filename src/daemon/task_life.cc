@@ -48,7 +48,7 @@ void Tasks::granted(const Decision& decision) {
   task.device = decision.device;
   task.reason = decision.reason;
   task.granted = shared_.now();
-  if (scheduler_->binds()) device->bound = decision.device;
+  if (scheduler_->assigns_jobs()) device->assigned = decision.device;
   shared_.log->info("task {} of session {} gets device {} after {}: {}", decision.task.value, session->id.value,
                     decision.device.value, to_string(decision.waited), decision.reason);
   apply(*session, *device, task.serial == 0 ? TaskEvent::kGrantedEarly : TaskEvent::kGranted);

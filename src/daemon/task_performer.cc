@@ -81,7 +81,7 @@ void TaskPerformer::deposit_ring(const Session& session, const VirtualDevice& de
   note.last_serial = device.last_serial;
   note.generation = device.generation;
   note.virtual_device = device.index;
-  note.bound_device = device.bound ? static_cast<int32_t>(device.bound->value) : -1;
+  note.assigned_device = device.assigned ? static_cast<int32_t>(device.assigned->value) : -1;
   shared_.vault.deposit(NoteKind::kRing, device.ring_key, write_note(note), device.ring_memory.get());
 }
 

@@ -21,14 +21,14 @@ std::optional<policy::TaskRequest> request_apart(IdSource& ids, Session& session
 
 }  // namespace
 
-Tasks::Tasks(Shared& shared, Executor& executor, SegmentStore& segments, Scheduler scheduler, bool binds_at_malloc)
+Tasks::Tasks(Shared& shared, Executor& executor, SegmentStore& segments, Scheduler scheduler, bool grants_at_malloc)
     : shared_(shared),
       executor_(executor),
       segments_(segments),
       performer_(shared, segments, executor),
-      idle_(shared),
+      idle_(shared, executor),
       scheduler_(std::move(scheduler)),
-      binds_at_malloc_(binds_at_malloc) {}
+      grants_at_malloc_(grants_at_malloc) {}
 
 void Tasks::session_opened(const Session& session) {
   const Job* job = shared_.registry.find_job(session.job);
@@ -209,7 +209,7 @@ void Tasks::carry_over(Session& session, VirtualDevice& device) {
   for (Segment* segment : SegmentStore::of_device(session, device.index)) {
     segments_.unback(session, *segment);
     segment->state = Segment::State::kNamed;
-    if (binds_at_malloc_) waiting_for_answer += segment->bytes;
+    if (grants_at_malloc_) waiting_for_answer += segment->bytes;
   }
   device.live = {};
   if (!device.next.empty()) return start_next(session, device);
@@ -230,8 +230,9 @@ void Tasks::readopt() {
 }
 
 void Tasks::readopt(Session& session, VirtualDevice& device) {
-  if (device.bound && scheduler_->binds())
-    (void)scheduler_->adopt_binding(session.id, device.index, *device.bound, shared_.now());  // else asked for anew
+  if (device.assigned && scheduler_->assigns_jobs())
+    (void)scheduler_->adopt_assignment(session.id, device.index, *device.assigned,
+                                       shared_.now());  // else asked for anew
   if (!device.task) return;
   Task& task = *device.task;
   shared_.registry.tasks[task.id] = {session.id, device.index};

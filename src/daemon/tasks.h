@@ -16,15 +16,15 @@ class Tasks : public ExecutorEvents {
  public:
   using Scheduler = std::unique_ptr<policy::Scheduler>;
 
-  Tasks(Shared& shared, Executor& executor, SegmentStore& segments, Scheduler scheduler, bool binds_at_malloc);
+  Tasks(Shared& shared, Executor& executor, SegmentStore& segments, Scheduler scheduler, bool grants_at_malloc);
 
   const policy::Scheduler& scheduler() const { return *scheduler_; }
   // Whether memory is granted at cudaMalloc, before a task begins.
-  bool binds_at_malloc() const { return binds_at_malloc_; }
+  bool grants_at_malloc() const { return grants_at_malloc_; }
   // Only while there is no session.
-  void set_scheduler(Scheduler scheduler, bool binds_at_malloc) {
+  void set_scheduler(Scheduler scheduler, bool grants_at_malloc) {
     scheduler_ = std::move(scheduler);
-    binds_at_malloc_ = binds_at_malloc;
+    grants_at_malloc_ = grants_at_malloc;
   }
 
   void session_opened(const Session& session);
@@ -64,7 +64,7 @@ class Tasks : public ExecutorEvents {
   void segment_freed(Session& session, VirtualDevice& device, uint64_t number) override;
   void finished(Session& session, VirtualDevice& device, bool unmapped) override;
   bool executor_gone(Session& session, VirtualDevice& device, const std::string& why, bool certainly) override;
-  void idle_returned(WorkerId worker) override { idle_.returned(worker); }
+  void idle_returned(ExecutorId executor) override { idle_.returned(executor); }
   void fail_session(Session& session, uint32_t cuda_error, const std::string& text) override;
 
  private:
@@ -95,7 +95,7 @@ class Tasks : public ExecutorEvents {
   TaskPerformer performer_;
   IdleMemory idle_;
   Scheduler scheduler_;
-  bool binds_at_malloc_;
+  bool grants_at_malloc_;
 };
 
 }  // namespace heddle::daemon

@@ -109,8 +109,9 @@ class TasksTest : public ::testing::Test {
                  registry_,
                  trace_,
                  log_};
-  Keepers keepers_{*loop_, "", -1};
-  SegmentStore segments_{shared_, keepers_};
+  Keepers keepers_{*loop_, events_, "", -1};
+  Copies copies_{shared_, keepers_};
+  SegmentStore segments_{shared_, keepers_, copies_};
   FakeExecutor executor_;
   Tasks tasks_{
       shared_, executor_, segments_,

@@ -49,11 +49,16 @@ void Turn::handle(const WorkerGone& event) {
 }
 
 void Turn::handle(MemoryAnswered event) {
-  if (segments_.may_ask_again(event) && workers_.make_room(event.request)) return;
+  if (segments_.may_ask_again(event) && workers_.free_contexts(event.request)) return;
   const auto arrived = segments_.arrived(std::move(event));
   if (!arrived) return;
   if (arrived->none) return tasks_.fail_session(*arrived->session, kCudaMemoryAllocation, arrived->none->text);
   tasks_.memory_came(*arrived->session, *arrived->segment);
+}
+
+void Turn::handle(const FreeMemoryReported& event) {
+  outside_.reported(event.device, event.free);
+  segments_.limit_pool(event.device);
 }
 
 }  // namespace heddle::daemon

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "daemon/clients.h"
+#include "daemon/outside_memory.h"
 #include "daemon/worker_executor.h"
 
 namespace heddle::daemon {
@@ -15,13 +16,15 @@ namespace heddle::daemon {
 //             (VaultLink::commit)
 class Turn {
  public:
-  Turn(Shared& shared, Tasks& tasks, WorkerExecutor& executor, Workers& workers, SegmentStore& segments,
-       Sessions& sessions, Requests& requests, Clients& clients)
+  Turn(Shared& shared, Tasks& tasks, WorkerExecutor& executor, Workers& workers, SegmentStore& segments, Copies& copies,
+       OutsideMemory& outside, Sessions& sessions, Requests& requests, Clients& clients)
       : shared_(shared),
         tasks_(tasks),
         executor_(executor),
         workers_(workers),
         segments_(segments),
+        copies_(copies),
+        outside_(outside),
         sessions_(sessions),
         requests_(requests),
         clients_(clients) {}
@@ -40,7 +43,9 @@ class Turn {
   void handle(const MpsLost& event) { executor_.mps_lost(event.device, event.fault); }
   void handle(const ExecutorWanted& event) { serve(event.device); }
   void handle(MemoryAnswered event);
-  void handle(const RoomMade& event) { segments_.ask_again(event.request); }
+  void handle(const CopyAnswered& event) { copies_.over(event.copy, event.status); }
+  void handle(const FreeMemoryReported& event);
+  void handle(const ContextsFreed& event) { segments_.ask_again(event.request); }
   void handle(const IdleReturned& event) { tasks_.resume(event.delayed); }
   void handle(const SegmentRemoved& event) { requests_.retry_deferred(event.session); }
 
@@ -51,6 +56,8 @@ class Turn {
   WorkerExecutor& executor_;
   Workers& workers_;
   SegmentStore& segments_;
+  Copies& copies_;
+  OutsideMemory& outside_;
   Sessions& sessions_;
   Requests& requests_;
   Clients& clients_;

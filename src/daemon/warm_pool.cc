@@ -116,7 +116,7 @@ void Workers::retire_surplus(DeviceId device, size_t surplus) {
   }
 }
 
-bool Workers::make_room(const MemoryRequest& request) {
+bool Workers::free_contexts(const MemoryRequest& request) {
   const DeviceId device = request.device;
   DeviceState& state = device_of(device);
   size_t starting = shared_.registry.workers_on(device, Worker::State::kStarting);
@@ -133,15 +133,15 @@ bool Workers::make_room(const MemoryRequest& request) {
   if (!any) return false;
   shared_.log->warn("device {} has no memory for a program: workers that serve nobody make room", device.value);
   state.no_pool_before = shared_.now() + kShortOfMemory;
-  state.room_awaited.push_back(request);
+  state.contexts_awaited.push_back(request);
   return true;
 }
 
-void Workers::room_made(DeviceId device) {
+void Workers::contexts_freed(DeviceId device) {
   DeviceState& state = device_of(device);
-  if (state.room_awaited.empty() || shared_.registry.workers_on(device, Worker::State::kLeaving) != 0) return;
-  for (MemoryRequest& request : std::exchange(state.room_awaited, {}))
-    shared_.events.post(RoomMade{std::move(request)});
+  if (state.contexts_awaited.empty() || shared_.registry.workers_on(device, Worker::State::kLeaving) != 0) return;
+  for (MemoryRequest& request : std::exchange(state.contexts_awaited, {}))
+    shared_.events.post(ContextsFreed{std::move(request)});
 }
 
 }  // namespace heddle::daemon

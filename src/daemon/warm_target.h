@@ -23,7 +23,7 @@ inline constexpr size_t kMostForArrivalsUnderMps = 3;
 inline constexpr uint64_t kFreeMemoryPart = 8;
 
 struct WarmDemand {
-  size_t configured = 0;  // warm_workers; room for their contexts is never promised to programs
+  size_t configured = 0;  // warm_workers; space for their contexts is never promised to programs
   size_t greeted = 0;     // sessions that have said Hello, had no worker yet, and will most likely come here
   size_t arrivals = 0;    // workers taken from the pool within the window
   bool under_mps = false;

@@ -8,7 +8,11 @@ namespace {
 
 // From a worker's return after a restart until it is told what it may be missing. Right behind its return it says again
 // what it has freed; only a segment that is still there may be sent to it.
-constexpr Duration kReturnSettles = std::chrono::milliseconds(100);
+constexpr Duration kReturnDelay = std::chrono::milliseconds(100);
+
+ExecutorId executor_id(WorkerId worker) {
+  return {worker.value};
+}
 
 void send_binding(const Session& session, const VirtualDevice& device) {
   protocol::BindSession binding;
@@ -107,6 +111,10 @@ void WorkerExecutor::proceed(const VirtualDevice& device) {
   if (device.requests == 0) device.worker->connection->send(protocol::Proceed{});
 }
 
+std::optional<ExecutorId> WorkerExecutor::serving(const VirtualDevice& device) const {
+  return device.worker ? std::optional(executor_id(device.worker->id)) : std::nullopt;
+}
+
 // A worker that is not back yet after a restart gets everything at once when it is: Proceed behind a part of it would
 // let it run on without the rest.
 bool WorkerExecutor::takes_memory(const VirtualDevice& device) const {
@@ -165,7 +173,7 @@ void WorkerExecutor::worker_returned(WorkerId id, const protocol::WorkerReady& r
   } else if (ready.task_serial < serial) {
     worker.connection->send(protocol::NextTask{serial});  // or which task to go on with
   }
-  worker.patience = shared_.loop.after(kReturnSettles, [this, id] { complete_return(id); });
+  worker.patience = shared_.loop.after(kReturnDelay, [this, id] { complete_return(id); });
 }
 
 void WorkerExecutor::complete_return(WorkerId id) {
@@ -198,7 +206,7 @@ void WorkerExecutor::worker_said(WorkerId id, const protocol::Packet& packet) {
 }
 
 void WorkerExecutor::segment_freed(const Worker& worker, uint64_t number) {
-  if (number == 0) return events_->idle_returned(worker.id);
+  if (number == 0) return events_->idle_returned(executor_id(worker.id));
   const auto [session, device] = shared_.registry.served_by(worker);
   if (session) events_->segment_freed(*session, *device, number);
 }
@@ -220,7 +228,7 @@ void WorkerExecutor::usage(const Worker& worker, const protocol::Usage& usage) {
 std::optional<SessionId> WorkerExecutor::worker_gone(WorkerId id, const std::string& how, bool certainly) {
   const Worker* worker = shared_.registry.find_worker(id);
   if (!worker) return std::nullopt;
-  events_->idle_returned(id);
+  events_->idle_returned(executor_id(id));
   const auto [session, device] = shared_.registry.served_by(*worker);
   if (!worker->killed && worker->state == Worker::State::kBound) share_fault(*worker, "a worker ended with " + how);
   if (!session) return std::nullopt;

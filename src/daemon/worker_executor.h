@@ -21,6 +21,8 @@ class WorkerExecutor : public Executor {
   void hand_over(Session& session, VirtualDevice& device) override;
   void stop(VirtualDevice& device) override;
   void retire_kept(const Session& session, const VirtualDevice& device) override;
+  std::optional<ExecutorId> serving(const VirtualDevice& device) const override;
+  pid_t process(const VirtualDevice& device) const override { return device.worker ? device.worker->pid : 0; }
   bool takes_memory(const VirtualDevice& device) const override;
   void map_segment(VirtualDevice& device, Segment& segment) override;
   void proceed(const VirtualDevice& device) override;

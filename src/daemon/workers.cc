@@ -34,6 +34,17 @@ void deposit(VaultLink& vault, const Worker& worker) {
   vault.deposit(NoteKind::kWorker, worker.id.value, write_note(note), worker.process.get());
 }
 
+// The worker that has been kept for the longest time, of those that `may_end`; none where none may. Warm workers were
+// never kept, so their kept_since is zero, and they come before all kept ones: they hold nothing of a program's.
+template <typename MayEnd>
+Worker* longest_kept(Registry& registry, MayEnd may_end) {
+  Worker* longest = nullptr;
+  for (auto& [id, worker] : registry.workers) {
+    if (may_end(worker) && (!longest || worker.kept_since < longest->kept_since)) longest = &worker;
+  }
+  return longest;
+}
+
 }  // namespace
 
 Duration Workers::backoff(uint32_t failures) {
@@ -61,22 +72,17 @@ void Workers::keep(Worker& worker) {
   worker.has_served = true;
   worker.kept_since = shared_.now();
   if (shared_.registry.workers_on(worker.device, Worker::State::kKept) <= shared_.config.kept_workers) return;
-  Worker* oldest = &worker;
-  for (auto& [id, other] : shared_.registry.workers) {
-    if (other.device == worker.device && other.state == Worker::State::kKept && other.kept_since < oldest->kept_since)
-      oldest = &other;
-  }
-  retire(*oldest);
+  retire(*longest_kept(shared_.registry, [&](const Worker& other) {
+    return other.device == worker.device && other.state == Worker::State::kKept;
+  }));
 }
 
-// Where no uid is left for a worker of the device: of those that serve nobody the one that has stayed longest ends.
+// No uid remains for another worker of the device: a worker that serves nobody is ended, one of another device's pool
+// or else the one that has been kept for the longest time.
 void Workers::make_way_for_another(DeviceId device) {
-  Worker* idle = nullptr;
-  for (auto& [id, worker] : shared_.registry.workers) {
-    const bool stays =
-        worker.state == Worker::State::kKept || (worker.state == Worker::State::kWarm && worker.device != device);
-    if (stays && (!idle || worker.kept_since < idle->kept_since)) idle = &worker;
-  }
+  Worker* idle = longest_kept(shared_.registry, [&](const Worker& worker) {
+    return worker.state == Worker::State::kKept || (worker.state == Worker::State::kWarm && worker.device != device);
+  });
   if (idle) retire(*idle);
 }
 
@@ -271,7 +277,7 @@ void Workers::forget(WorkerId id) {
   shared_.vault.withdraw(NoteKind::kWorker, id.value);
   shared_.registry.workers.erase(id);
   client_gone(device);
-  room_made(device);
+  contexts_freed(device);
   refill(device);
 }
 

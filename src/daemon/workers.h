@@ -32,9 +32,9 @@ class Workers {
   void refill(DeviceId device);
   // A session was opened: its worker can be on its way.
   void expect();
-  // Ends the GPU's workers that serve nobody and nobody waits for, whose contexts take memory; RoomMade follows when
-  // they are gone. False where there are none.
-  bool make_room(const MemoryRequest& request);
+  // Ends the GPU's workers that serve nobody and nobody waits for, whose contexts take memory; ContextsFreed follows
+  // when they are gone. False where there are none.
+  bool free_contexts(const MemoryRequest& request);
 
   // Records what a bound worker serves, in the vault too.
   void bound(Worker& worker, SessionId session, uint32_t virtual_device, uint64_t serial);
@@ -71,7 +71,7 @@ class Workers {
   // The pool (warm_pool.cc).
   size_t target_for(DeviceId device, size_t greeted);
   void retire_surplus(DeviceId device, size_t surplus);
-  void room_made(DeviceId device);
+  void contexts_freed(DeviceId device);
   void start_later(DeviceId device, TimePoint when);
   Status start(DeviceId device);
   void make_way_for_another(DeviceId device);

@@ -85,7 +85,7 @@ TEST_F(SupplyTest, WhatCannotBeClearedIsNotServed) {
   EXPECT_EQ(::poll(&hung_up, 1, 0), 1);
 }
 
-// The driver has room only once it has back what is kept.
+// The driver has space only once it has back what is kept.
 TEST_F(SupplyTest, WhatIsKeptGoesToTheDriverWhenThatHasNoMore) {
   auto [reader, writer] = watched();
   supply.take_back(std::move(writer), kLarge);

@@ -15,11 +15,11 @@ constexpr double kInversionLimit = 500;  // of a Poisson mean: beyond, exp(-mean
 // Where number `position` stands: its subsequence, the turn of that, and which of the turn's four it is.
 struct Place {
   uint64_t turn;
-  uint32_t subsequence, lane;
+  uint32_t subsequence, element;
   explicit Place(uint64_t position)
       : turn(position / (kSubsequences * kInTurn)),
         subsequence(static_cast<uint32_t>(position / kInTurn % kSubsequences)),
-        lane(static_cast<uint32_t>(position % kInTurn)) {}
+        element(static_cast<uint32_t>(position % kInTurn)) {}
 };
 
 PhiloxBlock block(uint64_t seed, uint32_t subsequence, uint64_t number) {
@@ -36,7 +36,7 @@ class Words {
       block_ = block(from_.seed, place.subsequence, place.turn);
       turn_ = place.turn, subsequence_ = place.subsequence;
     }
-    return block_[place.lane];
+    return block_[place.element];
   }
 
  private:
@@ -55,12 +55,12 @@ class Pairs {
   explicit Pairs(const Sequence& from) : from_(from) {}
   Pair at(uint64_t index) {
     const Place place(from_.position + index);
-    const uint64_t number = 2 * place.turn + place.lane / 2;
+    const uint64_t number = 2 * place.turn + place.element / 2;
     if (number != number_ || place.subsequence != subsequence_) {
       block_ = block(from_.seed, place.subsequence, number);
       number_ = number, subsequence_ = place.subsequence;
     }
-    return {block_[place.lane % 2 * 2], block_[place.lane % 2 * 2 + 1]};
+    return {block_[place.element % 2 * 2], block_[place.element % 2 * 2 + 1]};
   }
 
  private:

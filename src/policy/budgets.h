@@ -2,9 +2,8 @@
 
 #include <map>
 
-#include "core/ids.h"
 #include "core/result.h"
-#include "core/units.h"
+#include "policy/group_sums.h"
 
 namespace heddle::policy {
 
@@ -19,24 +18,15 @@ class Budgets {
   // Counts `amount` as live; kLimitExceeded, naming budget, live and amount, where that is over the budget.
   Status claim(SessionId session, Bytes amount);
   // Counts what is there already, over the budget or not.
-  void restore(SessionId session, Bytes amount);
-  void give_back(SessionId session, Bytes amount);
+  void restore(SessionId session, Bytes amount) { live_.add(session, amount); }
+  void give_back(SessionId session, Bytes amount) { live_.subtract(session, amount); }
 
-  Bytes budget(SessionId session) const;
-  Bytes live(SessionId session) const;  // of the whole job
+  Bytes budget(SessionId session) const { return budgets_.at(live_.group(session)); }
+  Bytes live(SessionId session) const { return live_.sum(session); }  // of the whole job
 
  private:
-  struct Job {
-    Bytes budget;
-    Bytes live;
-    uint32_t sessions = 0;
-  };
-  struct Session {
-    JobId job;
-    Bytes live;
-  };
-  std::map<JobId, Job> jobs_;
-  std::map<SessionId, Session> sessions_;
+  GroupSums<JobId> live_;
+  std::map<JobId, Bytes> budgets_;
 };
 
 }  // namespace heddle::policy

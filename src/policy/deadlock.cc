@@ -14,48 +14,48 @@ constexpr size_t kNamed = 4;  // sessions of a deadlock that the reason names
 
 using Requests = std::map<SessionId, std::vector<size_t>>;  // by session: indices into the blocked ones
 
-// Where the request would go on `board`, if anywhere. An extension goes where its task is.
-std::optional<DeviceId> destination(const Board& board, const Blocked& blocked) {
+// Where the request would go on `state`, if anywhere. An extension goes where its task is.
+std::optional<DeviceId> destination(const PlacementState& state, const Blocked& blocked) {
   Request request = blocked.request;
   if (blocked.kind == RequestKind::kExtension) {
-    if (!board.can_extend(request.session, request.task, request.memory)) return {};
-    return board.ledger().find(request.session, request.task)->device;
+    if (!state.can_extend(request.session, request.task, request.memory)) return {};
+    return state.ledger().find(request.session, request.task)->device;
   }
-  const auto workers = board.ledger().workers(request.session, request.virtual_device);
+  const auto workers = state.ledger().workers(request.session, request.virtual_device);
   request.workers = workers;
-  const Answer answer = board.placement().place(request, board.pool());
+  const Answer answer = state.placement().place(request, state.pool());
   const auto* placed = std::get_if<Placed>(&answer);
   if (!placed) return {};
   return placed->device;
 }
 
-void carry_out(Board& board, const Blocked& blocked, DeviceId device) {
+void carry_out(PlacementState& state, const Blocked& blocked, DeviceId device) {
   const Request& request = blocked.request;
   // A policy that forgets about memory has any request for it answered at once, so what waits is a place alone.
-  if (board.placement().memory_oblivious()) return board.take_place(request, device);
+  if (state.placement().memory_oblivious()) return state.take_place(request, device);
   switch (blocked.kind) {
     case RequestKind::kExtension:
-      return board.extend(request.session, request.task, request.memory);
+      return state.extend(request.session, request.task, request.memory);
     case RequestKind::kTask:
-      return board.begin(request, device);
+      return state.begin(request, device);
   }
 }
 
 // Whether any device has the memory at all: cheap, and where it has not, no policy that counts memory has a place.
-bool may_go(const Board& board, const Blocked& blocked) {
+bool may_go(const PlacementState& state, const Blocked& blocked) {
   const Request& request = blocked.request;
-  if (board.placement().memory_oblivious()) return true;
-  if (blocked.kind == RequestKind::kExtension) return board.can_extend(request.session, request.task, request.memory);
-  const auto devices = board.pool().devices_of(request.model);
+  if (state.placement().memory_oblivious()) return true;
+  if (blocked.kind == RequestKind::kExtension) return state.can_extend(request.session, request.task, request.memory);
+  const auto devices = state.pool().devices_of(request.model);
   return std::any_of(devices.begin(), devices.end(),
-                     [&](DeviceId device) { return request.memory <= board.pool().free(device); });
+                     [&](DeviceId device) { return request.memory <= state.pool().free(device); });
 }
 
 // Whether all requests of one session go, together.
-bool all_go(const Board& board, const std::vector<Blocked>& blocked, const std::vector<size_t>& requests) {
-  if (!std::all_of(requests.begin(), requests.end(), [&](size_t i) { return may_go(board, blocked[i]); })) return false;
-  if (requests.size() == 1) return destination(board, blocked[requests.front()]).has_value();
-  Board trial(board);
+bool all_go(const PlacementState& state, const std::vector<Blocked>& blocked, const std::vector<size_t>& requests) {
+  if (!std::all_of(requests.begin(), requests.end(), [&](size_t i) { return may_go(state, blocked[i]); })) return false;
+  if (requests.size() == 1) return destination(state, blocked[requests.front()]).has_value();
+  PlacementState trial(state);
   for (const size_t i : requests) {
     const auto device = destination(trial, blocked[i]);
     if (!device) return false;
@@ -64,17 +64,17 @@ bool all_go(const Board& board, const std::vector<Blocked>& blocked, const std::
   return true;
 }
 
-// Leaves in `waiting` the sessions that are stuck, and on `board` what they alone hold.
-void reduce(Board& board, const std::vector<Blocked>& blocked, Requests& waiting) {
+// Leaves in `waiting` the sessions that are stuck, and on `state` what they alone hold.
+void reduce(PlacementState& state, const std::vector<Blocked>& blocked, Requests& waiting) {
   std::vector<SessionId> free_to_run;
-  for (const auto& [session, job] : board.sessions()) {
+  for (const auto& [session, job] : state.sessions()) {
     if (!waiting.contains(session)) free_to_run.push_back(session);
   }
-  for (const SessionId session : free_to_run) board.close_session(session);
+  for (const SessionId session : free_to_run) state.close_session(session);
   for (bool progress = true; progress;) {
     progress = std::erase_if(waiting, [&](const auto& entry) {
-                 if (!all_go(board, blocked, entry.second)) return false;
-                 board.close_session(entry.first);
+                 if (!all_go(state, blocked, entry.second)) return false;
+                 state.close_session(entry.first);
                  return true;
                }) > 0;
   }
@@ -84,13 +84,13 @@ void reduce(Board& board, const std::vector<Blocked>& blocked, Requests& waiting
 // the sessions that hold something there. A device that none of them holds anything on blocks nobody.
 class StuckGraph {
  public:
-  StuckGraph(const Board& board, const std::vector<Blocked>& blocked, const Requests& stuck)
-      : board_(board), blocked_(blocked) {
+  StuckGraph(const PlacementState& state, const std::vector<Blocked>& blocked, const Requests& stuck)
+      : state_(state), blocked_(blocked) {
     for (const auto& [session, requests] : stuck) sessions_.push_back(session);
-    Edges edges(sessions_.size() + board.pool().size());
-    for (uint64_t device = 0; device < board.pool().size(); ++device) {
+    Edges edges(sessions_.size() + state.pool().size());
+    for (uint64_t device = 0; device < state.pool().size(); ++device) {
       for (size_t i = 0; i < sessions_.size(); ++i) {
-        if (board.holds_on(sessions_[i], {device})) edges[node_of({device})].push_back(i);
+        if (state.holds_on(sessions_[i], {device})) edges[node_of({device})].push_back(i);
       }
     }
     for (size_t i = 0; i < sessions_.size(); ++i) {
@@ -124,47 +124,47 @@ class StuckGraph {
     for (const size_t i : requests) {
       const Request& request = blocked_[i].request;
       if (blocked_[i].kind == RequestKind::kExtension) {
-        devices.insert(board_.ledger().find(request.session, request.task)->device);
+        devices.insert(state_.ledger().find(request.session, request.task)->device);
       } else {
-        const auto candidates = board_.placement().candidates(request.model, board_.pool());
+        const auto candidates = state_.placement().candidates(request.model, state_.pool());
         devices.insert(candidates.begin(), candidates.end());
       }
     }
     return devices;
   }
 
-  const Board& board_;
+  const PlacementState& state_;
   const std::vector<Blocked>& blocked_;
   std::vector<SessionId> sessions_;  // nodes 0, 1, ...; the devices come behind them
   Components found_;
 };
 
 // "session 3 holds 6 GiB on device 0 and waits for 4 GiB on it"
-std::string describe(const Board& board, const Blocked& blocked) {
+std::string describe(const PlacementState& state, const Blocked& blocked) {
   const Request& request = blocked.request;
   std::string who = text("session ", request.session, " holds ");
   bool any = false;
-  for (uint64_t device = 0; device < board.pool().size(); ++device) {
-    if (!board.holds_on(request.session, {device})) continue;
-    append(who, any ? ", " : "", board.ledger().held_on(request.session, {device}), " on device ", device);
+  for (uint64_t device = 0; device < state.pool().size(); ++device) {
+    if (!state.holds_on(request.session, {device})) continue;
+    append(who, any ? ", " : "", state.ledger().held_on(request.session, {device}), " on device ", device);
     any = true;
   }
   append(who, any ? " and waits for " : "nothing and waits for ");
   if (blocked.kind == RequestKind::kExtension) {
-    append(who, request.memory, " more on device ", board.ledger().find(request.session, request.task)->device);
+    append(who, request.memory, " more on device ", state.ledger().find(request.session, request.task)->device);
   } else {
-    append(who, request.memory, " on a device of model ", board.pool().model_name(request.model));
+    append(who, request.memory, " on a device of model ", state.pool().model_name(request.model));
   }
   return who;
 }
 
-std::string explain(const Board& board, const std::vector<Blocked>& blocked, const Requests& stuck,
+std::string explain(const PlacementState& state, const std::vector<Blocked>& blocked, const Requests& stuck,
                     const std::set<SessionId>& deadlock) {
   std::string reason = "refused, because waiting could never end: ";
   size_t named = 0;
   for (const SessionId session : deadlock) {
     if (named == kNamed) break;
-    append(reason, named++ == 0 ? "" : "; ", describe(board, blocked[stuck.at(session).front()]));
+    append(reason, named++ == 0 ? "" : "; ", describe(state, blocked[stuck.at(session).front()]));
   }
   if (deadlock.size() > named) append(reason, "; and ", deadlock.size() - named, " more sessions");
   append(reason, "; this request is the youngest of them");
@@ -173,13 +173,13 @@ std::string explain(const Board& board, const std::vector<Blocked>& blocked, con
 
 }  // namespace
 
-std::optional<Deadlock> find_deadlock(const Board& board, const std::vector<Blocked>& blocked) {
+std::optional<Deadlock> find_deadlock(const PlacementState& state, const std::vector<Blocked>& blocked) {
   Requests waiting;
   for (size_t i = 0; i < blocked.size(); ++i) {
-    if (board.holds(blocked[i].request.session)) waiting[blocked[i].request.session].push_back(i);
+    if (state.holds(blocked[i].request.session)) waiting[blocked[i].request.session].push_back(i);
   }
   if (waiting.empty()) return {};
-  Board reduced(board);
+  PlacementState reduced(state);
   // What processes outside of heddled use may come back: waiting for that is no deadlock.
   for (uint64_t device = 0; device < reduced.pool().size(); ++device) reduced.set_outside({device}, {});
   reduce(reduced, blocked, waiting);

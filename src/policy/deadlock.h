@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "policy/board.h"
+#include "policy/placement_state.h"
 #include "policy/waiting.h"
 
 namespace heddle::policy {
@@ -29,9 +29,9 @@ struct Deadlock {
 // component without an edge to the outside is a deadlock (a session may be one by itself), and the others only wait
 // behind one. The victim is the youngest stuck request in a deadlock.
 //
-// Placement itself says what fits, on a copy of the board, so this holds for every policy. Work, for S sessions that
-// hold something and wait and D devices: one copy of the board, at most S*S/2 looks at whether any device has the
+// Placement itself says what fits, on a copy of the state, so this holds for every policy. Work, for S sessions that
+// hold something and wait and D devices: one copy of the state, at most S*S/2 looks at whether any device has the
 // memory, an attempt where one has, a further copy for each attempt of a session with several requests; S*D edges.
-std::optional<Deadlock> find_deadlock(const Board& board, const std::vector<Blocked>& blocked);
+std::optional<Deadlock> find_deadlock(const PlacementState& state, const std::vector<Blocked>& blocked);
 
 }  // namespace heddle::policy

@@ -15,7 +15,7 @@ struct DeviceSpec {
   std::string name;
   std::string model;     // tasks go only to devices of the model that they ask for
   Bytes memory;          // what the ledger may promise
-  Bytes context_memory;  // charged for each worker bound to the device; 0 for software devices
+  Bytes context_memory;  // charged for each worker that serves on the device; 0 for software devices
   uint32_t sms = 0;
   SmModel sm;
   uint32_t max_clients = 0;  // workers at once; 0: unlimited

@@ -57,7 +57,7 @@ Ledger::Worker& Ledger::worker(const WorkerKey& key) {
 
 void Ledger::drop_if_unused(const WorkerKey& key) {
   const auto it = workers_.find(key);
-  if (it->second.tasks > 0 || it->second.bound) return;
+  if (it->second.tasks > 0 || it->second.assigned) return;
   pool_.remove_worker(key.device);
   workers_.erase(it);
 }
@@ -77,8 +77,8 @@ void Ledger::extend(SessionId session, TaskId task, Bytes more) {
   holding.memory += more;
 }
 
-void Ledger::bind(SessionId session, uint32_t virtual_device, DeviceId device) {
-  worker({session, virtual_device, device}).bound = true;
+void Ledger::assign(SessionId session, uint32_t virtual_device, DeviceId device) {
+  worker({session, virtual_device, device}).assigned = true;
 }
 
 Bytes Ledger::shrink(SessionId session, TaskId task, Bytes less) {

@@ -18,7 +18,7 @@ struct Holding {
 // Who holds what: memory by task, workers (and so contexts) by session. The pool's totals follow from it at every step.
 //
 // A worker serves one virtual device of one session on one device. It is there, and its context is charged, while a
-// task of that virtual device runs there; a bound one until its session closes.
+// task of that virtual device runs there; an assigned one until its session closes.
 class Ledger {
  public:
   explicit Ledger(std::vector<DeviceSpec> devices) : pool_(std::move(devices)) {}
@@ -36,16 +36,16 @@ class Ledger {
   // See Pool.
   void set_outside(DeviceId device, Bytes used) { pool_.set_outside(device, used); }
 
-  // The caller has seen to it that the device has room (Pool::fits); else the process ends.
+  // The caller has seen to it that the device has space (Pool::fits); else the process ends.
   void begin(const Request& request, DeviceId device);
   void extend(SessionId session, TaskId task, Bytes more);
-  void bind(SessionId session, uint32_t virtual_device, DeviceId device);
+  void assign(SessionId session, uint32_t virtual_device, DeviceId device);
 
   // Takes back `less`, or all that the task has where that is not so much; returns how much it was.
   Bytes shrink(SessionId session, TaskId task, Bytes less);
   void set_compute(SessionId session, TaskId task, const ComputeNeed& need);
   void end(SessionId session, TaskId task);
-  // Ends the session's tasks and its bound workers.
+  // Ends the session's tasks and its assigned workers.
   void close(SessionId session);
 
  private:
@@ -62,7 +62,7 @@ class Ledger {
   };
   struct Worker {
     uint32_t tasks = 0;
-    bool bound = false;
+    bool assigned = false;
   };
   Worker& worker(const WorkerKey& key);
   void drop_if_unused(const WorkerKey& key);

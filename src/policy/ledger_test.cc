@@ -27,9 +27,9 @@ TEST(Ledger, ContextIsChargedOnceForEachWorker) {
   EXPECT_EQ(ledger.pool().free(kDevice), gib(14));
 }
 
-TEST(Ledger, BoundWorkerStaysUntilTheSessionCloses) {
+TEST(Ledger, AssignedWorkerStaysUntilTheSessionCloses) {
   Ledger ledger(p100s(1, gib(16), gib(1)));
-  ledger.bind(kSession, 0, kDevice);
+  ledger.assign(kSession, 0, kDevice);
   ledger.begin(task(1, gib(2)), kDevice);
   ledger.end(kSession, {1});
   EXPECT_EQ(ledger.pool().free(kDevice), gib(15));

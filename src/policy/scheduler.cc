@@ -18,6 +18,12 @@ Bytes largest(const Pool& pool, std::span<const DeviceId> devices) {
   return most;
 }
 
+template <class Sessions>
+auto* find_session(Sessions& sessions, SessionId id) {
+  const auto it = sessions.find(id);
+  return it == sessions.end() ? nullptr : &it->second;
+}
+
 Error too_large(Bytes asked, Bytes limit, std::string_view where) {
   return {ErrorCode::kOutOfMemory, text(asked, " asked for, more than ", where, " can ever hold: ", limit)};
 }
@@ -26,7 +32,7 @@ Error too_large(Bytes asked, Bytes limit, std::string_view where) {
 
 Scheduler::Scheduler(std::unique_ptr<Placement> placement, std::vector<DeviceSpec> devices, Options options)
     : options_(options),
-      board_(std::move(placement), std::move(devices)),
+      state_(std::move(placement), std::move(devices)),
       users_(options.memory_per_user),
       lines_(pool().models()) {
   require(pool().size() > 0, "a pool has a device");
@@ -38,7 +44,7 @@ void Scheduler::session_opened(SessionId session, JobId job, std::string model, 
   if (budget.value == 0) {
     if (const auto known = pool().find_model(model)) budget = largest(pool(), pool().devices_of(*known));
   }
-  board_.open_session(session, job);
+  state_.open_session(session, job);
   budgets_.open(session, job, budget);
   users_.open(session, user);
   sessions_[session] = {job, std::move(model), {}, {}};
@@ -46,11 +52,11 @@ void Scheduler::session_opened(SessionId session, JobId job, std::string model, 
 
 void Scheduler::session_closed(SessionId id, TimePoint now) {
   seen_ = std::max(seen_, now);
-  Session* session = find_session(id);
+  Session* session = find_session(sessions_, id);
   if (!session) return;
   for (const WaitKey& key : std::vector<WaitKey>(session->waits)) drop_wait(key);
   for (const TaskId task : session->tasks) tasks_.erase(task);
-  board_.close_session(id);
+  state_.close_session(id);
   budgets_.close(id);
   users_.close(id);
   sessions_.erase(id);
@@ -64,7 +70,7 @@ void Scheduler::task_arrived(const TaskRequest& request, TimePoint now) {
                     .memory = request.memory,
                     .session = request.session,
                     .virtual_device = request.virtual_device};
-  Session* session = find_session(request.session);
+  Session* session = find_session(sessions_, request.session);
   if (!session) return refuse_now(no, {ErrorCode::kNotFound, text("session ", request.session, " is not open")});
   const auto model = admit(*session, request.model, request.memory);
   if (!model) return refuse_now(no, model.error());
@@ -85,7 +91,7 @@ void Scheduler::compute_grew(TaskId id, const ComputeNeed& need, TimePoint now) 
   const auto it = tasks_.find(id);
   if (it == tasks_.end()) return;
   it->second.compute = need;
-  if (it->second.running) board_.set_compute(it->second.session, id, need);
+  if (it->second.running) state_.set_compute(it->second.session, id, need);
   returned_on(it->second.model);  // the least loaded device may be another one now
   deadlock_possible_ = true;
 }
@@ -100,8 +106,8 @@ void Scheduler::extension_requested(TaskId id, Bytes more, TimePoint now) {
                     .memory = more,
                     .session = task.session,
                     .virtual_device = task.virtual_device};
-  const auto devices = board_.placement().candidates(task.model, pool());
-  const Holding* holding = board_.ledger().find(task.session, id);
+  const auto devices = state_.placement().candidates(task.model, pool());
+  const Holding* holding = state_.ledger().find(task.session, id);
   const Bytes limit = holding ? largest(pool(), std::span(&holding->device, 1)) : largest(pool(), devices);
   const Bytes held = holding ? holding->memory : Bytes{};
   if (more > limit || held > limit - more) {
@@ -120,7 +126,7 @@ void Scheduler::memory_freed(TaskId id, Bytes less, TimePoint now) {
   if (it == tasks_.end()) return;
   Task& task = it->second;
   if (task.running) {
-    less = board_.shrink(task.session, id, less);
+    less = state_.shrink(task.session, id, less);
     users_.give_back(task.session, less);
   } else {
     Bytes& asked = lines_[task.model].waits.at(*task.wait).memory;
@@ -134,7 +140,7 @@ void Scheduler::memory_freed(TaskId id, Bytes less, TimePoint now) {
 void Scheduler::outside_memory(DeviceId device, Bytes used, TimePoint now) {
   seen_ = std::max(seen_, now);
   if (!pool().has(device)) return;
-  board_.set_outside(device, used);
+  state_.set_outside(device, used);
   returned_on(pool().model_of(device));
 }
 
@@ -145,10 +151,10 @@ void Scheduler::task_ended(TaskId id, TimePoint now) {
   const Task& task = it->second;
   const size_t model = task.model;
   if (task.running) {
-    const Bytes held = board_.ledger().find(task.session, id)->memory;
+    const Bytes held = state_.ledger().find(task.session, id)->memory;
     budgets_.give_back(task.session, held);
     users_.give_back(task.session, held);
-    board_.end(task.session, id);
+    state_.end(task.session, id);
   }
   if (task.wait) {
     budgets_.give_back(task.session, lines_[model].waits.at(*task.wait).memory);
@@ -161,51 +167,46 @@ void Scheduler::task_ended(TaskId id, TimePoint now) {
 Status Scheduler::adopt(const TaskRequest& asked, DeviceId device, TimePoint now) {
   seen_ = std::max(seen_, now);
   require(!tasks_.contains(asked.id), "a task id is used once");
-  Session* session = find_session(asked.session);
+  Session* session = find_session(sessions_, asked.session);
   if (!session)
     return fail(ErrorCode::kNotFound, "session %lu is not open", static_cast<unsigned long>(asked.session.value));
   if (!pool().has(device))
     return fail(ErrorCode::kInvalidArgument, "there is no device %lu; the pool has %zu",
                 static_cast<unsigned long>(device.value), pool().size());
   const size_t model = pool().model_of(device);
-  const auto workers = board_.ledger().workers(asked.session, asked.virtual_device);
+  const auto workers = state_.ledger().workers(asked.session, asked.virtual_device);
   const Request request{
       asked.id, asked.session, session->job, asked.virtual_device, model, asked.memory, asked.compute, workers, {}};
   if (!pool().fits(request, device))
     return fail(ErrorCode::kOutOfMemory, "task %lu runs on device %lu with %s, where only %s is free",
                 static_cast<unsigned long>(asked.id.value), static_cast<unsigned long>(device.value),
                 to_string(asked.memory).c_str(), to_string(pool().free(device)).c_str());
-  board_.begin(request, device);
+  state_.begin(request, device);
   budgets_.restore(asked.session, asked.memory);
   users_.take(asked.session, asked.memory);
   session->tasks.push_back(asked.id);
   tasks_[asked.id] = {asked.session, asked.virtual_device, model, asked.compute, true, {}, {}};
-  returned_on(model);  // under a policy that binds, as for adopt_binding
+  returned_on(model);  // under a policy that assigns jobs, as for adopt_assignment
   deadlock_possible_ = true;
   return {};
 }
 
-Status Scheduler::adopt_binding(SessionId id, uint32_t virtual_device, DeviceId device, TimePoint now) {
+Status Scheduler::adopt_assignment(SessionId id, uint32_t virtual_device, DeviceId device, TimePoint now) {
   seen_ = std::max(seen_, now);
-  Session* session = find_session(id);
+  Session* session = find_session(sessions_, id);
   if (!session) return fail(ErrorCode::kNotFound, "session %lu is not open", static_cast<unsigned long>(id.value));
-  if (!pool().has(device) || !binds())
+  if (!pool().has(device) || !assigns_jobs())
     return fail(ErrorCode::kInvalidArgument, "session %lu cannot be bound to device %lu under this policy and pool",
                 static_cast<unsigned long>(id.value), static_cast<unsigned long>(device.value));
-  const auto workers = board_.ledger().workers(id, virtual_device);
+  const auto workers = state_.ledger().workers(id, virtual_device);
   const Request request{{}, id, session->job, virtual_device, pool().model_of(device), {}, {}, workers, {}};
   if (!pool().fits(request, device))
     return fail(ErrorCode::kOutOfMemory, "device %lu has no room for a context: %s is free",
                 static_cast<unsigned long>(device.value), to_string(pool().free(device)).c_str());
-  board_.bind(request, device);
-  returned_on(request.model);  // another session of the job may wait for this very binding
+  state_.assign(request, device);
+  returned_on(request.model);  // another session of the job may wait for this very assignment
   deadlock_possible_ = true;
   return {};
-}
-
-Scheduler::Session* Scheduler::find_session(SessionId session) {
-  const auto it = sessions_.find(session);
-  return it == sessions_.end() ? nullptr : &it->second;
 }
 
 // The model's index, where some device of it that the policy uses could ever hold `memory`.
@@ -217,7 +218,7 @@ Result<size_t> Scheduler::admit(const Session& session, const std::string& asked
     for (size_t i = 0; i < pool().models(); ++i) append(known, i == 0 ? "" : ", ", pool().model_name(i));
     return tl::unexpected(Error{ErrorCode::kNotFound, text("no device of model '", name, "'; the pool has ", known)});
   }
-  const auto devices = board_.placement().candidates(*model, pool());
+  const auto devices = state_.placement().candidates(*model, pool());
   if (std::any_of(devices.begin(), devices.end(), [&](DeviceId device) { return pool().could_hold(memory, device); }))
     return *model;
   return tl::unexpected(too_large(memory, largest(pool(), devices), text("any device of model ", name)));
@@ -226,7 +227,7 @@ Result<size_t> Scheduler::admit(const Session& session, const std::string& asked
 void Scheduler::enqueue(const WaitKey& key, Wait wait) {
   Session& session = sessions_.at(wait.session);
   session.waits.push_back(key);
-  deadlock_possible_ = deadlock_possible_ || board_.holds(wait.session);
+  deadlock_possible_ = deadlock_possible_ || state_.holds(wait.session);
   Line& line = lines_[key.model];
   line.fresh.push_back(key);
   line.waits.emplace(key, std::move(wait));

@@ -7,10 +7,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "policy/board.h"
 #include "policy/budgets.h"
 #include "policy/deadlock.h"
 #include "policy/decision.h"
+#include "policy/placement_state.h"
 #include "policy/user_memory.h"
 #include "policy/views.h"
 #include "policy/waiting.h"
@@ -31,7 +31,7 @@ struct Options {
 // the fewest warps, then the lowest id, chosen anew at each pass. While it waits, sessions that hold nothing are not
 // placed on the reserved device; they may still go to the others. Sessions that hold something are exempt, because the
 // oldest may be waiting for just what they hold; so nobody ever waits for a session that a reservation keeps back. The
-// oldest itself goes to whichever device has room first.
+// oldest itself goes to whichever device has space first.
 //
 // Refused at once: what is more than any device of the model could hold (kOutOfMemory), what is over the job's budget
 // or can never be within its user's memory (kLimitExceeded), and under a memory-oblivious policy what is not free
@@ -72,7 +72,7 @@ class Scheduler {
   void outside_memory(DeviceId device, Bytes used, TimePoint now);
 
   // Whether all of these tasks of one session would be granted if they arrived now: together, each on a device where
-  // the session has nothing else, and while nobody waits. Never under a policy that binds. Changes nothing.
+  // the session has nothing else, and while nobody waits. Never under a policy that assigns jobs. Changes nothing.
   bool could_start_apart(const std::vector<TaskRequest>& requests) const;
 
   // Whether the task, if it arrived now, would be granted, and more for a running one. Of what would be refused
@@ -80,12 +80,12 @@ class Scheduler {
   bool could_start(const TaskRequest& request) const;
   bool could_extend(TaskId task, Bytes more) const;
   // Whether anybody waits for a device of this one's model, and not for his own user's programs.
-  bool waits_for(DeviceId device) const { return anybody_waits(lines_[pool().model_of(device)]); }
+  bool waits_for(DeviceId device) const { return lines_[pool().model_of(device)].anybody_waits(users_); }
 
   // After a restart: what runs already is put back, without a decision. Errors leave the books as they were: unknown
-  // session (kNotFound), no such device (kInvalidArgument), no room for it (kOutOfMemory).
+  // session (kNotFound), no such device (kInvalidArgument), no space for it (kOutOfMemory).
   Status adopt(const TaskRequest& request, DeviceId device, TimePoint now);
-  Status adopt_binding(SessionId session, uint32_t virtual_device, DeviceId device, TimePoint now);
+  Status adopt_assignment(SessionId session, uint32_t virtual_device, DeviceId device, TimePoint now);
 
   // What has been decided since the last call, in order. Call it after each batch of events, and when next_deadline()
   // has come.
@@ -93,8 +93,8 @@ class Scheduler {
   // When the next request comes of age, if one will.
   std::optional<TimePoint> next_deadline() const;
 
-  bool binds() const { return board_.binds(); }
-  const Pool& pool() const { return board_.pool(); }
+  bool assigns_jobs() const { return state_.assigns_jobs(); }
+  const Pool& pool() const { return state_.pool(); }
   std::vector<DeviceView> devices() const;   // by id
   std::vector<RunningView> running() const;  // by session, then task
   std::vector<WaitView> waiting() const;     // by model, then position
@@ -123,7 +123,6 @@ class Scheduler {
   };
 
   // Arriving (scheduler.cc).
-  Session* find_session(SessionId session);
   Result<size_t> admit(const Session& session, const std::string& model, Bytes memory) const;
   void enqueue(const WaitKey& key, Wait wait);
   void drop_wait(const WaitKey& key);
@@ -140,19 +139,15 @@ class Scheduler {
   bool attempt(const WaitKey& key, TimePoint now);
   bool attempt_extension(const WaitKey& key, Wait& wait, TimePoint now);
   bool attempt_place(const WaitKey& key, Wait& wait, TimePoint now);
-  bool over_user(const Wait& wait) const;
-  std::map<WaitKey, Wait>::const_iterator oldest_of(const Line& line) const;
-  bool anybody_waits(const Line& line) const { return oldest_of(line) != line.waits.end(); }
   bool grant_where_placed(const WaitKey& key, const Request& request, Placed placed, TimePoint now);
   void reserve_for_oldest(Line& line, TimePoint now);
-  DeviceId device_to_reserve(const Request& request) const;
   Request request_of(const Wait& wait, size_t model) const;
   bool break_deadlock(TimePoint now);
   void finish(const WaitKey& key, Decision decision, TimePoint now);
   void refuse(const WaitKey& key, ErrorCode error, std::string reason, TimePoint now);
 
   Options options_;
-  Board board_;
+  PlacementState state_;
   Budgets budgets_;
   UserMemory users_;
   std::map<SessionId, Session> sessions_;

@@ -8,6 +8,22 @@
 #include "policy/text.h"
 
 namespace heddle::policy {
+namespace {
+
+// Of those that the request could run on, the one that lacks least of its memory (scheduler.h).
+DeviceId device_to_reserve(const PlacementState& state, const Request& request) {
+  const Pool& pool = state.pool();
+  const auto lacks = [&](DeviceId device) {
+    const Bytes need = pool.need(request, device);
+    const Bytes free = pool.free(device);
+    return std::tuple(!pool.could_hold(request.memory, device), need > free ? need - free : Bytes{},
+                      pool.load(device).warps, device);
+  };
+  const auto devices = state.placement().candidates(request.model, pool);
+  return *std::min_element(devices.begin(), devices.end(), [&](DeviceId a, DeviceId b) { return lacks(a) < lacks(b); });
+}
+
+}  // namespace
 
 std::vector<Decision> Scheduler::decisions(TimePoint now) {
   seen_ = std::max(seen_, now);
@@ -24,19 +40,14 @@ std::vector<Decision> Scheduler::decisions(TimePoint now) {
 
 std::optional<TimePoint> Scheduler::next_deadline() const {
   std::optional<TimePoint> next;
-  if (binds()) return next;  // nothing is ever reserved
+  if (assigns_jobs()) return next;  // nothing is ever reserved
   for (const Line& line : lines_) {
-    const auto oldest = oldest_of(line);
+    const auto oldest = line.oldest(users_);
     if (oldest == line.waits.end()) continue;
     const TimePoint of_age = oldest->first.since + options_.age_limit;
     if (of_age > seen_) next = next ? std::min(*next, of_age) : of_age;
   }
   return next;
-}
-
-// Whoever waits for his own user's programs would keep a device from others for nothing: he is passed over.
-std::map<WaitKey, Wait>::const_iterator Scheduler::oldest_of(const Line& line) const {
-  return std::find_if(line.waits.begin(), line.waits.end(), [&](const auto& each) { return !over_user(each.second); });
 }
 
 // One pass: everybody where something returned, else those who came since the last pass.
@@ -63,32 +74,28 @@ void Scheduler::serve(size_t model, TimePoint now) {
 // True where the request was decided; it then no longer waits.
 bool Scheduler::attempt(const WaitKey& key, TimePoint now) {
   Wait& wait = lines_[key.model].waits.at(key);
-  if (over_user(wait)) {
+  if (users_.over(wait.session, wait.memory)) {
     wait.why = text("needs ", wait.memory, ", and the user's programs hold ", users_.held(wait.session), " of the ",
                     users_.most(), " that a user may (limits.device_memory_per_user)");
-    if (!board_.holds(wait.session)) return false;
+    if (!state_.holds(wait.session)) return false;
     refuse(key, ErrorCode::kLimitExceeded, std::string(wait.why), now);
     return true;
   }
   return wait.kind == RequestKind::kExtension ? attempt_extension(key, wait, now) : attempt_place(key, wait, now);
 }
 
-bool Scheduler::over_user(const Wait& wait) const {
-  return users_.over(wait.session, wait.memory);
-}
-
 bool Scheduler::attempt_extension(const WaitKey& key, Wait& wait, TimePoint now) {
-  const DeviceId device = board_.ledger().find(wait.session, wait.task)->device;
+  const DeviceId device = state_.ledger().find(wait.session, wait.task)->device;
   const Bytes free = pool().free(device);
-  if (!board_.can_extend(wait.session, wait.task, wait.memory)) {
+  if (!state_.can_extend(wait.session, wait.task, wait.memory)) {
     wait.why = text("needs ", wait.memory, " more on device ", device, "; ", free, " of ", pool().spec(device).memory,
                     " is free");
     append_withheld(wait.why, device, pool());
-    if (!board_.placement().memory_oblivious()) return false;
+    if (!state_.placement().memory_oblivious()) return false;
     refuse(key, ErrorCode::kOutOfMemory, text(wait.why, ", and this policy does not wait for memory"), now);
     return true;
   }
-  board_.extend(wait.session, wait.task, wait.memory);
+  state_.extend(wait.session, wait.task, wait.memory);
   users_.take(wait.session, wait.memory);
   finish(key,
          {.kind = Decision::Kind::kExtend,
@@ -100,11 +107,11 @@ bool Scheduler::attempt_extension(const WaitKey& key, Wait& wait, TimePoint now)
 
 bool Scheduler::attempt_place(const WaitKey& key, Wait& wait, TimePoint now) {
   Request request = request_of(wait, key.model);
-  const auto workers = board_.ledger().workers(wait.session, wait.virtual_device);
+  const auto workers = state_.ledger().workers(wait.session, wait.virtual_device);
   request.workers = workers;
   const auto& reserved = lines_[key.model].reserved;
-  if (reserved && reserved->holder != key && !board_.holds(wait.session)) request.closed = reserved->device;
-  Answer answer = board_.placement().place(request, pool());
+  if (reserved && reserved->holder != key && !state_.holds(wait.session)) request.closed = reserved->device;
+  Answer answer = state_.placement().place(request, pool());
   if (auto* later = std::get_if<NotNow>(&answer)) {
     wait.why = std::move(later->reason);
     return false;
@@ -122,38 +129,27 @@ bool Scheduler::grant_where_placed(const WaitKey& key, const Request& request, P
              pool().spec(device).memory, " is free, and this policy does not wait for memory");
     Request context_only = request;
     context_only.memory = {};
-    if (binds() && pool().fits(context_only, device)) board_.bind(context_only, device);
+    if (assigns_jobs() && pool().fits(context_only, device)) state_.assign(context_only, device);
     refuse(key, ErrorCode::kOutOfMemory, std::move(why), now);
     return true;
   }
-  board_.begin(request, device);
+  state_.begin(request, device);
   users_.take(request.session, request.memory);
   finish(key, {.kind = Decision::Kind::kGrant, .device = device, .reason = std::move(placed.reason)}, now);
   return true;
 }
 
-// Policies that bind treat all requests alike, so nobody is overtaken and nothing needs reserving.
+// Policies that assign jobs treat all requests alike, so nobody is overtaken and nothing needs reserving.
 void Scheduler::reserve_for_oldest(Line& line, TimePoint now) {
   line.reserved.reset();
-  if (line.waits.empty() || binds()) return;
-  const auto oldest = oldest_of(line);
+  if (line.waits.empty() || assigns_jobs()) return;
+  const auto oldest = line.oldest(users_);
   if (oldest == line.waits.end()) return;
   const auto& [key, wait] = *oldest;
   if (now - key.since < options_.age_limit) return;
-  const DeviceId device = wait.kind == RequestKind::kExtension ? board_.ledger().find(wait.session, wait.task)->device
-                                                               : device_to_reserve(request_of(wait, key.model));
+  const DeviceId device = wait.kind == RequestKind::kExtension ? state_.ledger().find(wait.session, wait.task)->device
+                                                               : device_to_reserve(state_, request_of(wait, key.model));
   line.reserved = Reservation{key, device};
-}
-
-DeviceId Scheduler::device_to_reserve(const Request& request) const {
-  const auto lacks = [&](DeviceId device) {
-    const Bytes need = pool().need(request, device);
-    const Bytes free = pool().free(device);
-    return std::tuple(!pool().could_hold(request.memory, device), need > free ? need - free : Bytes{},
-                      pool().load(device).warps, device);
-  };
-  const auto devices = board_.placement().candidates(request.model, pool());
-  return *std::min_element(devices.begin(), devices.end(), [&](DeviceId a, DeviceId b) { return lacks(a) < lacks(b); });
 }
 
 Request Scheduler::request_of(const Wait& wait, size_t model) const {
@@ -168,7 +164,7 @@ bool Scheduler::break_deadlock(TimePoint now) {
   for (size_t model = 0; model < lines_.size(); ++model) {
     for (const auto& [key, wait] : lines_[model].waits) blocked.push_back({key, wait.kind, request_of(wait, model)});
   }
-  auto deadlock = find_deadlock(board_, blocked);
+  auto deadlock = find_deadlock(state_, blocked);
   if (!deadlock) {
     deadlock_possible_ = false;
     return false;
@@ -188,7 +184,7 @@ void Scheduler::finish(const WaitKey& key, Decision decision, TimePoint now) {
   Session& session = sessions_.at(wait.session);
   std::erase(session.waits, key);
   // Served in part, or, with a place for the job, another session of it that waits.
-  deadlock_possible_ = deadlock_possible_ || binds() || !session.waits.empty();
+  deadlock_possible_ = deadlock_possible_ || assigns_jobs() || !session.waits.empty();
   decision.request = wait.kind;
   decision.task = wait.task;
   decision.session = wait.session;

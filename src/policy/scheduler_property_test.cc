@@ -186,7 +186,7 @@ class RandomRun {
     for (const DeviceView& device : scheduler_.devices()) {
       if (device.workers > 0 || device.outside.value > 0) return;
     }
-    if (scheduler_.binds()) return;  // a job's place outlasts its tasks
+    if (scheduler_.assigns_jobs()) return;  // a job's place outlasts its tasks
     EXPECT_TRUE(scheduler_.waiting().empty()) << scheduler_.waiting()[0].why;
   }
 

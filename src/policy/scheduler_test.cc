@@ -309,7 +309,7 @@ TEST(Oblivious, CgRefusesAtOnceWhatIsNotFree) {
   EXPECT_THAT(it.decide(), ElementsAre("refuse 4"));
 }
 
-TEST(Oblivious, CgBindsAtFirstUseAndWaitsForAPlace) {
+TEST(Oblivious, CgAssignsAtFirstUseAndWaitsForAPlace) {
   Case it("cg:1", p100s(1, gib(16), gib(1)));
   it.open(1);
   it.open(2);
@@ -362,10 +362,10 @@ TEST(Adoption, RefusesWhatCannotBeTrue) {
   EXPECT_EQ(it.free(), gib(16));
 }
 
-TEST(Adoption, BindingIsPutBack) {
+TEST(Adoption, AssignmentIsPutBack) {
   Case it("cg:1", p100s(2));
   it.open(1);
-  ASSERT_TRUE(it.scheduler.adopt_binding({1}, 0, {1}, it.now));
+  ASSERT_TRUE(it.scheduler.adopt_assignment({1}, 0, {1}, it.now));
   it.arrive(1, 1, gib(1));
   EXPECT_THAT(it.decide(), ElementsAre("grant 1"));
   EXPECT_EQ(it.last[0].device, DeviceId{1});
@@ -392,7 +392,7 @@ TEST(StartApart, TasksGoTogetherToDevicesOfTheirOwnOrNotAtAll) {
   EXPECT_FALSE(c.scheduler.could_start_apart({task(2, gib(4), 1)})) << "it would fit beside the first";
 }
 
-TEST(StartApart, NotWhileOthersWaitNorOverTheBudgetNorUnderAPolicyThatBinds) {
+TEST(StartApart, NotWhileOthersWaitNorOverTheBudgetNorUnderAPolicyThatAssignsJobs) {
   const TaskRequest first{{1}, {1}, {1}, 0, "", gib(1), grid(1)}, second{{2}, {1}, {1}, 1, "", gib(1), grid(1)};
   Case waiting("mgb-warps", p100s(2));
   waiting.open(1);
@@ -404,9 +404,9 @@ TEST(StartApart, NotWhileOthersWaitNorOverTheBudgetNorUnderAPolicyThatBinds) {
   tight.open(1, Bytes{3 * kGiB / 2});
   EXPECT_FALSE(tight.scheduler.could_start_apart({first, second}));
 
-  Case bound("sa", p100s(2));
-  bound.open(1);
-  EXPECT_FALSE(bound.scheduler.could_start_apart({first, second}));
+  Case assigned("sa", p100s(2));
+  assigned.open(1);
+  EXPECT_FALSE(assigned.scheduler.could_start_apart({first, second}));
 }
 
 TEST(Scheduler, TellsWhetherATaskThatArrivesWouldHaveToWait) {

@@ -32,8 +32,8 @@ std::vector<DeviceView> Scheduler::devices() const {
 std::vector<RunningView> Scheduler::running() const {
   std::vector<RunningView> views;
   for (const auto& [session, unused] : sessions_) {
-    for (const TaskId task : board_.ledger().tasks(session)) {
-      const Holding& holding = *board_.ledger().find(session, task);
+    for (const TaskId task : state_.ledger().tasks(session)) {
+      const Holding& holding = *state_.ledger().find(session, task);
       views.push_back({task, session, holding.device, holding.memory, holding.warps});
     }
   }
@@ -53,13 +53,13 @@ std::vector<WaitView> Scheduler::waiting() const {
 }
 
 bool Scheduler::could_start_apart(const std::vector<TaskRequest>& requests) const {
-  Board trial(board_);
+  PlacementState trial(state_);
   Bytes memory;
   for (const TaskRequest& asked : requests) {
     const auto session = sessions_.find(asked.session);
-    if (binds() || session == sessions_.end()) return false;
+    if (assigns_jobs() || session == sessions_.end()) return false;
     const auto model = admit(session->second, asked.model, asked.memory);
-    if (!model || anybody_waits(lines_[*model])) return false;
+    if (!model || lines_[*model].anybody_waits(users_)) return false;
     const auto workers = trial.ledger().workers(asked.session, asked.virtual_device);
     Request request{asked.id, asked.session, session->second.job, asked.virtual_device,
                     *model,   asked.memory,  asked.compute,       workers,
@@ -82,12 +82,12 @@ bool Scheduler::could_start(const TaskRequest& asked) const {
   const auto model = admit(session->second, asked.model, asked.memory);
   if (!model) return true;
   if (budgets_.live(asked.session) + asked.memory > budgets_.budget(asked.session)) return false;
-  if (users_.over(asked.session, asked.memory) || anybody_waits(lines_[*model])) return false;
-  const auto workers = board_.ledger().workers(asked.session, asked.virtual_device);
+  if (users_.over(asked.session, asked.memory) || lines_[*model].anybody_waits(users_)) return false;
+  const auto workers = state_.ledger().workers(asked.session, asked.virtual_device);
   const Request request{asked.id, asked.session, session->second.job, asked.virtual_device,
                         *model,   asked.memory,  asked.compute,       workers,
                         {}};
-  const Answer answer = board_.placement().place(request, pool());
+  const Answer answer = state_.placement().place(request, pool());
   const auto* placed = std::get_if<Placed>(&answer);
   return placed && pool().fits(request, placed->device);
 }
@@ -97,8 +97,8 @@ bool Scheduler::could_extend(TaskId id, Bytes more) const {
   if (found == tasks_.end() || !found->second.running) return true;
   const Task& task = found->second;
   if (budgets_.live(task.session) + more > budgets_.budget(task.session)) return false;
-  return !users_.over(task.session, more) && !anybody_waits(lines_[task.model]) &&
-         board_.can_extend(task.session, id, more);
+  return !users_.over(task.session, more) && !lines_[task.model].anybody_waits(users_) &&
+         state_.can_extend(task.session, id, more);
 }
 
 std::optional<BudgetView> Scheduler::budget(SessionId session) const {

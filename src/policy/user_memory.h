@@ -1,9 +1,6 @@
 #pragma once
 
-#include <map>
-
-#include "core/ids.h"
-#include "core/units.h"
+#include "policy/group_sums.h"
 
 namespace heddle::policy {
 
@@ -14,29 +11,20 @@ class UserMemory {
   // `most` of 0: no limit.
   explicit UserMemory(Bytes most) : most_(most) {}
 
-  void open(SessionId session, UserId user);
+  void open(SessionId session, UserId user) { held_.open(session, user); }
   // All that it held is given back.
-  void close(SessionId session);
-  void take(SessionId session, Bytes amount);
-  void give_back(SessionId session, Bytes amount);
+  void close(SessionId session) { held_.close(session); }
+  void take(SessionId session, Bytes amount) { held_.add(session, amount); }
+  void give_back(SessionId session, Bytes amount) { held_.subtract(session, amount); }
 
   Bytes most() const { return most_; }
-  Bytes held(SessionId session) const;  // by all programs of the session's user
+  Bytes held(SessionId session) const { return held_.sum(session); }  // by all programs of the session's user
   // Whether so much more would be more than the user may hold.
   bool over(SessionId session, Bytes more) const { return most_.value != 0 && held(session) + more > most_; }
 
  private:
-  struct Session {
-    UserId user;
-    Bytes held;
-  };
-  struct User {
-    Bytes held;
-    uint32_t sessions = 0;
-  };
   const Bytes most_;
-  std::map<SessionId, Session> sessions_;
-  std::map<UserId, User> users_;
+  GroupSums<UserId> held_;
 };
 
 }  // namespace heddle::policy

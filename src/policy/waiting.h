@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "policy/task.h"
+#include "policy/user_memory.h"
 
 namespace heddle::policy {
 
@@ -39,6 +41,15 @@ struct Line {
   std::vector<WaitKey> fresh;  // came since the last pass; the others need no attempt until something returns
   bool retry = false;          // something returned
   std::optional<Reservation> reserved;
+
+  // The request that waits for the longest time for a device. A request that waits for programs of its own user would
+  // keep a device from others for nothing: it is passed over.
+  std::map<WaitKey, Wait>::const_iterator oldest(const UserMemory& users) const {
+    return std::find_if(waits.begin(), waits.end(),
+                        [&](const auto& each) { return !users.over(each.second.session, each.second.memory); });
+  }
+  // Whether any request waits for a device, and not for programs of its own user.
+  bool anybody_waits(const UserMemory& users) const { return oldest(users) != waits.end(); }
 };
 
 }  // namespace heddle::policy

@@ -84,8 +84,8 @@ struct Hello {
   char program[64] = {};
 };
 
-inline constexpr uint32_t kMaxDevices = 16;  // virtual devices of one session, lanes among them
-inline constexpr uint32_t kMaxLanes = 3;     // of those, at most so many that the program does not see
+inline constexpr uint32_t kMaxDevices = 16;     // virtual devices of one session, side devices among them
+inline constexpr uint32_t kMaxSideDevices = 3;  // of those, at most so many that the program does not see
 inline constexpr uint32_t kMaxWindows = 4;
 
 // A range of addresses that a session's buffers live in: device part first, host part (pinned memory) behind it.
@@ -98,12 +98,12 @@ struct Window {
 struct Welcome {
   static constexpr MessageType kType = MessageType::kWelcome;
   uint32_t version = kProtocolVersion;
-  uint32_t binds_at_malloc = 0;  // the placement policy is memory-oblivious (cg): cudaMalloc asks and gets the answer
+  uint32_t grants_at_malloc = 0;  // the placement policy is memory-oblivious (cg): cudaMalloc asks and gets the answer
   uint64_t session = 0, secret = 0;
   uint64_t budget_bytes = 0;  // live device memory that the session may hold on one virtual device
   uint32_t device_count = 0, window_count = 0;
   // Virtual devices behind those: tasks of one device that share nothing may run there (BeginApart).
-  uint32_t lane_count = 0;
+  uint32_t side_device_count = 0;
   uint32_t segment_limit = 0;      // segments that the session may have at once, pinned memory's among them
   uint32_t managed_on_device = 0;  // managed memory lives on the device while kernels run; else it stays on the host
   uint32_t reserved = 0;

@@ -101,9 +101,9 @@ struct RingHeader {
   alignas(64) std::atomic<uint64_t> issued, completed, committed;
   std::atomic<uint64_t> record_head;  // records before this position are committed: their space is free
   std::atomic<uint64_t> print_tail;   // print bytes written
-  std::atomic<uint64_t> print_lost;   // print bytes that found no room
+  std::atomic<uint64_t> print_lost;   // print bytes that found no space
   std::atomic<uint64_t> report_tail;  // report bytes written
-  std::atomic<uint64_t> findings;     // of the checks; some may have found no room in the report area
+  std::atomic<uint64_t> findings;     // of the checks; some may have found no space in the report area
   std::atomic<uint32_t> fault;        // a CUDA error code, sticky for the session; 0: none
   char fault_text[512];               // valid once `fault` is set
 

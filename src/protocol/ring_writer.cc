@@ -4,7 +4,7 @@
 
 namespace heddle::protocol {
 
-bool RingWriter::has_room(uint64_t bytes) {
+bool RingWriter::has_space(uint64_t bytes) {
   const uint64_t size = memory_.records().size();
   if (tail_ + bytes - head_ <= size) return true;
   head_ = std::clamp(memory_.header().record_head.load(std::memory_order_acquire), head_, tail_);
@@ -24,11 +24,11 @@ RecordHeader* RingWriter::reserve_bytes(RecordType type, uint32_t stream, size_t
   const uint64_t size = memory_.records().size();
   const uint64_t to_end = size - tail_ % size;
   if (rounded > to_end) {  // a record never wraps: a pad fills the rest
-    if (!has_room(to_end + rounded)) return nullptr;
+    if (!has_space(to_end + rounded)) return nullptr;
     const uint64_t before = sequence_;
     start_record(RecordType::kPad, 0, static_cast<uint32_t>(to_end))->sequence = before;
     tail_ += to_end;
-  } else if (!has_room(rounded)) {
+  } else if (!has_space(rounded)) {
     return nullptr;
   }
   return start_record(type, stream, rounded);

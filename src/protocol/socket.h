@@ -57,7 +57,7 @@ class Socket {
   explicit operator bool() const { return static_cast<bool>(fd_); }
   void close() { fd_.reset(); }
   // Moves it above the process's other descriptors. A process that is killed closes the highest first, and those of a
-  // GPU take their time: so the other end learns of it first of all. Stays where it is if there is no room.
+  // GPU take their time: so the other end learns of it first of all. Stays where it is if there is no space.
   void move_to_top();
 
   // Sends one message. Descriptors are lent, not given. kPeerDied when the other end is gone; on a non-blocking

@@ -7,7 +7,8 @@
 namespace heddle::worker {
 
 // What the session's program, and heddled, are shown of what is done: the only place that writes it into the ring or
-// says it to heddled. What is done inside the worker (stream order, event waits, room in its own tables) is Progress's.
+// says it to heddled. What is done inside the worker (stream order, event waits, space in its own tables) is
+// Progress's.
 //
 // With durability off everything is committed as soon as it is done, so each call shows at once. Epochs hold back here
 // what may have to be done again. Callers see to the order: what is shown of a record is shown once, before the
@@ -31,7 +32,7 @@ class Commit {
     ring_.streams()[stream].host_reached.store(sequence, std::memory_order_release);
     ring_client();
   }
-  // The log is done up to `completed`, whose record ends at `record_end`: its room is the program's again.
+  // The log is done up to `completed`, whose record ends at `record_end`: its space is the program's again.
   void log(uint64_t completed, uint64_t record_end) {
     protocol::RingHeader& header = ring_.header();
     header.completed.store(completed, std::memory_order_release);

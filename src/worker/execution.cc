@@ -180,14 +180,14 @@ Checked<Execution::Step> Execution::wait_for_event(const protocol::Record& recor
 
 Checked<Execution::Step> Execution::symbol(const protocol::Record& record) {
   const auto asked = record.as<protocol::SymbolRecord>();
-  const auto room = check_symbol(asked, bounds_);
-  if (!room) return tl::unexpected(room.error());
+  const auto place = check_symbol(asked, bounds_);
+  if (!place) return tl::unexpected(place.error());
   if (asked.module == 0) return malformed("a symbol of module 0");
   if (!modules_.known(asked.module)) return Step::kWait;
   const auto variable = modules_.variable(asked.module, asked.index);
   if (!variable) return tl::unexpected(variable.error());
   const uint64_t answer[2] = {variable->address, variable->bytes};
-  std::memcpy(room->data(), answer, sizeof answer);
+  std::memcpy(place->data(), answer, sizeof answer);
   return here(record);
 }
 
@@ -226,8 +226,8 @@ Checked<void> Execution::set_limit(device::Limit limit, uint64_t bytes) {
 // A library that cannot be had is the program's to deal with: no fault.
 Checked<Execution::Step> Execution::open_library(const protocol::Record& record) {
   const auto asked = record.as<protocol::LibraryOpenRecord>();
-  const auto room = check_library_open(asked, bounds_);
-  if (!room) return tl::unexpected(room.error());
+  const auto place = check_library_open(asked, bounds_);
+  if (!place) return tl::unexpected(place.error());
   const auto version = parts_.context.open_library(static_cast<library::Library>(asked.library));
   protocol::LibraryOpened answer{};
   if (version) answer.version = *version;
@@ -236,7 +236,7 @@ Checked<Execution::Step> Execution::open_library(const protocol::Record& record)
     answer.cuda_error = refusal.cuda_error;
     refusal.text.copy(answer.text, sizeof answer.text - 1);
   }
-  std::memcpy(room->data(), &answer, sizeof answer);
+  std::memcpy(place->data(), &answer, sizeof answer);
   return here(record);
 }
 

@@ -69,9 +69,9 @@ void Issuer::rest(protocol::Bell& bell, uint32_t seen) {
 
 void Issuer::attend() {
   for (const protocol::Packet& packet : inbox_.take()) receive(packet);
-  if (!deferred_.empty()) settle_deferred();
+  if (!deferred_.empty()) run_deferred();
   reclaim_if_asked();
-  if (!host_calls_.empty()) settle_host_calls();
+  if (!host_calls_.empty()) finish_host_calls();
 }
 
 void Issuer::receive(const protocol::Packet& packet) {
@@ -112,7 +112,7 @@ bool Issuer::next() {
   if (have_record_) return true;
   if (!gate_.open()) return false;
   const auto got = reader_.next(record_);
-  if (got && *got && parts_.progress.has_room(record_.header.sequence)) return have_record_ = true;
+  if (got && *got && parts_.progress.has_slot(record_.header.sequence)) return have_record_ = true;
   if (got && !*got) return false;
   gate_.close();
   parts_.fault.raise({kCudaUnknown, got ? "the ring holds more records than there is room for" : got.error().text});

@@ -53,9 +53,9 @@ class Issuer {
   void reclaim_if_asked();
   bool reclaim_idle();
   bool is_quiet() const;
-  void settle_deferred();
-  void settle(const Deferred& deferred);
-  void settle_host_calls();
+  void run_deferred();
+  void carry_out(const Deferred& deferred);
+  void finish_host_calls();
   bool host_call_returned(const HostCall& call) const;
 
   // One record.

@@ -33,7 +33,7 @@ void Issuer::reclaim_if_asked() {
   if (asked == reclaims_ || !reclaim_idle()) return;
   reclaims_ = asked;
   deferred_.push_back({Deferred::Kind::kReclaimed, entered_, 0, 0});
-  settle_deferred();
+  run_deferred();
 }
 
 // What the program has freed and not taken back. A task of which nothing else is left ends: the program announces
@@ -48,23 +48,23 @@ bool Issuer::reclaim_idle() {
                       [this](uint64_t number) {
                         deferred_.push_back({Deferred::Kind::kReclaim, entered_, 0, number});
                       });
-  if (!deferred_.empty()) settle_deferred();
+  if (!deferred_.empty()) run_deferred();
   if (ends) finish_task(0);
   return true;
 }
 
-void Issuer::settle_deferred() {
+void Issuer::run_deferred() {
   while (!deferred_.empty() && deferred_.front().after <= parts_.progress.completed()) {
     const Deferred deferred = deferred_.front();
     deferred_.pop_front();
-    settle(deferred);
+    carry_out(deferred);
   }
   // Ask to be woken, then look once more: the watermark may have passed in between.
   parts_.progress.wake_issuer_at(deferred_.empty() ? Progress::kNever : deferred_.front().after);
-  if (!deferred_.empty() && deferred_.front().after <= parts_.progress.completed()) settle_deferred();
+  if (!deferred_.empty() && deferred_.front().after <= parts_.progress.completed()) run_deferred();
 }
 
-void Issuer::settle(const Deferred& deferred) {
+void Issuer::carry_out(const Deferred& deferred) {
   if (deferred.kind == Deferred::Kind::kReclaimed) return parts_.commit.freed(0);
   if (deferred.kind == Deferred::Kind::kTaskEnd) return finish_task(deferred.sequence);
   const auto unmapped = segments_.unmap(deferred.segment);
@@ -75,7 +75,7 @@ void Issuer::settle(const Deferred& deferred) {
   if (deferred.kind == Deferred::Kind::kFree) parts_.progress.finish(deferred.sequence);
 }
 
-void Issuer::settle_host_calls() {
+void Issuer::finish_host_calls() {
   std::erase_if(host_calls_, [this](const HostCall& call) {
     if (!host_call_returned(call)) return false;
     const auto released = parts_.context.release(call.sequence);

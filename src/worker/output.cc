@@ -22,9 +22,9 @@
 namespace heddle::worker {
 namespace {
 
-// For the program to make room, while the worker waits with what it has to say.
+// For the program to make space, while the worker waits with what it has to say.
 constexpr Duration kPatience = std::chrono::milliseconds(500), kLookEvery = std::chrono::milliseconds(1);
-// Text that has found no room is offered again after so long.
+// Text that has found no space is offered again after so long.
 constexpr int kRetryMilliseconds = 20;
 
 Result<Fd> duplicate(int fd) {

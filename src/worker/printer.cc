@@ -7,10 +7,10 @@
 namespace heddle::worker {
 namespace {
 
-// Behind `tail`, if no more than `room` bytes are then unread.
-bool append(std::span<char> area, uint64_t& tail, uint64_t head, uint64_t room, std::string_view text) {
+// Behind `tail`, if no more than `space` bytes are then unread.
+bool append(std::span<char> area, uint64_t& tail, uint64_t head, uint64_t space, std::string_view text) {
   const uint64_t unread = tail - head;
-  if (unread > room || text.size() > room - unread) return false;
+  if (unread > space || text.size() > space - unread) return false;
   const uint64_t offset = tail % area.size();
   const size_t first = std::min<size_t>(text.size(), area.size() - offset);
   std::memcpy(area.data() + offset, text.data(), first);
@@ -42,8 +42,8 @@ void Printer::print(std::string_view text) {
   protocol::RingHeader& header = ring_->header();
   const auto area = ring_->print_area();
   const uint64_t asked = header.print_bytes.load(std::memory_order_relaxed);
-  const uint64_t room = std::min<uint64_t>(asked ? asked : protocol::kDefaultPrintBytes, area.size());
-  if (append(area, tail_, header.print_head.load(std::memory_order_acquire), room, text)) {
+  const uint64_t space = std::min<uint64_t>(asked ? asked : protocol::kDefaultPrintBytes, area.size());
+  if (append(area, tail_, header.print_head.load(std::memory_order_acquire), space, text)) {
     commit_->printed(tail_);
   } else {
     lost_ += text.size();
@@ -68,8 +68,8 @@ size_t Printer::pass_on(std::string_view text) {
   protocol::RingHeader& header = ring_->header();
   const auto area = ring_->report_area();
   const uint64_t head = header.report_head.load(std::memory_order_acquire), unread = report_tail_ - head;
-  const uint64_t room = unread > area.size() ? 0 : area.size() - unread;
-  const auto part = text.substr(0, room);
+  const uint64_t space = unread > area.size() ? 0 : area.size() - unread;
+  const auto part = text.substr(0, space);
   if (part.empty() || !append(area, report_tail_, head, area.size(), part)) return 0;
   commit_->reported(report_tail_);
   commit_->ring_client();

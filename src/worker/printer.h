@@ -10,7 +10,7 @@
 namespace heddle::worker {
 
 // Carries device printf into the ring's print area, as much of it as the program's limit says, and into the report area
-// what the checks of kernels find and what libraries in this process write (output.h). Never waits: what finds no room
+// what the checks of kernels find and what libraries in this process write (output.h). Never waits: what finds no space
 // is dropped whole and counted; only libraries' text is taken in part.
 // Thread-safe; used by the device's own threads.
 class Printer {
@@ -22,12 +22,12 @@ class Printer {
   // One line, without its end.
   void report_finding(std::string_view text);
 
-  // For the program's standard error: how many bytes found room.
+  // For the program's standard error: how many bytes found space.
   size_t pass_on(std::string_view text);
   bool has_program();
   // Who has such text, and passes on what there is when told to.
   void set_source(std::function<void()> source);
-  // All that was written by now is passed on, as far as there is room.
+  // All that was written by now is passed on, as far as there is space.
   void collect();
 
  private:

@@ -60,7 +60,7 @@ void Progress::finish(std::span<const Finished> records) {
   uint64_t completed;
   {
     std::lock_guard lock(mutex_);
-    for (const Finished& record : records) settle(record);
+    for (const Finished& record : records) complete(record);
     advance();
     completed = completed_.load(std::memory_order_relaxed);
   }
@@ -68,10 +68,10 @@ void Progress::finish(std::span<const Finished> records) {
   if (completed >= wake_at_.load(std::memory_order_seq_cst)) protocol::ring_bell(ring_.header().to_worker);
 }
 
-void Progress::settle(const Finished& finished) {
+void Progress::complete(const Finished& finished) {
   Pending& slot = slots_[finished.sequence & mask_];
   Stream& stream = streams_[slot.stream];
-  if (slot.type == protocol::RecordType::kEventRecord) settle_event(slot, finished);
+  if (slot.type == protocol::RecordType::kEventRecord) complete_event(slot, finished);
   if (slot.on_device) {
     stream.done = std::max(stream.done, finished.sequence);
     stream.on_device.fetch_sub(1, std::memory_order_acq_rel);
@@ -84,7 +84,7 @@ void Progress::settle(const Finished& finished) {
 }
 
 // An event may be recorded again, on another stream, before the earlier record is reached: the later record counts.
-void Progress::settle_event(const Pending& slot, const Finished& finished) {
+void Progress::complete_event(const Pending& slot, const Finished& finished) {
   if (slot.event >= protocol::kMaxEvents) return;  // refused, and finished all the same
   uint64_t& reached = events_[slot.event];
   if (finished.sequence < reached) return;

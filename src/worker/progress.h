@@ -45,7 +45,7 @@ class Progress {
 
   // Issuer. Whether the log may hold `sequence` already: an honest client never lets it overtake what is committed by
   // more than the record area.
-  bool has_room(uint64_t sequence) const { return sequence - completed() <= mask_ + 1; }
+  bool has_slot(uint64_t sequence) const { return sequence - completed() <= mask_ + 1; }
   void enter(const protocol::Record& record, uint64_t bytes = 0);
   // The record goes to the device now; take_back where the device refused it.
   void hand_over(uint64_t sequence);
@@ -77,8 +77,8 @@ class Progress {
   };
 
   Progress(protocol::RingMemory& ring, Commit& commit) : ring_(ring), commit_(commit) {}
-  void settle(const Finished& finished);
-  void settle_event(const Pending& slot, const Finished& finished);
+  void complete(const Finished& finished);
+  void complete_event(const Pending& slot, const Finished& finished);
   void advance();
 
   protocol::RingMemory& ring_;

@@ -339,7 +339,7 @@ TEST_F(SessionTest, TheTasksEndSaysThatAllIsUnmapped) {
 
 TEST_F(SessionTest, TheTasksEndSaysThatSomethingCouldNotBeUnmapped) {
   map(1, kFirst);
-  map(2, kFirst);  // the fake device has room for one there, and so refuses to unmap the other
+  map(2, kFirst);  // the fake device has space for one there, and so refuses to unmap the other
   need(2);
   simple(RecordType::kFree, 0, 1);
   simple(RecordType::kFree, 0, 2);
@@ -461,7 +461,7 @@ TEST_F(SessionTest, FindingsOfChecksReachTheReportArea) {
   EXPECT_EQ(header().findings.load(), 2u);
   EXPECT_EQ(std::string(ring.report_area().data(), header().report_tail.load()),
             "heddle: check: a race\nheddle: check: another\n");
-  context->findings(std::string(protocol::kReportBytes, 'x'));  // finds no room
+  context->findings(std::string(protocol::kReportBytes, 'x'));  // finds no space
   EXPECT_EQ(header().findings.load(), 3u);
   EXPECT_LT(header().report_tail.load(), 100u);
 }

@@ -127,7 +127,7 @@ TEST_P(CompiledTogether, HoldsOneDevice) {
 INSTANTIATE_TEST_SUITE_P(Joined, CompiledTogether, testing::Values("apart_variable", "apart_pinned"),
                          [](const auto& instance) { return std::string(instance.param); });
 
-TEST_F(Compiled, WithoutLanesTasksOfOneDeviceStayTogether) {
+TEST_F(Compiled, WithoutSideDevicesTasksOfOneDeviceStayTogether) {
   ::setenv("HEDDLE_LANES", "0", 1);
   Process program = node.spawn_run({compiled("apart"), node.directory() + "/go_on"});
   EXPECT_EQ(tasks_with_all_memory(node).size(), 1u);

@@ -11,8 +11,9 @@ time, natively and under heddle in turns, PASSES times each: medians are compare
 which tells how much of a ratio is chance. What it comes to natively, a failure of its own too, is what it has to come to
 under heddle each time; what takes longer than LIMIT natively is left out.
 
-Outcomes: same; refused (heddle or the runtime says by name what it does not serve); WRONG. What was done stays in
---out, so that a run that was ended goes on from there. Exit status: 1 where anything was wrong.
+Outcomes: same; refused (heddle or the runtime says by name what it does not serve); fault (under MPS another program's
+fault ended it, and heddle said so); WRONG. What was done stays in --out, so that a run that was ended goes on from
+there. Exit status: 1 where anything was wrong.
 """
 
 import argparse
@@ -29,6 +30,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 WAYS = ("alone", "among")
+SHARED_FAULT = "under MPS a fault is every program's on the GPU"  # as heddle says it to a bystander
 WORST = 1.3  # how much longer a whole process may take than natively
 FAILED = re.compile(r"\b(FAIL|FAILED|FAILURE|MISMATCH|ERROR:? )|\bincorrect\b|Test failed", re.I)
 PASSED = re.compile(r"\b(PASS|PASSED|SUCCESS|Test passed|OK)\b", re.I)
@@ -143,7 +145,7 @@ class Program:
         refusal = REFUSED.search(output)
         self.seen.setdefault(way, []).append(
             {"outcome": outcome(status, output), "seconds": seconds, "refusal": refusal.group(0)[:160] if refusal else "",
-             "passes": bool(PASSED.search(output)), "text": text[-600:]})
+             "passes": bool(PASSED.search(output)), "shared_fault": SHARED_FAULT in output, "text": text[-600:]})
 
     def median(self, way):
         return statistics.median(run["seconds"] for run in self.seen[way])
@@ -153,6 +155,8 @@ class Program:
         ours = self.odd_one(way)
         if not ours:
             return "same"
+        if ours["shared_fault"]:
+            return "fault"
         return "refused" if ours["refusal"] else "WRONG"
 
     def odd_one(self, way):
@@ -160,7 +164,7 @@ class Program:
         native = self.seen["native " + way]
         outcomes, passes = {run["outcome"] for run in native}, all(run["passes"] for run in native)
         odd = [run for run in self.seen["heddle " + way] if run["outcome"] not in outcomes or (passes and not run["passes"])]
-        return min(odd, key=lambda run: bool(run["refusal"]), default=None)
+        return min(odd, key=lambda run: bool(run["refusal"]) + run["shared_fault"], default=None)
 
     def chance(self, way):
         """The slowest native run over the median of the others, where there are others."""
@@ -239,7 +243,7 @@ def among(chosen, record, options, deadline):
 
 
 def table(chosen, options):
-    wrong, refused, ratios = [], [], {way: [] for way in WAYS}
+    entries, ratios = {"refused": [], "fault": [], "WRONG": []}, {way: [] for way in WAYS}
     print(f"{'program':<44} {'native':>8} {'heddle':>8} {'ratio':>6}   {'native':>8} {'heddle':>8} {'ratio':>6}")
     print(f"{'':<44} {'alone, s':>8}{'':>18} {str(options.at_once) + ' at once':>8}")
     for program in chosen:
@@ -255,15 +259,15 @@ def table(chosen, options):
                 cells.append(f"{native:8.3f} {heddle:8.3f} {heddle / native:6.2f}")
             else:
                 cells.append(f"{native:8.3f} {heddle:8.3f} {verdict:>6}"[:24])
-                (refused if verdict == "refused" else wrong).append((program, way, program.odd_one(way)))
+                entries[verdict].append((program, way, program.odd_one(way)))
         print(f"{program.label:<44} {cells[0]:<24}   {cells[1]:<24}".rstrip())
-    for kind, entries in (("refused", refused), ("WRONG", wrong)):
-        for program, way, ours in entries:
+    for kind, runs in entries.items():
+        for program, way, ours in runs:
             print(f"{kind} {way}: {program.label}: {ours['outcome']}: {(ours['refusal'] or ours['text'].splitlines()[-1:])}")
     for way in WAYS:
         if ratios[way]:
             sum_up(way, ratios[way])
-    return wrong
+    return entries["WRONG"]
 
 
 def sum_up(way, ratios):

@@ -57,11 +57,11 @@ std::vector<uint64_t> rows_of(const std::vector<Slice>& slices) {
   std::map<uint64_t, std::vector<TimePoint>> busy_until;
   std::vector<uint64_t> rows;
   for (const Slice& slice : slices) {
-    auto& lanes = busy_until[slice.device];
-    auto lane = std::find_if(lanes.begin(), lanes.end(), [&](TimePoint end) { return end <= slice.begin; });
-    if (lane == lanes.end()) lane = lanes.insert(lanes.end(), TimePoint{});
-    *lane = slice.end;
-    rows.push_back(static_cast<uint64_t>(lane - lanes.begin()));
+    auto& rows_until = busy_until[slice.device];
+    auto row = std::find_if(rows_until.begin(), rows_until.end(), [&](TimePoint end) { return end <= slice.begin; });
+    if (row == rows_until.end()) row = rows_until.insert(rows_until.end(), TimePoint{});
+    *row = slice.end;
+    rows.push_back(static_cast<uint64_t>(row - rows_until.begin()));
   }
   return rows;
 }

@@ -126,7 +126,7 @@ HEDDLE_EXPORT cudaError_t cudaDeviceSynchronize() {
     auto device = runtime().current_device();
     if (!device) return tl::unexpected(std::move(device).error());
     HEDDLE_ANSWER(captures().refuse_on(**device));
-    HEDDLE_ANSWER((*device)->synchronize_with_lanes());
+    HEDDLE_ANSWER((*device)->synchronize_with_side_devices());
     memory_pools().synchronized(**device);
     return {};
   });
@@ -137,16 +137,16 @@ HEDDLE_EXPORT cudaError_t cudaDeviceReset() {
   return answer([]() -> Done {
     auto device = runtime().current_device();
     if (!device) return tl::unexpected(std::move(device).error());
-    HEDDLE_ANSWER((*device)->synchronize_with_lanes());
+    HEDDLE_ANSWER((*device)->synchronize_with_side_devices());
     HEDDLE_ANSWER((*device)->textures().close_all());
     arrays().forget(*device);
     HEDDLE_ANSWER(release_managed(**device));
     HEDDLE_ANSWER((*device)->reset());
-    Done lanes;
-    (*device)->lanes().for_each([&](VirtualDevice& lane) {
-      if (lanes) lanes = lane.reset();
+    Done done;
+    (*device)->side_devices().for_each([&](VirtualDevice& side) {
+      if (done) done = side.reset();
     });
-    HEDDLE_ANSWER(lanes);
+    HEDDLE_ANSWER(done);
     memory_pools().forget(**device);
     graph_memory().forget(**device);
     return {};
@@ -159,11 +159,11 @@ HEDDLE_EXPORT cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
     if (!device) return tl::unexpected(std::move(device).error());
     HEDDLE_ANSWER((*device)->limits().set(limit, value));
     if (limit == cudaLimitStackSize) HEDDLE_ANSWER(charge_stack(**device, value));
-    Done lanes;
-    (*device)->lanes().for_each([&](VirtualDevice& lane) {
-      if (lanes) lanes = lane.limits().set(limit, value);
+    Done done;
+    (*device)->side_devices().for_each([&](VirtualDevice& side) {
+      if (done) done = side.limits().set(limit, value);
     });
-    return lanes;
+    return done;
   });
 }
 

@@ -21,7 +21,7 @@ Done allocate(void** pointer, size_t bytes, HostMemory::Kind kind, unsigned flag
   return {};
 }
 
-// Managed memory that the device holds; nullopt where it has to be host memory: what the device has no room for, too.
+// Managed memory that the device holds; nullopt where it has to be host memory: what the device has no space for, too.
 std::optional<uint64_t> allocate_on_device(const void* const* pointer, size_t bytes) {
   if (!pointer || bytes == 0 || !captures().check_unsafe()) return std::nullopt;
   auto device = runtime().current_device();

@@ -4,7 +4,6 @@
 // CUDA 13 gave the functions' first names to those that take a cudaMemLocation.
 
 #include "client/api/submit.h"
-#include "client/memory/host_memory.h"
 
 namespace heddle::client {
 namespace {
@@ -39,12 +38,8 @@ Done check_range(const void* pointer, size_t bytes) {
   const auto address = reinterpret_cast<uint64_t>(pointer);
   if (auto session = runtime().session(); !session) return tl::unexpected(std::move(session).error());
   if (bytes == 0 || !runtime().in_window(address)) return refuse(cudaErrorInvalidValue);
-  const auto on_device = runtime().managed_memory().find(address);
-  if (on_device)
-    return bytes <= on_device->address + on_device->bytes - address ? Done{} : refuse(cudaErrorInvalidValue);
-  const auto buffer = runtime().host_memory().find(address);
-  const bool managed = buffer && (buffer->flags & HostMemory::kManaged);
-  return managed && bytes <= buffer->address + buffer->bytes - address ? Done{} : refuse(cudaErrorInvalidValue);
+  const auto buffer = runtime().managed_memory().find_anywhere(address);
+  return buffer && bytes <= buffer->address + buffer->bytes - address ? Done{} : refuse(cudaErrorInvalidValue);
 }
 
 Done check_location(const cudaMemLocation& location) {

@@ -11,9 +11,9 @@ namespace {
 constexpr size_t kPitchAlign = 512;  // as GPUs have had it since Fermi
 
 // Gives back what pools and graphs keep for later. False: there was nothing.
-bool make_room(const VirtualDevice& device) {
+bool free_unused(const VirtualDevice& device) {
   const bool trimmed = graph_memory().trim(device);
-  return memory_pools().make_room(device) || trimmed;
+  return memory_pools().free_unused(device) || trimmed;
 }
 
 Answer<void*> allocate(size_t bytes) {
@@ -21,7 +21,7 @@ Answer<void*> allocate(size_t bytes) {
   auto device = runtime().current_device();
   if (!device) return tl::unexpected(std::move(device).error());
   auto address = (*device)->memory().allocate(bytes);
-  if (!address && address.error().code == cudaErrorMemoryAllocation && make_room(**device))
+  if (!address && address.error().code == cudaErrorMemoryAllocation && free_unused(**device))
     address = (*device)->memory().allocate(bytes);
   if (!address) return tl::unexpected(std::move(address).error());
   return reinterpret_cast<void*>(*address);
@@ -61,19 +61,19 @@ Done release(void* pointer) {
   }
   HEDDLE_ANSWER(captures().check_unsafe());
   const auto address = reinterpret_cast<uint64_t>(pointer);
-  if (VirtualDevice* device = runtime().device_of(address)) {
-    const auto managed = runtime().managed_memory().find(address);
-    if (!managed) return release_on(*device, address);
-    HEDDLE_ANSWER(runtime().managed_memory().release(address));
-    runtime().managed_hints.forget(address, managed->bytes);
-    return {};
-  }
   if (!runtime().in_window(address)) return refuse(cudaErrorInvalidValue);
-  const auto buffer = runtime().host_memory().find(address);
-  if (!buffer || !(buffer->flags & HostMemory::kManaged)) return refuse(cudaErrorInvalidValue);
-  HEDDLE_ANSWER(runtime().synchronize_all());
-  HEDDLE_ANSWER(runtime().host_memory().release(address));
-  runtime().managed_hints.forget(address, buffer->bytes);
+  const auto managed = runtime().managed_memory().find_anywhere(address);
+  if (!managed) {
+    VirtualDevice* const device = runtime().device_of(address);
+    return device ? release_on(*device, address) : refuse(cudaErrorInvalidValue);
+  }
+  if (managed->on_device) {
+    HEDDLE_ANSWER(runtime().managed_memory().release(address));
+  } else {
+    HEDDLE_ANSWER(runtime().synchronize_all());
+    HEDDLE_ANSWER(runtime().host_memory().release(address));
+  }
+  runtime().managed_hints.forget(address, managed->bytes);
   return {};
 }
 
@@ -111,9 +111,9 @@ HEDDLE_EXPORT cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes
     if (!device) return tl::unexpected(std::move(device).error());
     auto info = (*device)->session().memory_info((*device)->index());
     if (!info) return tl::unexpected(std::move(info).error());
-    // heddled counts the lanes among the others where there is a budget for all of them.
-    const uint64_t lanes = (*device)->is_lane() ? 0 : (*device)->memory().bytes_beside();
-    const uint64_t live = std::max(info->others_bytes, lanes) + (*device)->memory().used_bytes();
+    // heddled counts the side devices among the others where there is a budget for all of them.
+    const uint64_t side_devices = (*device)->is_side_device() ? 0 : (*device)->memory().bytes_beside();
+    const uint64_t live = std::max(info->others_bytes, side_devices) + (*device)->memory().used_bytes();
     if (total_bytes) *total_bytes = info->budget_bytes;
     if (free_bytes) *free_bytes = info->budget_bytes - std::min(live, info->budget_bytes);
     return {};

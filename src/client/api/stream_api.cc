@@ -130,10 +130,8 @@ HEDDLE_EXPORT cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamC
 // Managed memory is visible to every stream already.
 HEDDLE_EXPORT cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer, size_t, unsigned) {
   return on_stream(stream, [&](const StreamRef&) -> Done {
-    const auto address = reinterpret_cast<uint64_t>(pointer);
-    if (runtime().managed_memory().find(address)) return {};
-    const auto buffer = runtime().host_memory().find(address);
-    return buffer && (buffer->flags & HostMemory::kManaged) ? Done{} : refuse(cudaErrorInvalidValue);
+    const bool managed = runtime().managed_memory().find_anywhere(reinterpret_cast<uint64_t>(pointer)).has_value();
+    return managed ? Done{} : refuse(cudaErrorInvalidValue);
   });
 }
 

@@ -4,7 +4,7 @@ namespace heddle::client {
 
 Done admit(const StreamRef& stream) {
   if (stream.slot == 0) HEDDLE_ANSWER(captures().check_legacy(&stream.device->home()));
-  return stream.device->lanes().any() ? join_lanes(stream) : Done{};
+  return stream.device->side_devices().any() ? join_side_devices(stream) : Done{};
 }
 
 Done submit_copy(const StreamRef& stream, const CopyPlan& plan, CopyMode mode) {

@@ -8,18 +8,18 @@
 // How calls that name a stream come into it, whatever is being captured and wherever its device's tasks run:
 //
 //   enter_stream()   the stream that the handle means; not the legacy one while a blocking stream captures; where its
-//                    device has lanes, what comes next in it waits for them (stream/apart.h)
+//                    device has side devices, what comes next in it waits for them (stream/apart.h)
 //   submit()         a node of the graph where the stream captures, else records of the ring
 namespace heddle::client {
 
-// What enter_stream() does where there are captures or lanes.
+// What enter_stream() does where there are captures or side devices.
 Done admit(const StreamRef& stream);
 
 // cudaErrorStreamCaptureImplicit for the legacy stream beside blocking ones that capture; else resolve_stream()'s
 // codes.
 inline Answer<StreamRef> enter_stream(cudaStream_t stream) {
   auto found = resolve_stream(stream);
-  if (found && (captures().any() || found->device->lanes().any())) [[unlikely]]
+  if (found && (captures().any() || found->device->side_devices().any())) [[unlikely]]
     HEDDLE_ANSWER(admit(*found));
   return found;
 }

@@ -82,10 +82,11 @@ bool keeps_to_its_buffers(const heddle_launch& said, uint64_t pointers, uint32_t
          !module.info().prints;
 }
 
-// Graphs and limits are the device's; neither is carried over to a lane.
+// Graphs and limits are the device's; neither is carried over to a side device.
 bool may_run_apart(const heddle_task& task, VirtualDevice& device) {
   if (task.size < sizeof(heddle_task) || !(task.flags & HEDDLE_TASK_APART) || !task.pointers) return false;
-  if (device.session().welcome().lane_count == 0 || Graph::any_made() || !device.limits().are_default()) return false;
+  if (device.session().welcome().side_device_count == 0 || Graph::any_made() || !device.limits().are_default())
+    return false;
   const uint32_t arch = 10 * device.model().capability_major + device.model().capability_minor;
   for (uint64_t i = 0; i < task.launch_count; ++i) {
     if (!keeps_to_its_buffers(task.launches[i], task.pointers[i], arch)) return false;
@@ -102,15 +103,15 @@ void announce(const heddle_task& task, uint64_t number, VirtualDevice& device) {
   for (uint64_t i = 0; i < task.launch_count; ++i) need_launch(device, task.launches[i]);
 }
 
-// On a lane, if there is one and heddled gives it a device at once; else false, and nothing has happened.
+// On a side device, if there is one and heddled gives it a device at once; else false, and nothing has happened.
 bool announce_apart(const heddle_task& task, uint64_t number, VirtualDevice& device) {
   if (!may_run_apart(task, device)) return false;
-  VirtualDevice* const lane = apart_tasks().open(number, device);
-  if (!lane) return false;
-  announce(task, number, *lane);
-  const auto begun = device.begin_apart(*lane);
+  VirtualDevice* const side = apart_tasks().open(number, device);
+  if (!side) return false;
+  announce(task, number, *side);
+  const auto begun = device.begin_apart(*side);
   if (begun && *begun) return true;
-  lane->memory().take_back_promises(number);
+  side->memory().take_back_promises(number);
   apart_tasks().stay_home(number, device);
   return false;
 }

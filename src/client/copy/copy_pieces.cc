@@ -53,20 +53,20 @@ struct InFlight {
   uint64_t position, sequence;
 };
 
-// Asks for a piece. nullopt: no room, and `may_wait` is false.
+// Asks for a piece. nullopt: no space, and `may_wait` is false.
 Answer<std::optional<InFlight>> send_for(const StreamRef& stream, const CopyPlace& from, const CopyPiece& piece,
                                          bool may_wait) {
   VirtualDevice::Lock lock = stream.device->lock();
-  auto room = stream.device->ring().reserve_bulk(piece.bytes());
-  if (!room && !may_wait) return std::nullopt;
-  if (!room) {
+  auto place = stream.device->ring().reserve_bulk(piece.bytes());
+  if (!place && !may_wait) return std::nullopt;
+  if (!place) {
     auto position = stream.device->task().reserve_bulk(lock, piece.bytes());
     if (!position) return tl::unexpected(std::move(position).error());
-    room = *position;
+    place = *position;
   }
-  auto sequence = append_piece(stream, bulk_end(*room), end_at(from, piece.at), piece, VirtualDevice::Begin::kYes);
-  if (sequence) return InFlight{piece, *room, *sequence};
-  stream.device->ring().release_bulk(*room, 0);
+  auto sequence = append_piece(stream, bulk_end(*place), end_at(from, piece.at), piece, VirtualDevice::Begin::kYes);
+  if (sequence) return InFlight{piece, *place, *sequence};
+  stream.device->ring().release_bulk(*place, 0);
   return tl::unexpected(std::move(sequence).error());
 }
 

@@ -19,7 +19,7 @@ class BulkArea {
   // The largest payload.
   uint64_t block_bytes() const { return block_bytes_; }
 
-  // Room for `bytes` (at most block_bytes()): a position, held until release(). nullopt: too full now.
+  // Space for `bytes` (at most block_bytes()): a position, held until release(). nullopt: too full now.
   std::optional<uint64_t> reserve(uint64_t bytes, uint64_t committed);
   // The holder is done with the payload at `position`; record `sequence` was the last that names it.
   void release(uint64_t position, uint64_t sequence);

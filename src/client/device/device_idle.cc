@@ -9,12 +9,13 @@ namespace heddle::client {
 // Checked kernels must find reused memory unwritten; memory of a reserved address has no other place; what the compiler
 // freed early the program still knows by its address, and what it promised for nothing was never used. Of memory that
 // texture or surface objects were made of the worker may have an image that lives until it is unmapped, and that is
-// copied back behind kernels. Lanes give back at once: their tasks end with what they declared.
+// copied back behind kernels. Side devices give back at once: their tasks end with what they declared.
 bool DeviceMemory::may_stay(const Segment& segment, Freed how) {
   if (segment.room || segment.textured || segments_.arena().is_reserved(segment.address)) return false;
   const bool kept = segment.number != 0 && task_.lazy().begun();
   const bool by_program = how == Freed::kWaited || how == Freed::kBehind;
-  return kept && by_program && !ring_.is_lane() && !ring_.session().checks_kernels() && segments_.idle().allowed();
+  return kept && by_program && !ring_.is_side_device() && !ring_.session().checks_kernels() &&
+         segments_.idle().allowed();
 }
 
 // False where it has to be given back.
@@ -32,14 +33,19 @@ Done DeviceMemory::all_freed() {
   const bool can_rest = task_.lazy().begun() && !segments_.idle().empty() && ring_.reached(ring_.last_work());
   if (can_rest && task_.rest()) return {};
   HEDDLE_ANSWER(return_idle(0));
-  HEDDLE_ANSWER(release_charges());
+  // Nor is what the driver took there for the next task: its worker may be another one.
+  for (const uint64_t room : charges_.clear()) {
+    Segment* const segment = segments_.arena().release(room, ring_.last_sequence());
+    HEDDLE_ANSWER(task_.emptied(segment, false, grants_now()));
+  }
+  segments_.count();
   return task_.all_freed();
 }
 
 Segment* DeviceMemory::take_idle(uint64_t bytes) {
   if (segments_.idle().empty()) return nullptr;
   // Memory that the program waits for has to be there when cudaMalloc returns.
-  if (binds_now()) task_.resume();
+  if (grants_now()) task_.resume();
   return segments_.idle().take_fitting(bytes);
 }
 
@@ -57,7 +63,7 @@ Done DeviceMemory::return_idle(uint64_t most) {
   while (segments_.idle().bytes() > most) {
     Segment* const oldest = segments_.idle().take_oldest();
     if (!oldest) break;
-    HEDDLE_ANSWER(task_.emptied(oldest, true, binds_now()));
+    HEDDLE_ANSWER(task_.emptied(oldest, true, grants_now()));
   }
   segments_.retire_lost();
   return {};

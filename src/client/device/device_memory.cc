@@ -38,7 +38,7 @@ Answer<uint64_t> DeviceMemory::allocate_alone(uint64_t bytes) {
 Answer<uint64_t> DeviceMemory::place_alone(Lock& lock, uint64_t bytes, bool room) {
   HEDDLE_ANSWER(ring_.failure());
   HEDDLE_ANSWER(finish_frees(lock, bytes));
-  HEDDLE_ANSWER(make_room(bytes, bytes));
+  HEDDLE_ANSWER(make_space(bytes, bytes));
   const auto place = segments_.arena().allocate_alone(bytes, ring_.committed());
   if (!place) return refuse_place(ring_.session().segment_count());
   place->segment->room = room;
@@ -94,7 +94,7 @@ Done DeviceMemory::check_budget(uint64_t bytes, uint64_t added) {
                         to_string(Bytes{segments_.budget_bytes()}).c_str(), ring_.home_index()));
 }
 
-Done DeviceMemory::make_room(uint64_t bytes, uint64_t added) {
+Done DeviceMemory::make_space(uint64_t bytes, uint64_t added) {
   HEDDLE_ANSWER(check_budget(bytes, added));
   return make_way(added);
 }
@@ -124,8 +124,8 @@ Done DeviceMemory::placed(const Arena::Place& place) {
   segments_.count();
   if (!place.new_segment) return {};
   place.segment->born = ring_.last_sequence();
-  if (binds_now()) task_.resume();  // its memory is asked for here
-  Done created = task_.created(place.segment, binds_now());
+  if (grants_now()) task_.resume();  // its memory is asked for here
+  Done created = task_.created(place.segment, grants_now());
   if (created) return {};
   segments_.arena().release(place.address, 0);
   segments_.arena().retire(place.segment, 0);
@@ -155,7 +155,7 @@ Done DeviceMemory::back(uint64_t address, uint64_t bytes) {
   }
   const Lock lock = ring_.lock();
   HEDDLE_ANSWER(ring_.failure());
-  HEDDLE_ANSWER(make_room(bytes, bytes));
+  HEDDLE_ANSWER(make_space(bytes, bytes));
   const auto place = segments_.arena().back(address);
   if (!place) return refuse_place(ring_.session().segment_count());
   return placed(*place);
@@ -199,7 +199,7 @@ void DeviceMemory::open_promises(uint64_t task) {
 }
 
 void DeviceMemory::promise(uint64_t task, uint64_t bytes) {
-  if (bytes == 0 || binds_now()) return;
+  if (bytes == 0 || grants_now()) return;
   const Lock lock = ring_.lock();
   if (const auto address = place(bytes)) promises_.add(task, bytes, *address);
 }
@@ -230,21 +230,11 @@ Done DeviceMemory::give_back(uint64_t address, Freed how) {
   if (segment->buffers > 0) return {};
   if (!stays(segment, how)) {
     const bool touched = segment->born != ring_.last_sequence() && (how != Freed::kUntaken || segment->shared);
-    HEDDLE_ANSWER(task_.emptied(segment, touched, binds_now()));
+    HEDDLE_ANSWER(task_.emptied(segment, touched, grants_now()));
   }
   segments_.count();
   // A worker that holds the program's variables stays until the session ends or the program resets the device.
   if (!has_buffers() && !task_.worker_pinned()) return all_freed();
-  return {};
-}
-
-// Nobody touches what is counted here, nor is it there for the next task: its worker may be another one.
-Done DeviceMemory::release_charges() {
-  for (const uint64_t room : charges_.clear()) {
-    Segment* const segment = segments_.arena().release(room, ring_.last_sequence());
-    HEDDLE_ANSWER(task_.emptied(segment, false, binds_now()));
-  }
-  segments_.count();
   return {};
 }
 

@@ -6,8 +6,8 @@
 #include "client/device/driver_charges.h"
 #include "client/device/promises.h"
 
-// The program's memory on one device or lane: its buffers, what was promised for tasks, what was freed and stays where
-// it is until somebody waits (idle_memory.h). What it costs is counted in segments, as heddled's ledger does.
+// The program's memory on one device or side device: its buffers, what was promised for tasks, what was freed and stays
+// where it is until somebody waits (idle_memory.h). What it costs is counted in segments, as heddled's ledger does.
 //
 // Thread safety: any thread; the functions take the ring's lock themselves. Those that wait let it go meanwhile.
 namespace heddle::client {
@@ -44,7 +44,7 @@ class DeviceMemory {
 
   // --- what declared tasks promise: allocate() of exactly that size takes it ---
   void open_promises(uint64_t task);
-  // What has no room is not promised; where the policy binds at cudaMalloc nothing is.
+  // What has no space is not promised; where the policy grants at cudaMalloc nothing is.
   void promise(uint64_t task, uint64_t bytes);
   // Undoes both, as if they had not been.
   void take_back_promises(uint64_t task);
@@ -85,15 +85,14 @@ class DeviceMemory {
   uint64_t would_add(uint64_t bytes);
   Done finish_frees(Lock& lock, uint64_t added);
   Done check_budget(uint64_t bytes, uint64_t added);
-  Done make_room(uint64_t bytes, uint64_t added);  // what is idle makes way for it
+  Done make_space(uint64_t bytes, uint64_t added);  // what is idle makes way for it
   Done make_way(uint64_t added);
   Done placed(const Arena::Place& place);
-  bool binds_now() const { return ring_.session().welcome().binds_at_malloc != 0; }
+  bool grants_now() const { return ring_.session().welcome().grants_at_malloc != 0; }
   // The end of one:
   Done give_back(uint64_t address, Freed how);
   bool has_buffers() const { return segments_.arena().buffer_count() > charges_.rooms(); }
   Done all_freed();
-  Done release_charges();
 
   // Memory that stays though it is freed (device_idle.cc).
   bool may_stay(const Segment& segment, Freed how);

@@ -6,7 +6,7 @@
 #include "client/device/ring_port.h"
 #include "client/link/arena.h"
 
-// The segments of one ring, and what they cost of the device's budget, which its lanes share.
+// The segments of one ring, and what they cost of the device's budget, which its side devices share.
 namespace heddle::client {
 
 // What the rings of one device hold, in bytes of segments. Thread-safe.
@@ -25,7 +25,7 @@ class Budget {
 // Not thread-safe: under the ring's lock.
 class DeviceSegments {
  public:
-  // [base, base + bytes) is this ring's part of the window. A lane has a `home`, whose budget it shares.
+  // [base, base + bytes) is this ring's part of the window. A side device has a `home`, whose budget it shares.
   DeviceSegments(RingPort& ring, uint64_t base, uint64_t bytes, DeviceSegments* home);
 
   Arena& arena() { return arena_; }

@@ -111,7 +111,7 @@ Done DeviceTask::synchronize() {
   return finish([&] { return ring_.reached(sequence); });
 }
 
-Answer<bool> DeviceTask::begin_apart(DeviceTask& lane) {
+Answer<bool> DeviceTask::begin_apart(DeviceTask& side) {
   HEDDLE_ANSWER(ring_.failure());
   resume();
   const bool with_home = !task_.begun();
@@ -122,16 +122,16 @@ Answer<bool> DeviceTask::begin_apart(DeviceTask& lane) {
     first = *offered;
   }
   auto granted = Result<bool>(false);
-  if (auto second = lane.task_.offer()) granted = ring_.session().begin_apart(first, *second);
+  if (auto second = side.task_.offer()) granted = ring_.session().begin_apart(first, *second);
   if (!granted || !*granted) {
-    lane.task_.declined();
-    lane.task_.forget_need();
+    side.task_.declined();
+    side.task_.forget_need();
     if (with_home) task_.declined();
     if (!granted) return tl::unexpected(Failure(std::move(granted).error()));
     return false;
   }
   if (with_home) HEDDLE_ANSWER(done(task_.accepted()));
-  HEDDLE_ANSWER(lane.done(lane.task_.accepted()));
+  HEDDLE_ANSWER(side.done(side.task_.accepted()));
   return true;
 }
 

@@ -18,18 +18,18 @@ class DeviceTask : private TaskVoice {
   // --- records: under the lock ---
   // Makes the ring ready for a record: failures show, new segments are declared, the task begins where asked.
   Done prepare(Begin begin);
-  // Room for a record; to be filled and published at once.
+  // Space for a record; to be filled and published at once.
   template <class Record>
   Answer<Record*> reserve(protocol::RecordType type, uint32_t stream, size_t trailing_bytes = 0) {
     resume();
     if (auto* record = ring_.reserve<Record>(type, stream, trailing_bytes)) [[likely]]
       return record;
-    HEDDLE_ANSWER(wait_for_room([&] { return ring_.reserve<Record>(type, stream, trailing_bytes) != nullptr; }));
+    HEDDLE_ANSWER(wait_for_space([&] { return ring_.reserve<Record>(type, stream, trailing_bytes) != nullptr; }));
     return ring_.reserve<Record>(type, stream, trailing_bytes);
   }
   // A record that is no work of a stream. Returns its sequence.
   Answer<uint64_t> append(protocol::RecordType type, uint64_t a, uint64_t b);
-  // A payload's place in the bulk area; waits for room, and begins the task for that. A thread that holds payloads may
+  // A payload's place in the bulk area; waits for space, and begins the task for that. A thread that holds payloads may
   // not wait for more, since others may do the same: it asks the ring.
   Answer<uint64_t> reserve_bulk(Lock& lock, uint64_t bytes);
 
@@ -47,14 +47,14 @@ class DeviceTask : private TaskVoice {
     return done(task_.launch(blocks, threads, registers, shared_bytes));
   }
   // As LazyTask has them.
-  Done created(Segment* segment, bool bind_now) { return done(task_.created(segment, bind_now)); }
-  Done emptied(Segment* segment, bool touched, bool bind_now) {
-    return done(task_.emptied(segment, touched, bind_now));
+  Done created(Segment* segment, bool grant_now) { return done(task_.created(segment, grant_now)); }
+  Done emptied(Segment* segment, bool touched, bool grant_now) {
+    return done(task_.emptied(segment, touched, grant_now));
   }
   Done all_freed() { return done(task_.all_freed()); }
-  // Begins the lane's task beside this one, which begins with it where it has not; false: heddled has no room for both
-  // at once, and nothing has happened. Under the lane's lock, too.
-  Answer<bool> begin_apart(DeviceTask& lane);
+  // Begins the side device's task beside this one, which begins with it where it has not; false: heddled has no space
+  // for both at once, and nothing has happened. Under the side device's lock, too.
+  Answer<bool> begin_apart(DeviceTask& side);
   // Lets the worker end it (LazyTask). False: somebody waits for memory or the device, and it goes on.
   bool rest();
   // The worker must keep what it holds: module variables were written, or addresses of it are out.
@@ -98,11 +98,11 @@ class DeviceTask : private TaskVoice {
   template <class IsDone>
   Done finish(IsDone&& is_done);
 
-  // Only the wait for room calls this out of line: it begins the task, without which no room would ever come.
-  template <class Room>
-  Done wait_for_room(Room&& room) {
+  // Only the wait for space calls this out of line: it begins the task, without which no space would ever come.
+  template <class HasSpace>
+  Done wait_for_space(HasSpace&& has_space) {
     HEDDLE_ANSWER(done(task_.begin()));
-    return ring_.wait_until(room);
+    return ring_.wait_until(has_space);
   }
 
   RingPort& ring_;

@@ -8,9 +8,10 @@
 
 #include "core/device_model.h"
 
-// What a GPU's driver takes of the device's memory on a program's account, beside what the program asks for: it has to be
-// charged before the call that makes the driver take it, or the driver finds the memory given to others, and the call
-// fails. What it comes to was measured on an H100 (tests/gpu/driver_memory.cu, docs/results/2026-11-23-driver-memory.md):
+// What a GPU's driver takes of the device's memory on a program's account, beside what the program asks for: it has to
+// be charged before the call that makes the driver take it, or the driver finds the memory given to others, and the
+// call fails. What it comes to was measured on an H100 (tests/gpu/driver_memory.cu,
+// docs/results/2026-11-23-driver-memory.md):
 //
 //   local memory   of as many threads as the device holds, as much as the kernel that needs most; 1 KiB of it each
 //                  comes with the context, which heddled charges
@@ -19,8 +20,8 @@
 //   streams        about 0.55 MiB each
 //   libraries      what cuBLAS loads, beside the workspace, which is the program's
 //
-// It is an estimate: what is not known (the local memory of functions that machine code is linked with at run time, code
-// itself) shows in what the device has left (daemon/outside_memory.h), as does a sum that is too small to count.
+// It is an estimate: what is not known (the local memory of functions that machine code is linked with at run time,
+// code itself) shows in what the device has left (daemon/outside_memory.h), as does a sum that is too small to count.
 namespace heddle::client {
 
 class DriverCharges {
@@ -42,8 +43,8 @@ class DriverCharges {
   uint64_t local_bytes(uint32_t bytes_a_thread) const;
 
   // --- under the device's lock ---
-  // How many bytes more than so far have to be charged, in whole segments, once `part` (of module or library `id`) comes
-  // to `bytes`; mostly 0.
+  // How many bytes more than so far have to be charged, in whole segments, once `part` (of module or library `id`)
+  // comes to `bytes`; mostly 0.
   uint64_t missing(Part part, uint32_t id, uint64_t bytes) const;
   // The part is covered; `room` (where it is not 0) is where `charged` bytes more are counted.
   void cover(Part part, uint32_t id, uint64_t bytes, uint64_t room, uint64_t charged);

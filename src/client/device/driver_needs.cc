@@ -12,7 +12,8 @@ Done charge_module(VirtualDevice& device, const ProgramModule& module) {
 Done charge_kernel(VirtualDevice& device, const Function& function, const image::KernelInfo& info) {
   const DriverCharges& charges = device.memory().charges();
   if (!charges.covers_local(info.local_bytes)) {
-    const std::string what = stringf("local memory of kernel %s (%u bytes a thread)", info.name.c_str(), info.local_bytes);
+    const std::string what =
+        stringf("local memory of kernel %s (%u bytes a thread)", info.name.c_str(), info.local_bytes);
     HEDDLE_ANSWER(device.memory().charge_driver(Part::kLocal, 0, charges.local_bytes(info.local_bytes), what.c_str()));
   }
   if (function.module->info().allocates) {

@@ -6,8 +6,8 @@ namespace heddle::client {
 
 using protocol::RecordType;
 
-Status LazyTask::created(Segment* segment, bool bind_now) {
-  if (!bind_now) {
+Status LazyTask::created(Segment* segment, bool grant_now) {
+  if (!grant_now) {
     waiting_.push_back(segment);
     return {};
   }
@@ -19,9 +19,9 @@ Status LazyTask::created(Segment* segment, bool bind_now) {
   return {};
 }
 
-Status LazyTask::emptied(Segment* segment, bool touched, bool bind_now) {
-  if (segment->number != 0 && (begun_ || bind_now)) {
-    HEDDLE_TRY(begin());  // where the policy binds at cudaMalloc: a free is a record, and records need a worker
+Status LazyTask::emptied(Segment* segment, bool touched, bool grant_now) {
+  if (segment->number != 0 && (begun_ || grant_now)) {
+    HEDDLE_TRY(begin());  // where the policy grants at cudaMalloc: a free is a record, and records need a worker
     auto sequence = voice_.append(RecordType::kFree, segment->number);
     if (!sequence) return tl::unexpected(std::move(sequence).error());
     voice_.retire(segment, *sequence);

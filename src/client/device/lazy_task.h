@@ -50,10 +50,10 @@ class LazyTask {
   // Whether there is memory that was freed and goes back only when the task has begun.
   bool waits_to_free() const { return !ghosts_.empty(); }
 
-  // A new segment; declared at once where the policy binds at cudaMalloc.
-  Status created(Segment* segment, bool bind_now);
-  // Its last buffer is freed. `touched`: records that are not yet announced may name it. `bind_now` as for created().
-  Status emptied(Segment* segment, bool touched, bool bind_now = false);
+  // A new segment; declared at once where the policy grants at cudaMalloc.
+  Status created(Segment* segment, bool grant_now);
+  // Its last buffer is freed. `touched`: records that are not yet announced may name it. `grant_now` as for created().
+  Status emptied(Segment* segment, bool touched, bool grant_now = false);
   // The device holds no memory any more. A worker that keeps state the program may come back to stays.
   Status all_freed();
   // Instead of all_freed(): from now on the worker may end the task. Then one of the others is called before anything

@@ -15,7 +15,7 @@ namespace heddle::client {
 
 // What a declared task said against what came, in bytes as the program asked for them.
 struct TaskAccount {
-  uint64_t declared = 0;    // promised by the probe and found room for
+  uint64_t declared = 0;    // promised by the probe and found space for
   uint64_t taken = 0;       // of that, allocated by the program
   uint64_t undeclared = 0;  // allocated while the task was the newest, without a promise: extensions
 };

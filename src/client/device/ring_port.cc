@@ -36,7 +36,7 @@ std::optional<uint64_t> RingPort::reserve_bulk_paced(uint64_t bytes) {
 void RingPort::release_bulk(uint64_t position, uint64_t sequence) {
   bulk_.release(position, sequence);
   ++bulk_releases_;
-  protocol::ring_bell(header().to_client);  // another thread may wait for the room
+  protocol::ring_bell(header().to_client);  // another thread may wait for the space
 }
 
 Done RingPort::group_failure() const {

@@ -11,19 +11,20 @@
 #include "core/clock.h"
 #include "protocol/ring_writer.h"
 
-// This process's end of one ring: records and room for them, payloads, how far the worker is, what went wrong there.
+// This process's end of one ring: records and space for them, payloads, how far the worker is, what went wrong there.
 //
 // Thread safety: one lock for each ring, which lock() takes. It guards the records and the bulk area here, and what the
 // other parts of a virtual device (virtual_device.h) keep beside them: whoever appends a record changes that, too. How
 // far the worker is, what went wrong and what kernels printed any thread may ask without it. A thread that waits for
-// something to complete does not hold it; one that waits for room in the ring does, since nobody else could append
+// something to complete does not hold it; one that waits for space in the ring does, since nobody else could append
 // either, and only the worker (which never waits for the program's threads, but for the host-call thread, which takes
-// no lock) makes room.
+// no lock) makes space.
 namespace heddle::client {
 
 class RingPort;
 
-// The rings of one device of the program: its own and its lanes' (stream/apart.h). A failure of one is the device's.
+// The rings of one device of the program: its own and its side devices' (stream/apart.h). A failure of one is the
+// device's.
 class RingGroup {
  public:
   // By one thread at a time.
@@ -40,7 +41,7 @@ class RingPort {
  public:
   using Lock = std::unique_lock<std::mutex>;
 
-  // `index`: of the virtual device. A lane has a `home`, and belongs to its group.
+  // `index`: of the virtual device. A side device has a `home`, and belongs to its group.
   RingPort(Session& session, uint32_t index, protocol::RingMemory memory, RingPort* home = nullptr);
   RingPort(const RingPort&) = delete;
   RingPort& operator=(const RingPort&) = delete;
@@ -50,9 +51,9 @@ class RingPort {
 
   Session& session() const { return session_; }
   uint32_t index() const { return index_; }
-  // Of the device that the program means: another's, for a lane.
+  // Of the device that the program means: another's, for a side device.
   uint32_t home_index() const { return home_index_; }
-  bool is_lane() const { return home_index_ != index_; }
+  bool is_side_device() const { return home_index_ != index_; }
   const DeviceModel& model() const { return session_.welcome().devices[home_index_]; }
   protocol::RingHeader& header() const { return memory_.header(); }
   protocol::StreamSlot& stream_slot(uint32_t stream) const { return memory_.streams()[stream]; }
@@ -61,7 +62,7 @@ class RingPort {
   [[nodiscard]] Lock lock() { return Lock(mutex_); }
 
   // --- records: under the lock ---
-  // Room for a record, to be filled and published at once; nullptr while there is none.
+  // Space for a record, to be filled and published at once; nullptr while there is none.
   template <class Record>
   Record* reserve(protocol::RecordType type, uint32_t stream, size_t trailing_bytes = 0) {
     return writer_.reserve<Record>(type, stream, trailing_bytes);
@@ -74,14 +75,14 @@ class RingPort {
   uint64_t last_work() const { return last_work_; }
 
   // --- bulk area: under the lock, but for bulk_at() ---
-  // A payload's place; nullopt where there is no room now.
+  // A payload's place; nullopt where there is no space now.
   std::optional<uint64_t> reserve_bulk(uint64_t bytes) { return bulk_.reserve(bytes, committed()); }
   // The same for a caller that can wait: nullopt, too, where the payloads are too far ahead of the worker.
   std::optional<uint64_t> reserve_bulk_paced(uint64_t bytes);
   void release_bulk(uint64_t position, uint64_t sequence);
   char* bulk_at(uint64_t position) const { return memory_.bulk().data() + position; }
   uint64_t bulk_block_bytes() const { return bulk_.block_bytes(); }
-  // Changes when there may be more room; without the lock, too.
+  // Changes when there may be more space; without the lock, too.
   struct BulkState {
     uint64_t committed, releases;
     bool operator==(const BulkState&) const = default;
@@ -113,7 +114,7 @@ class RingPort {
     return group_failure();
   }
 
-  // --- waiting: without the lock, but for room in the ring ---
+  // --- waiting: without the lock, but for space in the ring ---
   // Sleeps until `done()`; an error when the session or the device fails first.
   template <class IsDone>
   Done wait_until(IsDone&& done) {

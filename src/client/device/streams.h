@@ -11,7 +11,7 @@ struct StreamState {
   uint64_t last = 0;  // sequence of its last record
   bool non_blocking = false;
   int priority = 0;
-  uint64_t joined = 0;  // how far it waits for the lanes already: the sum of their last records' sequences
+  uint64_t joined = 0;  // how far it waits for the side devices already: the sum of their last records' sequences
 };
 
 class Streams {

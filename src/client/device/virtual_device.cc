@@ -18,7 +18,7 @@ VirtualDevice::VirtualDevice(Session& session, uint32_t index, protocol::RingMem
       textures_(ring_, segments_, task_),
       limits_(ring_, task_),
       host_calls_(ring_),
-      lanes_(ring_, streams_) {
+      side_devices_(ring_, streams_) {
   if (session.checks_kernels()) ring_.header().checks.store(1, std::memory_order_release);
   ring_.join_group();
 }
@@ -42,14 +42,14 @@ Answer<uint64_t> VirtualDevice::append_plain(RecordType type, uint32_t stream, u
 }
 
 void VirtualDevice::published_meanwhile(uint32_t stream, uint64_t sequence) {
-  if (stream == 0 && thread_place().inside != this) lanes_.published_outside(sequence);
+  if (stream == 0 && thread_place().inside != this) side_devices_.published_outside(sequence);
 }
 
-Done VirtualDevice::synchronize_with_lanes() {
+Done VirtualDevice::synchronize_with_side_devices() {
   HEDDLE_ANSWER(synchronize());
   Done all;
-  lanes_.for_each([&](VirtualDevice& lane) {
-    if (all) all = lane.synchronize();
+  side_devices_.for_each([&](VirtualDevice& side) {
+    if (all) all = side.synchronize();
   });
   return all;
 }
@@ -69,9 +69,9 @@ Done VirtualDevice::reset() {
   return task_.all_freed();
 }
 
-Answer<bool> VirtualDevice::begin_apart(VirtualDevice& lane) {
-  const Lock lock = ring_.lock(), lane_lock = lane.lock();
-  return task_.begin_apart(lane.task_);
+Answer<bool> VirtualDevice::begin_apart(VirtualDevice& side) {
+  const Lock lock = ring_.lock(), side_lock = side.lock();
+  return task_.begin_apart(side.task_);
 }
 
 }  // namespace heddle::client

@@ -4,22 +4,22 @@
 #include "client/device/device_memory.h"
 #include "client/device/device_task.h"
 #include "client/device/host_calls.h"
-#include "client/device/lanes.h"
 #include "client/device/ring_port.h"
+#include "client/device/side_devices.h"
 #include "client/device/streams.h"
 #include "client/device/textures.h"
 
-// One device as the program sees it, or a lane of one (stream/apart.h). It is made of parts:
+// One device as the program sees it, or a side device of one (stream/apart.h). It is made of parts:
 //
 //   ring       records, payloads, waiting, what went wrong
 //   segments   what the program holds, and the device's budget
 //   task       when what the ring says is declared to heddled, and begun
 //   memory     buffers in the segments
-//   streams, events, textures, limits, host calls, lanes
+//   streams, events, textures, limits, host calls, side devices
 //
 // Thread safety: any thread. The ring's lock guards all the parts but the waiting (ring_port.h); parts take it
-// themselves where they do not say "under the lock". A device's lock is taken before its lanes', and a session's behind
-// all of them.
+// themselves where they do not say "under the lock". A device's lock is taken before its side devices', and a session's
+// behind all of them.
 namespace heddle::client {
 
 class VirtualDevice {
@@ -27,7 +27,7 @@ class VirtualDevice {
   using Lock = RingPort::Lock;
   using Begin = DeviceTask::Begin;
 
-  // `memory` is the ring; [base, base + bytes) is this device's part of the window. A lane has a `home`.
+  // `memory` is the ring; [base, base + bytes) is this device's part of the window. A side device has a `home`.
   VirtualDevice(Session& session, uint32_t index, protocol::RingMemory memory, uint64_t base, uint64_t bytes,
                 VirtualDevice* home = nullptr);
   VirtualDevice(const VirtualDevice&) = delete;
@@ -42,17 +42,17 @@ class VirtualDevice {
   Textures& textures() { return textures_; }
   DeviceLimits& limits() { return limits_; }
   HostCalls& host_calls() { return host_calls_; }
-  Lanes& lanes() { return lanes_; }
-  const Lanes& lanes() const { return lanes_; }
+  SideDevices& side_devices() { return side_devices_; }
+  const SideDevices& side_devices() const { return side_devices_; }
 
   [[nodiscard]] Lock lock() { return ring_.lock(); }
   Session& session() const { return ring_.session(); }
   uint32_t index() const { return ring_.index(); }
   const DeviceModel& model() const { return ring_.model(); }
-  // What went wrong on the device or one of its lanes, sticky.
+  // What went wrong on the device or one of its side devices, sticky.
   Done failure() const { return ring_.failure(); }
 
-  bool is_lane() const { return ring_.is_lane(); }
+  bool is_side_device() const { return ring_.is_side_device(); }
   // The device that the program means.
   VirtualDevice& home() { return home_ ? *home_ : *this; }
   const VirtualDevice& home() const { return home_ ? *home_ : *this; }
@@ -70,7 +70,7 @@ class VirtualDevice {
   uint64_t publish(uint32_t stream) {
     const uint64_t sequence = ring_.publish_work();
     streams_.at(stream).last = sequence;
-    if (lanes_.has_insiders()) [[unlikely]]
+    if (side_devices_.has_insiders()) [[unlikely]]
       published_meanwhile(stream, sequence);
     return sequence;
   }
@@ -81,20 +81,20 @@ class VirtualDevice {
   Done start_pending() { return task_.start_pending(); }
   Done synchronize_stream(uint32_t stream, uint64_t sequence) { return task_.synchronize_stream(stream, sequence); }
   Done synchronize() { return task_.synchronize(); }
-  // Waits for the lanes, too.
-  Done synchronize_with_lanes();
+  // Waits for the side devices, too.
+  Done synchronize_with_side_devices();
 
   // Frees all memory; the variables of the program's modules begin anew, as cudaDeviceReset has it.
   Done reset();
-  // Begins the lane's task beside the home's, which begins with it where it has not; false: heddled has no room for
-  // both at once, and nothing has happened.
-  Answer<bool> begin_apart(VirtualDevice& lane);
+  // Begins the side device's task beside the home's, which begins with it where it has not; false: heddled has no space
+  // for both at once, and nothing has happened.
+  Answer<bool> begin_apart(VirtualDevice& side);
 
  private:
   // A record was published while a thread is in an operation of a task apart.
   void published_meanwhile(uint32_t stream, uint64_t sequence);
 
-  VirtualDevice* const home_;  // of a lane
+  VirtualDevice* const home_;  // of a side device
   RingPort ring_;
   DeviceSegments segments_;
   DeviceTask task_;
@@ -104,7 +104,7 @@ class VirtualDevice {
   Textures textures_;
   DeviceLimits limits_;
   HostCalls host_calls_;
-  Lanes lanes_;
+  SideDevices side_devices_;
 };
 
 }  // namespace heddle::client

@@ -122,7 +122,7 @@ Done GraphMemory::back(GraphRange& range, const StreamRef& stream) {
   Done backed = device.memory().back(range.address, range.bytes);
   if (!backed && backed.error().code == cudaErrorMemoryAllocation) {
     trim_locked(device);
-    memory_pools().make_room(device);
+    memory_pools().free_unused(device);
     backed = device.memory().back(range.address, range.bytes);
   }
   HEDDLE_ANSWER(backed);

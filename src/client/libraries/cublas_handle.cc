@@ -53,23 +53,23 @@ Outcome outcome_of(int cuda_error) {
 }
 
 void CublasHandle::release() {
-  for (const auto& [of, room] : rooms_) (void)runtime_.release(pointer(room.address));
+  for (const auto& [of, scratch] : scratches_) (void)runtime_.release(pointer(scratch.address));
   mark_ = 0;
 }
 
-Outcome CublasHandle::room(Room& room) {
-  const auto known = rooms_.find(stream);
-  if (known != rooms_.end()) {
-    room = known->second;
+Outcome CublasHandle::scratch(Scratch& scratch) {
+  const auto known = scratches_.find(stream);
+  if (known != scratches_.end()) {
+    scratch = known->second;
     return Outcome::kSuccess;
   }
   int device, capability_major;
   if (const int error = runtime_.current_device(&device, &capability_major)) return outcome_of(error);
-  if (!user_workspace_) room.workspace_bytes = capability_major >= 9 ? kWorkspaceBytes : kSmallWorkspaceBytes;
+  if (!user_workspace_) scratch.workspace_bytes = capability_major >= 9 ? kWorkspaceBytes : kSmallWorkspaceBytes;
   void* allocated;
-  if (const int error = runtime_.allocate(&allocated, room.workspace_bytes + kAnswerBytes)) return outcome_of(error);
-  room.address = reinterpret_cast<uint64_t>(allocated);
-  rooms_[stream] = room;
+  if (const int error = runtime_.allocate(&allocated, scratch.workspace_bytes + kAnswerBytes)) return outcome_of(error);
+  scratch.address = reinterpret_cast<uint64_t>(allocated);
+  scratches_[stream] = scratch;
   return Outcome::kSuccess;
 }
 
@@ -103,8 +103,8 @@ Outcome CublasHandle::fetch(void* to, uint64_t from, size_t bytes) {
 Outcome CublasHandle::call(Words& words) {
   const std::lock_guard lock(mutex);
   const Function& function = functions()[static_cast<uint32_t>(words.number)];
-  Room its;
-  if (const Outcome outcome = room(its); outcome != Outcome::kSuccess) return outcome;
+  Scratch its;
+  if (const Outcome outcome = scratch(its); outcome != Outcome::kSuccess) return outcome;
   Setting setting{words.wide,  scalars_on_device,  atomics, static_cast<uint32_t>(math_mode),
                   its.address, its.workspace_bytes};
   if (user_workspace_)
@@ -130,7 +130,7 @@ Outcome CublasHandle::call(Words& words) {
 }
 
 // The values lie on the host: they are brought to the device and back.
-Outcome CublasHandle::call_rotation(const Function& function, Words& words, const Room& room) {
+Outcome CublasHandle::call_rotation(const Function& function, Words& words, const Scratch& scratch) {
   const size_t bytes = answer_bytes(function, false);
   char values[5 * kRotationStep] = {};
   void* hosts[5];
@@ -138,15 +138,15 @@ Outcome CublasHandle::call_rotation(const Function& function, Words& words, cons
   for_each(function, words, [&](Kind, uint64_t* word) {
     hosts[count] = pointer(*word);
     if (hosts[count]) std::memcpy(values + count * kRotationStep, hosts[count], bytes);
-    *word = room.answers() + count++ * kRotationStep;
+    *word = scratch.answers() + count++ * kRotationStep;
   });
   for (size_t i = 0; i < count; ++i) {
     if (!hosts[i]) return Outcome::kInvalidValue;
   }
   Outcome outcome = outcome_of(
-      runtime_.copy(pointer(room.answers()), sizeof values, values, sizeof values, sizeof values, 1, stream, true));
+      runtime_.copy(pointer(scratch.answers()), sizeof values, values, sizeof values, sizeof values, 1, stream, true));
   if (outcome == Outcome::kSuccess) outcome = hand_over(words);
-  if (outcome == Outcome::kSuccess) outcome = fetch(values, room.answers(), sizeof values);
+  if (outcome == Outcome::kSuccess) outcome = fetch(values, scratch.answers(), sizeof values);
   if (outcome != Outcome::kSuccess) return outcome;
   const bool has_parameters = function.shape == Shape::kRotmg;
   for (size_t i = 0; i < count; ++i)

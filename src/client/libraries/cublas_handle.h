@@ -42,21 +42,21 @@ class CublasHandle {
  private:
   static constexpr uint64_t kMark = 0x6865'6464'6c65'4231;
 
-  // Device memory for the calls of one stream: NVIDIA's library's workspace, and room for answers.
-  struct Room {
+  // Device memory for the calls of one stream: NVIDIA's library's workspace, and space for answers.
+  struct Scratch {
     uint64_t address = 0, workspace_bytes = 0;
     uint64_t answers() const { return address + workspace_bytes; }
   };
-  Outcome room(Room& room);
+  Outcome scratch(Scratch& scratch);
   Outcome pack_scalars(const library::cublas::Function& function, Words& words);
-  Outcome call_rotation(const library::cublas::Function& function, Words& words, const Room& room);
+  Outcome call_rotation(const library::cublas::Function& function, Words& words, const Scratch& scratch);
   Outcome hand_over(const Words& words);
   Outcome fetch(void* to, uint64_t from, size_t bytes);
 
   uint64_t mark_ = kMark;
   const heddle_library_functions& runtime_;
   bool open_ = false;
-  std::map<void*, Room> rooms_;  // by stream
+  std::map<void*, Scratch> scratches_;  // by stream
   void* user_workspace_ = nullptr;
   size_t user_bytes_ = 0;
 };

@@ -44,7 +44,7 @@ bool Arena::shares(uint64_t bytes) const {
   return bytes < kOwnSegmentFrom << (count_ ? count_->doublings() : 0);
 }
 
-// Of the segment that a buffer without room in another one gets.
+// Of the segment that a buffer without space in another one gets.
 uint64_t Arena::new_bytes(uint64_t bytes, uint64_t most_added) const {
   const uint64_t least = round_up(bytes, kSegmentBytes);
   if (!shares(bytes)) return least;
@@ -120,7 +120,7 @@ void Arena::forget_holes(Segment& segment) {
   segment.holes.clear();
 }
 
-// In the smallest hole that has room.
+// In the smallest hole that has space.
 std::optional<Arena::Place> Arena::place_in_shared(uint64_t bytes) {
   const auto fitting = holes_by_size_.lower_bound({bytes, 0});
   if (fitting == holes_by_size_.end()) return std::nullopt;

@@ -58,7 +58,7 @@ class Arena {
     Segment* segment;
     bool new_segment;
   };
-  // Room for `bytes` (not 0); nullopt when no addresses are left, or no further segment is allowed. A new shared
+  // Space for `bytes` (not 0); nullopt when no addresses are left, or no further segment is allowed. A new shared
   // segment has no more than `most_added` bytes if the buffer fits.
   std::optional<Place> allocate(uint64_t bytes, uint64_t committed, unsigned flags = 0, uint64_t most_added = ~0ull);
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "client/link/window_pages.h"
 #include "core/clock.h"
 #include "core/cuda_error.h"
 #include "protocol/trust.h"
@@ -330,9 +331,7 @@ Result<uint64_t> Session::ask_for_host_segment(uint32_t virtual_device, uint64_t
 }
 
 void Session::unmap_host_segment(uint64_t number, uint64_t address, uint64_t bytes) {
-  // Where this fails the pages stay until the next segment is mapped over them.
-  (void)::mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE,
-               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  unmap_pages(address, bytes);
   const std::lock_guard lock(mutex_);
   // A session that cannot say so any more has lost its memory anyway.
   (void)tell(DeclareSegment{0, number, address, bytes, SegmentKind::kHost, 0, 1});

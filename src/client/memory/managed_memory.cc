@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "client/link/window_pages.h"
+
 namespace heddle::client {
 
 using protocol::FillRecord;
@@ -13,6 +15,9 @@ using protocol::Place;
 using protocol::RecordType;
 
 namespace {
+
+// A region's arena has no records to wait for: release() waits for all work before a buffer's addresses are free.
+constexpr uint64_t kAtOnce = 0;
 
 // A second mapping of the shadow's pages, without access so far.
 Done map_again(uint64_t shadow, uint64_t bytes, uint64_t address) {
@@ -23,12 +28,6 @@ Done map_again(uint64_t shadow, uint64_t bytes, uint64_t address) {
   return refuse(cudaErrorMemoryAllocation,
                 stringf("cudaMallocManaged: %s cannot be mapped at 0x%llx: %s", to_string(Bytes{bytes}).c_str(),
                         static_cast<unsigned long long>(address), std::strerror(errno)));
-}
-
-void unmap(uint64_t address, uint64_t bytes) {
-  // Where this fails the pages stay until something is mapped over them.
-  (void)::mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE,
-               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 Answer<uint64_t> fill_with_zeros(VirtualDevice& device, uint32_t slot, uint64_t address, uint64_t bytes) {
@@ -77,7 +76,7 @@ Answer<std::unique_ptr<ManagedMemory::Region>> ManagedMemory::make_region(Virtua
     if (!filled) made = tl::unexpected(filled.error());
   }
   if (made) return std::make_unique<Region>(device, *address, bytes, shadow->address);
-  unmap(*address, bytes);
+  unmap_pages(*address, bytes);
   // The worker, told to wait for the shadow, has to see it first.
   if (shadow) (void)device.task().synchronize();
   if (shadow) (void)host_.release(shadow->address);
@@ -86,7 +85,7 @@ Answer<std::unique_ptr<ManagedMemory::Region>> ManagedMemory::make_region(Virtua
 }
 
 Done ManagedMemory::release_region(std::unique_ptr<Region> region) {
-  unmap(region->address, region->bytes);
+  unmap_pages(region->address, region->bytes);
   const Done released = region->device.memory().release(region->address);  // waits for all work
   const Done shadow = host_.release(region->shadow);
   return released ? shadow : released;
@@ -102,32 +101,15 @@ Answer<uint64_t> ManagedMemory::allocate(VirtualDevice& device, uint64_t bytes) 
   auto region = make_region(device, round_up(bytes, kSegmentBytes));
   if (!region) return tl::unexpected(std::move(region).error());
   const std::lock_guard lock(mutex_);
-  Region& made = **region;
-  made.shared = bytes < kOwnSegmentFrom;
-  if (made.shared) made.holes[made.address] = made.bytes;
-  regions_.emplace(made.address, std::move(*region));
+  Arena& buffers = (*region)->buffers;
+  regions_.emplace((*region)->address, std::move(*region));
   any_ = beside_device_ = true;
-  if (made.shared) return *place_in_shared(bytes);
-  place_at(made, made.address, bytes);
-  return made.address;
-}
-
-void ManagedMemory::place_at(Region& region, uint64_t address, uint64_t bytes) {
-  ++region.buffers;
-  buffers_.emplace(address, std::pair{bytes, &region});
+  return buffers.allocate(bytes, kAtOnce)->address;
 }
 
 std::optional<uint64_t> ManagedMemory::place_in_shared(uint64_t bytes) {
-  const uint64_t rounded = round_up(bytes, kBufferAlign);
   for (auto& [base, region] : regions_) {
-    for (const auto& hole : region->holes) {
-      const auto [address, size] = hole;
-      if (size < rounded) continue;
-      region->holes.erase(address);
-      if (size > rounded) region->holes.emplace(address + rounded, size - rounded);
-      place_at(*region, address, bytes);
-      return address;
-    }
+    if (const auto place = region->buffers.allocate(bytes, kAtOnce)) return place->address;
   }
   return std::nullopt;
 }
@@ -142,14 +124,9 @@ Done ManagedMemory::release(uint64_t address) {
   std::unique_ptr<Region> empty;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = buffers_.find(address);
-    if (found == buffers_.end()) return refuse(cudaErrorInvalidValue);
-    const auto [bytes, region] = found->second;
-    buffers_.erase(found);
-    if (--region->buffers > 0) {
-      region->holes[address] = round_up(bytes, kBufferAlign);
-      return {};
-    }
+    Region* const region = region_at(address);
+    if (!region || !region->buffers.release(address, kAtOnce)) return refuse(cudaErrorInvalidValue);
+    if (region->buffers.buffer_count() > 0) return {};
     const auto held = regions_.find(region->address);
     empty = std::move(held->second);
     regions_.erase(held);
@@ -164,8 +141,8 @@ Done ManagedMemory::release_all() {
     uint64_t address;
     {
       const std::lock_guard lock(mutex_);
-      if (buffers_.empty()) return {};
-      address = buffers_.begin()->first;
+      if (regions_.empty()) return {};
+      address = *regions_.begin()->second->buffers.first_buffer();
     }
     HEDDLE_ANSWER(release(address));
   }
@@ -174,10 +151,16 @@ Done ManagedMemory::release_all() {
 std::optional<ManagedBuffer> ManagedMemory::find(uint64_t address) {
   if (!any()) return std::nullopt;
   const std::lock_guard lock(mutex_);
-  const auto after = buffers_.upper_bound(address);
-  if (after == buffers_.begin()) return std::nullopt;
-  const auto& [start, buffer] = *std::prev(after);
-  return address - start < buffer.first ? std::optional(ManagedBuffer{start, buffer.first}) : std::nullopt;
+  const Region* const region = region_at(address);
+  const Buffer* const buffer = region ? region->buffers.buffer_at(address) : nullptr;
+  return buffer ? std::optional(ManagedBuffer{buffer->address, buffer->bytes}) : std::nullopt;
+}
+
+std::optional<ManagedBuffer> ManagedMemory::find_anywhere(uint64_t address) {
+  if (const auto on_device = find(address)) return on_device;
+  const auto pinned = host_.owns(address) ? host_.find(address) : std::nullopt;
+  if (!pinned || !(pinned->flags & HostMemory::kManaged)) return std::nullopt;
+  return ManagedBuffer{pinned->address, pinned->bytes, false};
 }
 
 ManagedMemory::Region* ManagedMemory::region_at(uint64_t address) {

@@ -36,6 +36,7 @@ namespace heddle::client {
 
 struct ManagedBuffer {
   uint64_t address = 0, bytes = 0;
+  bool on_device = true;  // while kernels run; else it is pinned memory (HostMemory::kManaged)
 };
 
 class ManagedMemory {
@@ -62,13 +63,14 @@ class ManagedMemory {
 
   bool any() const { return any_.load(std::memory_order_acquire); }
 
-  // cudaErrorMemoryAllocation where the device's budget or the pinned memory has no room for it.
+  // cudaErrorMemoryAllocation where the device's budget or the pinned memory has no space for it.
   Answer<uint64_t> allocate(VirtualDevice& device, uint64_t bytes);
   // Waits for all work. cudaErrorInvalidValue for what is no allocation's start.
   Done release(uint64_t address);
   Done release_all();
-  // The buffer that holds the address.
+  // The buffer that holds the address: of those that live on the device, and of all.
   std::optional<ManagedBuffer> find(uint64_t address);
+  std::optional<ManagedBuffer> find_anywhere(uint64_t address);
 
   // Before and after work that uses bytes [address, address + bytes) is enqueued in the stream; a kernel may use
   // everything. A host function may touch the memory in between: after() takes it from there. With a Submission, and
@@ -86,14 +88,12 @@ class ManagedMemory {
  private:
   struct Region {
     Region(VirtualDevice& on, uint64_t at, uint64_t size, uint64_t pinned)
-        : device(on), address(at), bytes(size), shadow(pinned), chunks(size / kManagedChunkBytes) {}
+        : device(on), address(at), bytes(size), shadow(pinned), chunks(size / kManagedChunkBytes), buffers(at, size) {}
     VirtualDevice& device;
     const uint64_t address, bytes, shadow;
     ManagedChunks chunks;
     unsigned faults = 0;  // since the device had all of it
-    bool shared = false;
-    uint64_t buffers = 0;
-    std::map<uint64_t, uint64_t> holes;  // of a shared one: address -> bytes
+    Arena buffers;        // one segment, the whole region: a large buffer's own, or what small ones share
   };
 
   Answer<std::unique_ptr<Region>> make_region(VirtualDevice& device, uint64_t bytes);
@@ -103,7 +103,6 @@ class ManagedMemory {
   // Under the lock.
   Region* region_at(uint64_t address);
   std::optional<uint64_t> place_in_shared(uint64_t bytes);
-  void place_at(Region& region, uint64_t address, uint64_t bytes);
   void fetch(Region& region, ChunkRange range, ManagedAccess access);
   Done lend(Region& region, ChunkRange range, ManagedAccess access);
   Done lend_all(Region& region);
@@ -133,11 +132,10 @@ class ManagedMemory {
   std::atomic<VirtualDevice*> device_{nullptr};
   std::atomic<bool> lent_to_call_{false};
 
-  std::mutex mutex_;                                          // guards what follows
-  std::map<uint64_t, std::unique_ptr<Region>> regions_;       // by address
-  std::map<uint64_t, std::pair<uint64_t, Region*>> buffers_;  // by address
-  uint32_t slot_ = 0;                                         // the own stream
-  uint64_t last_shared_push_ = 0;                             // of chunks that the host may still read
+  std::mutex mutex_;                                     // guards what follows
+  std::map<uint64_t, std::unique_ptr<Region>> regions_;  // by address; each has a buffer
+  uint32_t slot_ = 0;                                    // the own stream
+  uint64_t last_shared_push_ = 0;                        // of chunks that the host may still read
 };
 
 }  // namespace heddle::client

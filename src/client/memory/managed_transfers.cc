@@ -153,7 +153,7 @@ Done ManagedMemory::follow_pushes(const Stream& stream) {
 }
 
 Done ManagedMemory::before_kernel(const Stream& stream) {
-  if (!any() || stream.device.is_lane()) return {};
+  if (!any() || stream.device.is_side_device()) return {};
   if (beside_device_) {
     const std::lock_guard lock(mutex_);
     HEDDLE_ANSWER(take_all());
@@ -164,7 +164,7 @@ Done ManagedMemory::before_kernel(const Stream& stream) {
 // Only one of two can be: the thread that touches sees that something was submitted since it waited, or this sees what
 // the host holds.
 void ManagedMemory::after_kernel(const Stream& stream) {
-  if (!any() || stream.device.is_lane()) return;
+  if (!any() || stream.device.is_side_device()) return;
   submissions_.fetch_add(1);
   if (beside_device_) (void)before_kernel(stream);  // a failure shows at the next call
 }

@@ -251,7 +251,7 @@ void MemoryPools::forget(const VirtualDevice& device) {
   std::erase_if(destroyed_, [&](const auto& pool) { return pool->device() == &device; });
 }
 
-bool MemoryPools::make_room(const VirtualDevice& device) {
+bool MemoryPools::free_unused(const VirtualDevice& device) {
   if (!any()) return false;
   const std::lock_guard lock(mutex_);
   bool made = false;

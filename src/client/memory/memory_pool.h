@@ -12,7 +12,7 @@
 // allocation takes the smallest that is large enough and wastes no more than it uses; where the free is not done yet
 // and was in another stream, the allocating stream first waits for it. What a pool keeps above its release threshold
 // (0 unless the program sets one) goes back to the device when the program waits for something, as in CUDA, and all of
-// it when the device has no room left for an allocation.
+// it when the device has no space left for an allocation.
 //
 // Thread safety: any thread. The pools' lock is taken before a device's.
 namespace heddle::client {
@@ -84,7 +84,7 @@ class MemoryPools {
   // All of the device's memory is gone.
   void forget(const VirtualDevice& device);
   // Gives back everything that is free. False: there was nothing.
-  bool make_room(const VirtualDevice& device);
+  bool free_unused(const VirtualDevice& device);
 
  private:
   struct OfDevice {

@@ -7,7 +7,7 @@
 // message, before main: its work would run beside the ledger. (By its name alone the driver is heddle's libcuda, which
 // lies where the runtimes lie.) Objects that come later, by dlopen, are treated before their constructors run: the
 // loader calls an empty function (r_debug::r_brk, meant for debuggers) when it has mapped them, and that function jumps
-// here too, or, where it has no room for a jump, its calls lead here.
+// here too, or, where it has no space for a jump, its calls lead here.
 //
 // Rules: as in client/runtime.h. Nothing is loaded or changed in a process that contains no CUDA runtime.
 
@@ -163,7 +163,7 @@ void loader_reports() {
   look_at_all(true);
 }
 
-// The function itself where it is empty and has room, with the padding behind it; else the loader's calls of it.
+// The function itself where it is empty and has space, with the padding behind it; else the loader's calls of it.
 Status watch_loader() {
   auto* const function = reinterpret_cast<void*>(_r_debug.r_brk);
   auto* const ours = reinterpret_cast<void*>(&loader_reports);

@@ -12,11 +12,11 @@ ApartTasks& apart_tasks() {
   return *all;
 }
 
-VirtualDevice* ApartTasks::idle_lane(VirtualDevice& home) const {
+VirtualDevice* ApartTasks::idle_side_device(VirtualDevice& home) const {
   VirtualDevice* idle = nullptr;
-  home.lanes().for_each([&](VirtualDevice& lane) {
-    const bool used = std::any_of(where_.begin(), where_.end(), [&](const auto& task) { return task.second == &lane; });
-    if (!used && lane.memory().is_empty()) idle = &lane;
+  home.side_devices().for_each([&](VirtualDevice& side) {
+    const bool used = std::any_of(where_.begin(), where_.end(), [&](const auto& task) { return task.second == &side; });
+    if (!used && side.memory().is_empty()) idle = &side;
   });
   return idle;
 }
@@ -25,10 +25,10 @@ VirtualDevice* ApartTasks::open(uint64_t task, VirtualDevice& home) {
   const std::lock_guard lock(mutex_);
   const bool alone =
       std::none_of(where_.begin(), where_.end(), [&](const auto& other) { return &other.second->home() == &home; });
-  VirtualDevice* lane = alone ? nullptr : idle_lane(home);
-  if (!alone && !lane) lane = runtime().open_lane(home);
-  where_[task] = lane ? lane : &home;
-  return lane;
+  VirtualDevice* side = alone ? nullptr : idle_side_device(home);
+  if (!alone && !side) side = runtime().open_side_device(home);
+  where_[task] = side ? side : &home;
+  return side;
 }
 
 void ApartTasks::stay_home(uint64_t task, VirtualDevice& home) {
@@ -52,17 +52,17 @@ void ApartTasks::enter(uint64_t task) {
   }
   ThreadPlace& place = thread_place();
   if (where->home().index() != static_cast<uint32_t>(place.device)) return;
-  if (where->is_lane()) {
+  if (where->is_side_device()) {
     (void)follow_home(*where);  // a failure shows at the operation
   } else {
-    where->lanes().begin_inside();
+    where->side_devices().begin_inside();
   }
   place.inside = where;
 }
 
 void ApartTasks::leave() {
   VirtualDevice*& inside = thread_place().inside;
-  if (inside && !inside->is_lane()) inside->lanes().end_inside();
+  if (inside && !inside->is_side_device()) inside->side_devices().end_inside();
   inside = nullptr;
 }
 

@@ -89,25 +89,25 @@ Done enqueue_wait_until(const StreamRef& stream, VirtualDevice::Begin begin, std
   return {};
 }
 
-Done follow_home(VirtualDevice& lane) {
-  VirtualDevice& home = lane.home();
-  const auto marks = home.lanes().outside_work();
-  if (!lane.lanes().must_follow(marks)) return {};
+Done follow_home(VirtualDevice& side) {
+  VirtualDevice& home = side.home();
+  const auto marks = home.side_devices().outside_work();
+  if (!side.side_devices().must_follow(marks)) return {};
   HEDDLE_ANSWER(home.start_pending());
-  return enqueue_wait_until({&lane, 0}, VirtualDevice::Begin::kNo,
-                            [&home, marks] { return home.lanes().reached(marks) || !home.failure(); });
+  return enqueue_wait_until({&side, 0}, VirtualDevice::Begin::kNo,
+                            [&home, marks] { return home.side_devices().reached(marks) || !home.failure(); });
 }
 
-Done join_lanes(const StreamRef& stream) {
+Done join_side_devices(const StreamRef& stream) {
   VirtualDevice& home = *stream.device;
   if (thread_place().inside == &home) return {};
   std::vector<std::pair<const VirtualDevice*, std::vector<Mark>>> behind;
   uint64_t sum = 0;
-  home.lanes().for_each([&](VirtualDevice& lane) {
-    const VirtualDevice::Lock lock = lane.lock();
-    const std::vector<Mark> last{{0, lane.ring().last_work()}};
-    sum += lane.ring().last_work();
-    if (!lane.lanes().reached(last)) behind.emplace_back(&lane, last);
+  home.side_devices().for_each([&](VirtualDevice& side) {
+    const VirtualDevice::Lock lock = side.lock();
+    const std::vector<Mark> last{{0, side.ring().last_work()}};
+    sum += side.ring().last_work();
+    if (!side.side_devices().reached(last)) behind.emplace_back(&side, last);
   });
   if (behind.empty()) return {};
   {
@@ -117,8 +117,9 @@ Done join_lanes(const StreamRef& stream) {
     state.joined = sum;
   }
   return enqueue_wait_until(stream, VirtualDevice::Begin::kNo, [&home, behind] {
-    return !home.failure() || std::all_of(behind.begin(), behind.end(),
-                                          [](const auto& lane) { return lane.first->lanes().reached(lane.second); });
+    return !home.failure() || std::all_of(behind.begin(), behind.end(), [](const auto& side) {
+      return side.first->side_devices().reached(side.second);
+    });
   });
 }
 

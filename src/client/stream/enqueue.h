@@ -25,11 +25,11 @@ Done enqueue_wait(const StreamRef& stream, uint64_t sequence, uint32_t event = 0
 // The stream goes on when `ready`, which the host asks now and then: another ring's work no worker can wait for.
 Done enqueue_wait_until(const StreamRef& stream, VirtualDevice::Begin begin, std::function<bool()> ready);
 
-// Lanes (stream/apart.h). What comes next in the lane waits for what the program has given its home's blocking streams
-// so far.
-Done follow_home(VirtualDevice& lane);
-// What comes next in the stream of a home waits for its lanes; not in an operation of a task apart.
-Done join_lanes(const StreamRef& stream);
+// Side devices (stream/apart.h). What comes next in the side device waits for what the program has given its home's
+// blocking streams so far.
+Done follow_home(VirtualDevice& side);
+// What comes next in the stream of a home waits for its side devices; not in an operation of a task apart.
+Done join_side_devices(const StreamRef& stream);
 
 // The stream's last record, which is done when everything is that the stream was given so far.
 Answer<uint64_t> enqueue_marker(const StreamRef& stream);

@@ -1,13 +1,13 @@
 // The launch path. Counted for one thread, everything warm, no worker asleep: about 120 instructions and four cache
 // misses at most, next to two uncontended lock operations and one atomic addition (the worker's bell):
 //   2 loads   session and device, through thread-local current device
-//   2 loads   whether any stream captures, whether the device has lanes (submit.h)
+//   2 loads   whether any stream captures, whether the device has side devices (submit.h)
 //   2 loads   fault and binding words of the ring's header
 //   1 load    whether the device has managed memory
 //   1 load    whether the kernel's local memory is charged (on a GPU two more: of what its module needs)
 //   ~25       comparisons of the shape with the device's and the kernel's limits
 //   1 lock    the device's
-//   ~30       room in the ring, the record's header
+//   ~30       space in the ring, the record's header
 //   ~10 + p   the record's fields, p parameters copied straight into the ring
 //   1 add     publish() rings the bell; a system call only if the worker sleeps
 // No allocation. bench/ measures it.
@@ -100,10 +100,10 @@ Done append_launch(const StreamRef& stream, Function& function, const LaunchShap
   fill(**record, function, info, shape, arguments);
   device.publish(stream.slot);
   device.limits().uses(function.module->info().allocates, function.module->info().prints);
-  // A task on a lane has nothing to do with variables, nor with what kernels allocate.
+  // A task on a side device has nothing to do with variables, nor with what kernels allocate.
   const bool leaves_something =
       function.module->has_mutable_variables.load(std::memory_order_relaxed) || function.module->info().allocates;
-  if (leaves_something && !device.is_lane()) device.task().pin_worker();
+  if (leaves_something && !device.is_side_device()) device.task().pin_worker();
   return {};
 }
 

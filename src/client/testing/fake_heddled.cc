@@ -40,7 +40,7 @@ FakeHeddled::FakeHeddled(FakeOptions options) : options_(options) {
   listener_ = std::move(*listen_at(path_, 0600));
   ::setenv("HEDDLE_SOCKET", path_.c_str(), 1);
   ::setenv("HEDDLE_LOST_AFTER", "5s", 1);
-  for (uint32_t i = 0; i < options.devices + options.lanes; ++i) devices_.push_back(std::make_unique<Device>());
+  for (uint32_t i = 0; i < options.devices + options.side_devices; ++i) devices_.push_back(std::make_unique<Device>());
   server_ = std::thread([this] { serve(); });
 }
 
@@ -168,10 +168,10 @@ void FakeHeddled::handle(Socket& socket, const Packet& packet) {
       Welcome welcome;
       welcome.session = 7;
       welcome.secret = 8;
-      welcome.binds_at_malloc = options_.binds_at_malloc;
+      welcome.grants_at_malloc = options_.grants_at_malloc;
       welcome.budget_bytes = options_.budget;
       welcome.device_count = options_.devices;
-      welcome.lane_count = options_.lanes;
+      welcome.side_device_count = options_.side_devices;
       welcome.window_count = 1;
       welcome.windows[0] = kWindow;
       for (uint32_t i = 0; i < options_.devices; ++i) {

@@ -18,9 +18,9 @@ namespace heddle::client::testing {
 
 struct FakeOptions {
   uint32_t devices = 1;
-  uint32_t lanes = 0;
+  uint32_t side_devices = 0;
   uint64_t budget = 64 * kMiB;
-  bool binds_at_malloc = false;
+  bool grants_at_malloc = false;
   DeviceKind kind = DeviceKind::kSoftware;  // as which the devices are shown
   protocol::RingSizes ring{Bytes{256 * kKiB}, Bytes{2 * kMiB}};
 };

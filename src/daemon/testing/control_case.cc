@@ -72,12 +72,12 @@ ControlCase::ControlCase() : memory_(must(create_memfd("module", Bytes{4096}))) 
   options.start_vault = [] { return fail(ErrorCode::kNotSupported, "a case has one vault"); };
   daemon_ = must(Daemon::create(std::move(options), std::move(ends.second), clock_));
   (void)set_nonblocking(vault_);
-  settle();
+  run_rounds();
 }
 
 ControlCase::~ControlCase() = default;
 
-void ControlCase::settle() {
+void ControlCase::run_rounds() {
   for (int round = 0; round < 8; ++round) {
     clock_.advance(std::chrono::milliseconds(1));
     if (!daemon_->loop().run_once(Duration{})) end_with("the loop failed");
@@ -90,11 +90,11 @@ ControlCase::Program ControlCase::connect() {
   daemon_->accept_client(std::move(ends.second));
   Program program{std::move(ends.first)};
   (void)program.socket.send(Hello{});
-  settle();
+  run_rounds();
   const auto welcome = must(program.socket.expect<Welcome>(Duration{}));
   program.session = welcome.session;
   (void)program.socket.send(OpenDevice{1, 0, 0, welcome.windows[0]});
-  settle();
+  run_rounds();
   return program;
 }
 
@@ -136,7 +136,7 @@ void ControlCase::run(std::span<const uint8_t> bytes) {
         if (text.find("shutdown") != std::string_view::npos) continue;  // ends what all cases share
       }
       send(programs[who % 2], type, body, who / 2 % (kMaxDescriptors + 1));
-      settle();
+      run_rounds();
       (void)set_nonblocking(programs[who % 2].socket);
       for (auto answer = programs[who % 2].socket.receive(); answer && *answer;)
         answer = programs[who % 2].socket.receive();
@@ -147,12 +147,12 @@ void ControlCase::run(std::span<const uint8_t> bytes) {
 
 // Both programs are gone; the next of this process ends what they left.
 void ControlCase::check_books() {
-  settle();
+  run_rounds();
   for (int ended = 0; ended < 2; ++ended) {
     const Program last = connect();
-    settle();
+    run_rounds();
   }
-  settle();
+  run_rounds();
   if (daemon_->registry().sessions.size() > 2) end_with("sessions are left");
   if (daemon_->registry().host_bytes.value != 0) end_with("pinned memory is left");
   for (const auto& device : daemon_->scheduler().devices()) {

@@ -27,7 +27,7 @@ class ControlCase {
   };
   Program connect();
   void send(Program& program, uint16_t type, std::span<const uint8_t> body, size_t descriptors);
-  void settle();
+  void run_rounds();
   void check_books();
 
   ManualClock clock_;

@@ -16,6 +16,10 @@ class FakeExecutor : public Executor {
   void hand_over(Session&, VirtualDevice&) override { told.push_back("hand over"); }
   void stop(VirtualDevice&) override { told.push_back("stop"); }
   void retire_kept(const Session&, const VirtualDevice&) override {}
+  std::optional<ExecutorId> serving(const VirtualDevice&) const override {
+    return serves ? std::optional(ExecutorId{1}) : std::nullopt;
+  }
+  pid_t process(const VirtualDevice&) const override { return 0; }
   bool takes_memory(const VirtualDevice& device) const override {
     return device.task && device.task->state == TaskState::kRunning;
   }
@@ -30,6 +34,7 @@ class FakeExecutor : public Executor {
   std::vector<std::string> take_told() { return std::exchange(told, {}); }
 
   std::vector<std::string> told;
+  bool serves = false;  // every virtual device
 };
 
 }  // namespace heddle::daemon::testing

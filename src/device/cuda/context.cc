@@ -15,6 +15,18 @@ bool passes_by(CUresult result) {
   return result == CUDA_ERROR_MPS_SERVER_NOT_READY || result == CUDA_ERROR_DEVICE_UNAVAILABLE;
 }
 
+CUlimit driver_limit(device::Limit limit) {
+  switch (limit) {
+    case device::Limit::kStackBytes:
+      return CU_LIMIT_STACK_SIZE;
+    case device::Limit::kHeapBytes:
+      return CU_LIMIT_MALLOC_HEAP_SIZE;
+    case device::Limit::kPendingLaunches:
+      break;
+  }
+  return CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT;
+}
+
 // In bytes: of the window, what is for device memory.
 uint64_t device_part(const device::ContextOptions& options) {
   return options.device_bytes > 0 ? options.device_bytes : options.window_bytes;
@@ -115,10 +127,7 @@ Status CudaContext::remove_texture(uint64_t handle) {
 
 Status CudaContext::set_limit(device::Limit limit, uint64_t bytes) {
   engine_->make_current();
-  const CUlimit which = limit == device::Limit::kStackBytes  ? CU_LIMIT_STACK_SIZE
-                        : limit == device::Limit::kHeapBytes ? CU_LIMIT_MALLOC_HEAP_SIZE
-                                                             : CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT;
-  return driver_.check(driver_.cuCtxSetLimit(which, bytes), "cuCtxSetLimit");
+  return driver_.check(driver_.cuCtxSetLimit(driver_limit(limit), bytes), "cuCtxSetLimit");
 }
 
 Result<uint32_t> CudaContext::open_library(library::Library library) {

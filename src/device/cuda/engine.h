@@ -93,7 +93,7 @@ class Engine {
   bool look_at_heads(std::unique_lock<std::mutex>& lock);
   void look_at_all(std::unique_lock<std::mutex>& lock);
   bool ask(Look& look, bool prints);
-  void settle();
+  void complete_found();
   void pass(Stream& stream, const Look& passed);
   void fence_old();
   void complete(Stream& stream, Operation operation, TimePoint started, TimePoint ended, uint32_t cuda_error,

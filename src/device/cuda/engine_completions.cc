@@ -70,7 +70,7 @@ void Engine::wake() {
 // is asked without the lock.
 void Engine::look(std::unique_lock<std::mutex>& lock) {
   if (look_at_heads(lock)) look_at_all(lock);
-  if (!fault_) settle();
+  if (!fault_) complete_found();
   if (!fault_) fence_old();
   for (const CUstream handle : streams_.sweep()) {
     if (handle) driver_.cuStreamDestroy(handle);
@@ -124,7 +124,7 @@ bool Engine::ask(Look& look, bool prints) {
 }
 
 // Completes what was found done, in the order in which it happened, over all streams; then a fault fails the rest.
-void Engine::settle() {
+void Engine::complete_found() {
   CUresult failed = CUDA_SUCCESS;
   for (const Look& each : looks_) {
     if (each.result != CUDA_SUCCESS && each.result != CUDA_ERROR_NOT_READY) failed = each.result;

@@ -198,7 +198,7 @@ std::optional<std::string> Engine::transfer(const Operation& operation) const {
   return run_fill(fill, accessible);
 }
 
-void Engine::settle(BlockRun run, BlockRun::Outcome outcome, TimePoint now) {
+void Engine::end_run(BlockRun run, BlockRun::Outcome outcome, TimePoint now) {
   std::shared_ptr<Grid> grid = run.grid;
   uint64_t finished = std::exchange(run.finished, 0);
   bool paced = pacer_ && pacer_->paces_kernels();

@@ -33,7 +33,7 @@ class Engine {
     uint32_t host_threads = 1;
   };
   // `memory`, `libraries` and `completions` outlive the engine. `pacer`: null where the device keeps no pace. Fails if
-  // the board has no room for one more context.
+  // the board has no space for one more context.
   static Result<std::unique_ptr<Engine>> start(const Setting& setting, const DeviceMemory& memory,
                                                const Libraries& libraries, CompletionQueue& completions,
                                                std::unique_ptr<Pacer> pacer);
@@ -69,7 +69,7 @@ class Engine {
   void start_transfer(Operation& operation, CopyThread thread, uint64_t bytes);
   void end_transfer(Operation& operation, std::optional<Problem> problem, TimePoint began, TimePoint ended);
   void start_launch(Operation& operation);
-  void settle(BlockRun run, BlockRun::Outcome outcome, TimePoint now);
+  void end_run(BlockRun run, BlockRun::Outcome outcome, TimePoint now);
   void finish_if_done(Grid& grid, TimePoint now);
   void finish(Operation& operation, TimePoint ended);
   void report(Operation& operation);

@@ -28,7 +28,7 @@ void Engine::compute_loop() {
     TimePoint ended = now();
     lock.lock();
     --run->grid->computing;
-    settle(std::move(*run), outcome, ended);
+    end_run(std::move(*run), outcome, ended);
     advance();
   }
 }

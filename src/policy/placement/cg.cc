@@ -23,7 +23,7 @@ Answer Cg::place(const Request& request, const Pool& pool) const {
   return NotNow{text("all ", ratio_, " places of each of the ", devices.size(), " devices are taken")};
 }
 
-void Cg::bound(const Request& request, DeviceId device) {
+void Cg::assigned(const Request& request, DeviceId device) {
   if (seats_.take(request, device)) last_[request.model] = device;
 }
 

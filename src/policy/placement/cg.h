@@ -7,8 +7,8 @@
 
 namespace heddle::policy {
 
-// Core-to-GPU (CASE section IV): jobs are bound to devices round robin, at most `ratio` to a device; beyond that they
-// wait. The policy knows nothing of memory, on purpose: a request over what is free on its device fails, as in the
+// Core-to-GPU (CASE section IV): jobs are assigned to devices round robin, at most `ratio` to a device; beyond that
+// they wait. The policy knows nothing of memory, on purpose: a request over what is free on its device fails, as in the
 // paper. A job that uses several virtual devices counts once for each.
 class Cg : public Placement {
  public:
@@ -17,13 +17,13 @@ class Cg : public Placement {
   Scope scope() const override { return Scope::kSession; }
   bool memory_oblivious() const override { return true; }
   Answer place(const Request& request, const Pool& pool) const override;
-  void bound(const Request& request, DeviceId device) override;
+  void assigned(const Request& request, DeviceId device) override;
   void job_ended(JobId job) override { seats_.leave(job); }
 
  private:
   uint32_t ratio_;
   Seats seats_;
-  std::map<size_t, DeviceId> last_;  // by model: the device bound last, behind which the round goes on
+  std::map<size_t, DeviceId> last_;  // by model: the device assigned last, behind which the round goes on
 };
 
 }  // namespace heddle::policy

@@ -24,7 +24,7 @@ Asked asked(const ComputeNeed& need, const DeviceSpec& device) {
   return {*block, resident(need, device).blocks};
 }
 
-std::string why_no_room(const Request& request, const Asked& ask, size_t with_memory, const Pool& pool) {
+std::string why_none_fits(const Request& request, const Asked& ask, size_t with_memory, const Pool& pool) {
   std::string why = text(with_memory, " devices have ", request.memory, " free, none has room on its SMs for ",
                          ask.count, " blocks of ", ask.block.warps, " warps");
   if (request.closed) append(why, "; device ", *request.closed, " is reserved for an older request");
@@ -62,7 +62,7 @@ Answer MgbSm::place(const Request& request, const Pool& pool) const {
                      ") and room on its SMs for ", ask.count, " blocks of ", ask.block.warps, " warps")};
   }
   if (with_memory == 0) return NotNow{why_no_memory(request, devices, pool)};
-  return NotNow{why_no_room(request, ask, with_memory, pool)};
+  return NotNow{why_none_fits(request, ask, with_memory, pool)};
 }
 
 MgbSm::Dealt MgbSm::deal(const ComputeNeed& need, DeviceId device, const Pool& pool) {

@@ -8,12 +8,12 @@
 
 namespace heddle::policy {
 
-// CASE section III, Alg. 2: the first device that has the task's memory free and room on its SMs for all of its blocks
+// CASE section III, Alg. 2: the first device that has the task's memory free and space on its SMs for all of its blocks
 // at once, dealt out round robin as hardware does. Memory and compute are both hard constraints, so fewer tasks run at
 // once than under mgb-warps and each is slowed less.
 //
 // A grid larger than the whole device counts as what an idle device holds at once: it could never run otherwise. A task
-// whose compute need grows while it runs takes what room there is; the rest is left out, as hardware queues it.
+// whose compute need grows while it runs takes what space there is; the rest is left out, as hardware queues it.
 //
 // Work: one look at each device of the model for memory; where that fits, the SM map's fits() (its header counts it).
 class MgbSm : public Placement {

@@ -22,7 +22,7 @@ using Answer = std::variant<Placed, NotNow>;
 
 enum class Scope {
   kTask,     // each task is placed by itself
-  kSession,  // a job's virtual device is bound at its first use, for as long as the job has a session
+  kSession,  // a job's virtual device is assigned at its first use, for as long as the job has a session
 };
 
 // A placement policy: picks a device for a request. place() only answers; what then happens comes back through the
@@ -46,9 +46,9 @@ class Placement {
 
   // Comes once, before anything else.
   virtual void opened(const Pool&) {}
-  // The virtual device of the request was bound (kSession; said again for each session of the job that uses it);
+  // The virtual device of the request was assigned (kSession; said again for each session of the job that uses it);
   // the job's last session has ended.
-  virtual void bound(const Request&, DeviceId) {}
+  virtual void assigned(const Request&, DeviceId) {}
   virtual void job_ended(JobId) {}
   // A task began on a device, changed its compute need, ended.
   virtual void task_began(TaskId, const ComputeNeed&, DeviceId, const Pool&) {}

@@ -1,9 +1,9 @@
-// Each policy by itself, driven through a board.
+// Each policy by itself, driven through a placement state.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "policy/board.h"
+#include "policy/placement_state.h"
 #include "policy/test_pool.h"
 
 namespace heddle::policy {
@@ -11,34 +11,34 @@ namespace {
 
 using testing::HasSubstr;
 
-// A board where every task is a session and a job of its own.
+// A placement state where every task is a session and a job of its own.
 class OneTaskEach {
  public:
-  OneTaskEach(const char* policy, std::vector<DeviceSpec> devices) : board_(policy_named(policy), std::move(devices)) {}
+  OneTaskEach(const char* policy, std::vector<DeviceSpec> devices) : state_(policy_named(policy), std::move(devices)) {}
 
   // The device where the task was begun; nothing where it must wait.
   std::optional<DeviceId> run(uint64_t id, Bytes memory, ComputeNeed compute = grid(56)) {
-    const auto model = board_.pool().find_model("p100");
-    board_.open_session({id}, {id});
+    const auto model = state_.pool().find_model("p100");
+    state_.open_session({id}, {id});
     const Request request{{id}, {id}, {id}, 0, *model, memory, compute, {}, {}};
-    Answer answer = board_.placement().place(request, board_.pool());
+    Answer answer = state_.placement().place(request, state_.pool());
     if (const auto* later = std::get_if<NotNow>(&answer)) {
       reason = later->reason;
-      board_.close_session({id});
+      state_.close_session({id});
       return {};
     }
     const Placed& placed = std::get<Placed>(answer);
     reason = placed.reason;
-    board_.begin(request, placed.device);
+    state_.begin(request, placed.device);
     return placed.device;
   }
-  void end(uint64_t id) { board_.close_session({id}); }
-  Board& board() { return board_; }
+  void end(uint64_t id) { state_.close_session({id}); }
+  PlacementState& state() { return state_; }
 
   std::string reason;
 
  private:
-  Board board_;
+  PlacementState state_;
 };
 
 constexpr std::optional<DeviceId> on(uint64_t device) {
@@ -68,26 +68,26 @@ TEST(Cg, GoesRoundUpToTheRatio) {
 }
 
 TEST(Cg, LooksAtNoMemory) {
-  const Board board(policy_named("cg:2"), p100s(1, gib(1)));
+  const PlacementState state(policy_named("cg:2"), p100s(1, gib(1)));
   const Request request{{1}, {1}, {1}, 0, 0, gib(100), grid(1), {}, {}};
-  EXPECT_TRUE(std::holds_alternative<Placed>(board.placement().place(request, board.pool())));
+  EXPECT_TRUE(std::holds_alternative<Placed>(state.placement().place(request, state.pool())));
 }
 
 TEST(Cg, RoundOfEachModelIsItsOwn) {
   auto devices = p100s(3);
   devices[1].model = "other";
-  Board board(policy_named("cg:2"), devices);
-  const auto bind = [&](uint64_t job, size_t model) {
+  PlacementState state(policy_named("cg:2"), devices);
+  const auto assign = [&](uint64_t job, size_t model) {
     const Request request{{job}, {job}, {job}, 0, model, {}, {}, {}, {}};
-    board.open_session({job}, {job});
-    const Answer answer = board.placement().place(request, board.pool());
-    board.bind(request, std::get<Placed>(answer).device);
+    state.open_session({job}, {job});
+    const Answer answer = state.placement().place(request, state.pool());
+    state.assign(request, std::get<Placed>(answer).device);
     return std::get<Placed>(answer).device;
   };
-  EXPECT_EQ(bind(1, 0), DeviceId{0});
-  EXPECT_EQ(bind(2, 1), DeviceId{1});
-  EXPECT_EQ(bind(3, 0), DeviceId{2});
-  EXPECT_EQ(bind(4, 0), DeviceId{0});
+  EXPECT_EQ(assign(1, 0), DeviceId{0});
+  EXPECT_EQ(assign(2, 1), DeviceId{1});
+  EXPECT_EQ(assign(3, 0), DeviceId{2});
+  EXPECT_EQ(assign(4, 0), DeviceId{0});
 }
 
 TEST(SchedGpu, MemoryOfTheFirstDeviceDecides) {
@@ -118,7 +118,7 @@ TEST(MgbWarps, ComputeIsSoft) {
   OneTaskEach pool("mgb-warps", p100s(1));
   EXPECT_EQ(pool.run(1, gib(1), grid(1'000'000)), on(0));
   EXPECT_EQ(pool.run(2, gib(1), grid(1'000'000)), on(0));
-  EXPECT_EQ(pool.board().pool().load({0}).warps, 2u * 3584);
+  EXPECT_EQ(pool.state().pool().load({0}).warps, 2u * 3584);
 }
 
 TEST(MgbSm, ComputeIsHard) {
@@ -148,7 +148,7 @@ TEST(MgbSm, GrowthWhileRunningTakesWhatThereIs) {
   OneTaskEach pool("mgb-sm", p100s(1));
   pool.run(1, gib(1), grid(400));
   pool.run(2, gib(1), grid(40));
-  pool.board().set_compute({2}, {2}, grid(400));
+  pool.state().set_compute({2}, {2}, grid(400));
   EXPECT_EQ(pool.run(3, gib(1), grid(1)), std::nullopt);
   pool.end(2);
   EXPECT_EQ(pool.run(4, gib(1), grid(48)), on(0));
@@ -164,9 +164,9 @@ TEST_P(EveryPolicy, StaysWithinTheModel) {
 }
 
 TEST_P(EveryPolicy, AvoidsTheReservedDevice) {
-  const Board board(policy_named(GetParam()), p100s(1));
+  const PlacementState state(policy_named(GetParam()), p100s(1));
   const Request request{{1}, {1}, {1}, 0, 0, gib(1), grid(1), {}, DeviceId{0}};
-  EXPECT_TRUE(std::holds_alternative<NotNow>(board.placement().place(request, board.pool())));
+  EXPECT_TRUE(std::holds_alternative<NotNow>(state.placement().place(request, state.pool())));
 }
 
 INSTANTIATE_TEST_SUITE_P(Placement, EveryPolicy, testing::Values("sa", "cg:2", "schedgpu", "mgb-sm", "mgb-warps"));

@@ -14,7 +14,7 @@ class Sa : public Placement {
   Scope scope() const override { return Scope::kSession; }
   bool memory_oblivious() const override { return true; }
   Answer place(const Request& request, const Pool& pool) const override;
-  void bound(const Request& request, DeviceId device) override { seats_.take(request, device); }
+  void assigned(const Request& request, DeviceId device) override { seats_.take(request, device); }
   void job_ended(JobId job) override { seats_.leave(job); }
 
  private:

@@ -8,13 +8,13 @@
 
 namespace heddle::policy {
 
-// Which device each virtual device of a job is bound to, and how many are bound to each device. A virtual device has
-// one model; were one asked for under two, it would be two.
+// Which device each virtual device of a job is assigned to, and how many are assigned to each device. A virtual device
+// has one model; were one asked for under two, it would be two.
 class Seats {
  public:
   std::optional<DeviceId> of(const Request& request) const;
   uint32_t taken(DeviceId device) const;
-  // False where the virtual device was bound already.
+  // False where the virtual device was assigned already.
   bool take(const Request& request, DeviceId device);
   void leave(JobId job);
 

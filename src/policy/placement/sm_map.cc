@@ -13,37 +13,37 @@ SmMap::SmMap(const DeviceSpec& device) : sms_(device.sms), runs_{{0, device.sm.w
 
 bool SmMap::fits(const SmShare& block, uint64_t count) const {
   if (count == 0) return true;
-  if (roomiest_.blocks == 0 || block.warps > roomiest_.warps || block.registers > roomiest_.registers ||
-      block.shared > roomiest_.shared)
+  if (most_free_.blocks == 0 || block.warps > most_free_.warps || block.registers > most_free_.registers ||
+      block.shared > most_free_.shared)
     return false;
   if (count > totals_.blocks || count * block.warps > totals_.warps || count * block.registers > totals_.registers ||
       count * block.shared > totals_.shared)
     return false;
-  uint64_t room = 0;
+  uint64_t fit = 0;
   for (size_t run = 0; run < runs_.size(); ++run) {
-    room += uint64_t{end_of(run) - runs_[run].first} * fitting(runs_[run].left, block);
-    if (room >= count) return true;
+    fit += uint64_t{end_of(run) - runs_[run].first} * fitting(runs_[run].left, block);
+    if (fit >= count) return true;
   }
   return false;
 }
 
-uint64_t SmMap::capacity(const std::vector<uint32_t>& room) const {
+uint64_t SmMap::capacity(const std::vector<uint32_t>& fit) const {
   uint64_t sum = 0;
-  for (size_t run = 0; run < runs_.size(); ++run) sum += uint64_t{end_of(run) - runs_[run].first} * room[run];
+  for (size_t run = 0; run < runs_.size(); ++run) sum += uint64_t{end_of(run) - runs_[run].first} * fit[run];
   return sum;
 }
 
-// `room` is how many blocks each run's SMs can take, `count` at least 1 and at most the capacity. The last round,
+// `fit` is how many blocks each run's SMs can take, `count` at least 1 and at most the capacity. The last round,
 // whether or not it reaches every SM, is left over, so that it can be dealt from the cursor.
-SmMap::Rounds SmMap::plan(const std::vector<uint32_t>& room, uint64_t count) const {
+SmMap::Rounds SmMap::plan(const std::vector<uint32_t>& fit, uint64_t count) const {
   Rounds rounds{0, count};
   for (;;) {
     uint64_t open = 0;  // SMs that take part in the next round
     uint32_t until = std::numeric_limits<uint32_t>::max();
     for (size_t run = 0; run < runs_.size(); ++run) {
-      if (room[run] <= rounds.full) continue;
+      if (fit[run] <= rounds.full) continue;
       open += end_of(run) - runs_[run].first;
-      until = std::min(until, room[run]);
+      until = std::min(until, fit[run]);
     }
     require(open > 0, "blocks are planned only where there is room");
     const uint64_t whole = std::min<uint64_t>((rounds.last - 1) / open, until - rounds.full);
@@ -53,15 +53,15 @@ SmMap::Rounds SmMap::plan(const std::vector<uint32_t>& room, uint64_t count) con
   }
 }
 
-// Deals one block to each of the next SMs from the cursor on that have room for it, and leaves the cursor behind them.
-void SmMap::deal_last(const std::vector<uint32_t>& room, const Rounds& rounds, std::vector<Share>& shares) {
+// Deals one block to each of the next SMs from the cursor on that have space for it, and leaves the cursor behind them.
+void SmMap::deal_last(const std::vector<uint32_t>& fit, const Rounds& rounds, std::vector<Share>& shares) {
   uint64_t due = rounds.last;
   const uint32_t start = cursor_;
   const auto deal_between = [&](uint32_t from, uint32_t to) {
     for (size_t run = 0; run < runs_.size() && due > 0; ++run) {
       const uint32_t first = std::max(from, runs_[run].first);
       const uint32_t end = std::min(to, end_of(run));
-      if (first >= end || room[run] <= rounds.full) continue;
+      if (first >= end || fit[run] <= rounds.full) continue;
       const uint32_t stop = first + static_cast<uint32_t>(std::min<uint64_t>(end - first, due));
       shares.push_back({first, stop, 1});
       due -= stop - first;
@@ -74,17 +74,17 @@ void SmMap::deal_last(const std::vector<uint32_t>& room, const Rounds& rounds, s
 }
 
 std::vector<SmMap::Share> SmMap::add(const SmShare& block, uint64_t count) {
-  std::vector<uint32_t> room;
-  room.reserve(runs_.size());
-  for (const Run& run : runs_) room.push_back(fitting(run.left, block));
-  count = std::min(count, capacity(room));
+  std::vector<uint32_t> fit;
+  fit.reserve(runs_.size());
+  for (const Run& run : runs_) fit.push_back(fitting(run.left, block));
+  count = std::min(count, capacity(fit));
   std::vector<Share> shares;
   if (count == 0) return shares;
-  const Rounds rounds = plan(room, count);
+  const Rounds rounds = plan(fit, count);
   for (size_t run = 0; run < runs_.size(); ++run) {
-    if (const uint32_t each = std::min(room[run], rounds.full)) shares.push_back({runs_[run].first, end_of(run), each});
+    if (const uint32_t each = std::min(fit[run], rounds.full)) shares.push_back({runs_[run].first, end_of(run), each});
   }
-  deal_last(room, rounds, shares);
+  deal_last(fit, rounds, shares);
   for (const Share& share : shares) {
     change(share, [&](SmShare& left) {
       left.blocks -= share.blocks;
@@ -137,7 +137,7 @@ void SmMap::merge_runs() {
   const auto same = [](const Run& a, const Run& b) { return a.left == b.left; };
   runs_.erase(std::unique(runs_.begin(), runs_.end(), same), runs_.end());
   totals_ = {};
-  roomiest_ = {};
+  most_free_ = {};
   for (size_t run = 0; run < runs_.size(); ++run) {
     const SmShare& left = runs_[run].left;
     const uint64_t sms = end_of(run) - runs_[run].first;
@@ -145,8 +145,8 @@ void SmMap::merge_runs() {
     totals_.warps += sms * left.warps;
     totals_.registers += sms * left.registers;
     totals_.shared += sms * left.shared;
-    roomiest_ = {std::max(roomiest_.blocks, left.blocks), std::max(roomiest_.warps, left.warps),
-                 std::max(roomiest_.registers, left.registers), std::max(roomiest_.shared, left.shared)};
+    most_free_ = {std::max(most_free_.blocks, left.blocks), std::max(most_free_.warps, left.warps),
+                  std::max(most_free_.registers, left.registers), std::max(most_free_.shared, left.shared)};
   }
 }
 

@@ -9,7 +9,7 @@
 namespace heddle::policy {
 namespace {
 
-// Alg. 2 as written: one block at a time, the next SM with room after the last one used.
+// Alg. 2 as written: one block at a time, the next SM with space after the last one used.
 class OneByOne {
  public:
   explicit OneByOne(const DeviceSpec& device) : left_(device.sms, device.sm.whole) {}

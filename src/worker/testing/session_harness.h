@@ -27,7 +27,7 @@ struct SessionHarness : testing::Test {
   uint64_t marker(uint32_t stream = 0) { return simple(protocol::RecordType::kMarker, stream); }
   uint64_t simple(protocol::RecordType type, uint32_t stream, uint64_t a = 0, uint64_t b = 0);
   uint64_t launch(uint32_t stream, uint32_t kernel, std::vector<uint64_t> parameters = {}, uint32_t module = 1);
-  // Room in the bulk area; where it is full, once everything in the ring is committed.
+  // Space in the bulk area; where it is full, once everything in the ring is committed.
   uint64_t reserve_bulk(uint64_t bytes);
   char* bulk_at(uint64_t position) { return ring.bulk().data() + position; }
   uint64_t copy_in(uint32_t stream, uint64_t address, const std::string& data);

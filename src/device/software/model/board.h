@@ -84,7 +84,7 @@ class BoardLock {
   uint64_t new_ticket() { return ++header().next_ticket; }
   // Gives back what clients held that are gone. Returns whether there were any.
   bool sweep(TimePoint now);
-  // Frees a slot; a block left it at `when`.
+  // Frees a slot; a block ended in it at `when`.
   void free_slot(uint32_t slot, TimePoint when);
   // Takes a launch out of the line; if it held the line up, that goes on.
   void leave_line(WaitRecord& wait, TimePoint when);

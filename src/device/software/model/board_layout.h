@@ -27,7 +27,7 @@ inline constexpr uint32_t kBoardVersion = 2;
 // How often the first in line may be overtaken. Then the line is held up until it fits.
 inline constexpr uint32_t kMostOvertaken = 64;
 
-// Blocks of one launch that wait for room.
+// Blocks of one launch that wait for space.
 struct WaitRecord {
   uint64_t ticket = 0;  // the lowest is first in line; 0: the record is free
   uint64_t launch = 0;  // a number of the client's own

@@ -197,7 +197,7 @@ TEST(Board, WaiterGetsWhatADeadProcessHeld) {
   auto lock = board.lock();
   EXPECT_TRUE(lock->sweep(now()));
   Slots slots(*lock);
-  slots.settle();
+  slots.place_waiting();
   EXPECT_EQ(slots.collect().size(), 2u);
   { BoardLock released = std::move(*lock); }
   board.detach();

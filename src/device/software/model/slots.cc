@@ -14,7 +14,7 @@ bool Slots::request(const SlotRequest& request) {
     record.together = request.together;
     record.passed = 0;
     record.ticket = lock_.new_ticket();
-    settle(all());
+    place_waiting(all());
     return true;
   }
   return false;
@@ -24,14 +24,14 @@ void Slots::withdraw(uint64_t launch, TimePoint when) {
   for (WaitRecord& record : lock_.mine().waits) {
     if (record.ticket != 0 && record.launch == launch) lock_.leave_line(record, when);
   }
-  settle(all());  // it may have been the first in line, with room kept for it
+  place_waiting(all());  // it may have been the first in line, with space kept for it
 }
 
 void Slots::release(uint32_t slot, TimePoint when) {
   if (slot >= lock_.slots().size() || lock_.slots()[slot].holder != lock_.self() + 1) return;
   uint32_t sm = slot / static_cast<uint32_t>(lock_.slots_of(0).size());
   lock_.free_slot(slot, when);
-  settle({sm, sm + 1});
+  place_waiting({sm, sm + 1});
 }
 
 bool Slots::waiting() const {
@@ -53,7 +53,7 @@ std::vector<Placement> Slots::collect() {
   return placed;
 }
 
-void Slots::settle(SmRange sms) {
+void Slots::place_waiting(SmRange sms) {
   for (bool placed = true; placed;) {
     placed = false;
     std::vector<Waiter> waiters = line();
@@ -63,7 +63,7 @@ void Slots::settle(SmRange sms) {
       if (!placed && held_line) return;
       if (!placed) continue;
       for (size_t earlier = 0; earlier < i; ++earlier) ++waiters[earlier].record->passed;
-      if (held_line) sms = all();  // room was kept there too
+      if (held_line) sms = all();  // space was kept there too
     }
   }
 }
@@ -88,7 +88,7 @@ bool Slots::place(const Waiter& waiter, SmRange sms) {
 
 bool Slots::place_all(const Waiter& waiter) {
   uint64_t fit = 0;
-  for (uint32_t sm = 0; sm < lock_.sms().size(); ++sm) fit += fitting(room(sm), waiter.record->need);
+  for (uint32_t sm = 0; sm < lock_.sms().size(); ++sm) fit += fitting(free_share(sm), waiter.record->need);
   if (fit < waiter.record->wanted) return false;
   while (waiter.record->ticket != 0) {
     auto sm = best_sm(waiter.record->need, all());
@@ -102,7 +102,7 @@ std::optional<uint32_t> Slots::best_sm(const SmShare& need, SmRange sms) {
   std::optional<uint32_t> best;
   uint32_t most = 0;
   for (uint32_t sm = sms.first; sm < sms.end; ++sm) {
-    SmShare free = room(sm);
+    SmShare free = free_share(sm);
     if (fitting(free, need) == 0 || (best && free.warps <= most)) continue;
     best = sm;
     most = free.warps;
@@ -110,7 +110,7 @@ std::optional<uint32_t> Slots::best_sm(const SmShare& need, SmRange sms) {
   return best;
 }
 
-SmShare Slots::room(uint32_t sm) {
+SmShare Slots::free_share(uint32_t sm) {
   return without(lock_.whole_sm(), lock_.sms()[sm].used);
 }
 

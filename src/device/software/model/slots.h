@@ -8,13 +8,13 @@
 
 // Dealing out the SMs of a device, first come first served, block by block.
 //
-// Launches that wait for room stand in line, each with a ticket. Whoever changes something under the lock, by making
-// room or by joining the line, also places what can be placed now, for itself or others, and rings those. A launch that
-// got a block goes to the end of the line, so that waiting launches take turns. If the first in line fits nowhere,
-// later ones may overtake it, but only so many times: then room is kept until it fits.
+// Launches that wait for space stand in line, each with a ticket. Whoever changes something under the lock, by making
+// space or by joining the line, also places what can be placed now, for itself or others, and rings those. A launch
+// that got a block goes to the end of the line, so that waiting launches take turns. If the first in line fits nowhere,
+// later ones may overtake it, but only so many times: then space is kept until it fits.
 //
-// A block starts, in the model's time, when there was room for it: at the end of the block that made room, not when
-// some process came around to notice; and not before the line went on, where room was kept for a launch ahead of it.
+// A block starts, in the model's time, when there was space for it: at the end of the block that made space, not when
+// some process came around to notice; and not before the line went on, where space was kept for a launch ahead of it.
 namespace heddle::software {
 
 struct SlotRequest {
@@ -40,10 +40,10 @@ class Slots {
   bool request(const SlotRequest& request);
   // Leaves the line, at `when`; blocks that have been placed stay.
   void withdraw(uint64_t launch, TimePoint when);
-  // A block of this client left its slot.
+  // A block of this client has ended in its slot.
   void release(uint32_t slot, TimePoint when);
   // Places what can be placed; needed only after a sweep().
-  void settle() { settle(all()); }
+  void place_waiting() { place_waiting(all()); }
   // Whether this client has a launch in line.
   bool waiting() const;
 
@@ -59,13 +59,13 @@ class Slots {
     uint32_t first = 0, end = 0;
   };
 
-  void settle(SmRange sms);
+  void place_waiting(SmRange sms);
   std::vector<Waiter> line();
   bool place(const Waiter& waiter, SmRange sms);
   bool place_all(const Waiter& waiter);
   std::optional<uint32_t> best_sm(const SmShare& need, SmRange sms);
   bool put(const Waiter& waiter, uint32_t sm);
-  SmShare room(uint32_t sm);
+  SmShare free_share(uint32_t sm);
   SmRange all() { return {0, static_cast<uint32_t>(lock_.sms().size())}; }
 
   BoardLock& lock_;

@@ -17,7 +17,7 @@ class DeviceHeap {
   // [base, base + bytes) is device memory and outlives the heap; base is aligned.
   DeviceHeap(uint64_t base, uint64_t bytes) : unused_{{base, bytes}} {}
 
-  // Aligned to 16 bytes; 0 if there is no room, or for 0 bytes.
+  // Aligned to 16 bytes; 0 if there is no space, or for 0 bytes.
   uint64_t allocate(uint64_t bytes);
   // False if no piece begins there.
   bool free(uint64_t address);

@@ -79,7 +79,7 @@ std::string row_space(FunctionCompiler& f, const MemoryForm& form, const MemoryB
     if (base.flags & kFrameRelative) space = "local";
   }
   if (space == "param" && !base.launch_parameter)
-    return (base.flags & kFrameRelative) || !f.is_entry() ? "local" : "param";
+    return (base.flags & kFrameRelative) || !f.function().entry ? "local" : "param";
   if (space == "param") return "fixed";
   if (space == "const") return "global";
   if ((base.flags & kFrameRelative) && space != "local") return f.refuse("a variable of another state space"), "";
@@ -130,7 +130,7 @@ void set_base(Op& op, const MemoryBase& base, bool ordered) {
 void set_same_address(FunctionCompiler& f, Op& op, const std::string& space, const ptx::Operand& address) {
   if (space != "shared" || op.count != 1 || (op.flags & kPolling) || !f.is_same_in_all_blocks(address)) return;
   op.flags |= kSameAddress;
-  op.b = f.room(kKnownAccessBytes);
+  op.b = f.allocate(kKnownAccessBytes);
 }
 
 bool inside_parameters(FunctionCompiler& f, const MemoryBase& base, uint64_t bytes) {

@@ -27,6 +27,18 @@ bool may_count_others(const ptx::Instruction& instruction) {
          !instruction.has("warp");
 }
 
+// Where the function stores: base register and offset of each address.
+std::set<std::pair<uint32_t, uint64_t>> stores_of(const ptx::Function& function) {
+  std::set<std::pair<uint32_t, uint64_t>> stores;
+  for (const ptx::Instruction& instruction : function.code) {
+    if (instruction.opcode != "st" || instruction.operands.empty()) continue;
+    const ptx::Operand& address = instruction.operands[0];
+    if (address.kind == Kind::kAddress && !address.elements.empty() && address.elements[0].kind == Kind::kRegister)
+      stores.emplace(address.elements[0].index, address.literal.bits);
+  }
+  return stores;
+}
+
 }  // namespace
 
 FunctionCompiler::FunctionCompiler(KernelCompiler& kernel, uint32_t index)
@@ -54,7 +66,7 @@ Status FunctionCompiler::compile() {
   out_.parameters.assign(locals.formals.begin() + function_.result_count, locals.formals.end());
   uint32_t& registers = kernel_.kernel().registers_per_thread;
   registers = std::max(registers, estimated_registers(layout_.words_per_thread));
-  find_stores();
+  stores_ = stores_of(function_);
   begin_stack();
   decode_all();
   if (refused()) return fail(ErrorCode::kNotSupported, "%s", error_.c_str());
@@ -66,15 +78,6 @@ Status FunctionCompiler::compile() {
   return {};
 }
 
-void FunctionCompiler::find_stores() {
-  for (const ptx::Instruction& instruction : function_.code) {
-    if (instruction.opcode != "st" || instruction.operands.empty()) continue;
-    const ptx::Operand& address = instruction.operands[0];
-    if (address.kind == Kind::kAddress && !address.elements.empty() && address.elements[0].kind == Kind::kRegister)
-      stores_.emplace(address.elements[0].index, address.literal.bits);
-  }
-}
-
 bool FunctionCompiler::is_stored_to(const ptx::Operand& address) const {
   return address.kind == Kind::kAddress && !address.elements.empty() && address.elements[0].kind == Kind::kRegister &&
          stores_.count({address.elements[0].index, address.literal.bits}) > 0;
@@ -82,8 +85,8 @@ bool FunctionCompiler::is_stored_to(const ptx::Operand& address) const {
 
 void FunctionCompiler::begin_stack() {
   if (!kernel_.uses_stack()) return;
-  if (!is_entry()) saved_stack_ = temporary(Width::k32);
-  Op& op = emit_extra(is_entry() ? start_stack : enter_stack);
+  if (!function_.entry) saved_stack_ = temporary(Width::k32);
+  Op& op = emit_extra(function_.entry ? start_stack : enter_stack);
   op.line = function_.line;
   if (saved_stack_) op.d = *saved_stack_;
 }

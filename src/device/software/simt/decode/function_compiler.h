@@ -34,7 +34,6 @@ class FunctionCompiler {
 
   KernelCompiler& kernel() { return kernel_; }
   const ptx::Function& function() const { return function_; }
-  bool is_entry() const { return function_.entry; }
 
   // Refuses the current instruction. The text says why, where that is not plain from the instruction.
   void refuse(const std::string& why = "");
@@ -68,7 +67,7 @@ class FunctionCompiler {
   Width width_of(const ptx::Operand& operand) const;
 
   // Bytes of a frame that are zero at first and stay as they are left.
-  uint32_t room(uint32_t bytes);
+  uint32_t allocate(uint32_t bytes);
 
   MemoryBase memory_base(const ptx::Operand& operand);
   // Whether an address is the same in all blocks of a launch, thread by thread.
@@ -87,7 +86,6 @@ class FunctionCompiler {
   uint32_t add_table(const std::vector<uint32_t>& labels);
 
  private:
-  void find_stores();
   void decode_all();
   void decode(const ptx::Instruction& instruction);
   void count_prologue(size_t first);

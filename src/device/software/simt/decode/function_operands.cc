@@ -14,7 +14,7 @@ Width FunctionCompiler::width_of(const ptx::Operand& operand) const {
   return operand.kind == Kind::kRegister ? register_width(function_.registers[operand.index]) : Width::kNone;
 }
 
-uint32_t FunctionCompiler::room(uint32_t bytes) {
+uint32_t FunctionCompiler::allocate(uint32_t bytes) {
   image_.resize(round_up(image_.size(), 64));
   auto offset = register_end_ + static_cast<uint32_t>(image_.size());
   image_.resize(image_.size() + bytes);
@@ -22,11 +22,11 @@ uint32_t FunctionCompiler::room(uint32_t bytes) {
 }
 
 uint32_t FunctionCompiler::temporary(Width width) {
-  return room(register_bytes(width));
+  return allocate(register_bytes(width));
 }
 
 uint32_t FunctionCompiler::carry_flags() {
-  if (!carry_) carry_ = room(register_bytes(Width::kPredicate));
+  if (!carry_) carry_ = allocate(register_bytes(Width::kPredicate));
   return *carry_;
 }
 
@@ -34,7 +34,7 @@ uint32_t FunctionCompiler::constant(uint64_t bits, Width width) {
   if (width == Width::k32) bits = static_cast<uint32_t>(bits);
   auto [place, added] = constants_.emplace(std::pair(width, bits), 0);
   if (!added) return place->second;
-  place->second = room(register_bytes(width));
+  place->second = allocate(register_bytes(width));
   std::byte* at = image_.data() + (place->second - register_end_);
   size_t size = width == Width::k64 ? 8 : 4;
   uint32_t copies = width == Width::kPredicate ? 1 : kLanes;
@@ -161,7 +161,7 @@ MemoryBase FunctionCompiler::memory_base(const ptx::Operand& operand) {
   if (named.kind == Kind::kVariable) {
     const ptx::Variable& variable = function_.variables[named.index];
     base.space = variable.space;
-    base.launch_parameter = is_entry() && named.index < function_.parameter_count;
+    base.launch_parameter = function_.entry && named.index < function_.parameter_count;
     if (base.launch_parameter) {
       base.offset += kernel_.kernel().parameters[named.index].offset;
       return base;
@@ -187,7 +187,7 @@ MemoryBase FunctionCompiler::memory_base(const ptx::Operand& operand) {
 }
 
 bool FunctionCompiler::is_same_in_all_blocks(const ptx::Operand& address) const {
-  if (!is_entry() || address.kind != Kind::kAddress || address.elements.size() != 1) return false;
+  if (!function_.entry || address.kind != Kind::kAddress || address.elements.size() != 1) return false;
   const ptx::Operand& named = address.elements[0];
   return named.kind == Kind::kVariable || named.kind == Kind::kSymbol || invariants_.holds(named);
 }

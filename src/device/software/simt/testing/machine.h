@@ -21,7 +21,7 @@ class Machine {
 
   explicit Machine(const InstructionSet& instructions = best_instruction_set());
 
-  // Room in device memory, 256-byte aligned, holding these values.
+  // Space in device memory, 256-byte aligned, holding these values.
   template <class T>
   uint64_t put(const std::vector<T>& values) {
     uint64_t address = allocate(values.size() * sizeof(T));

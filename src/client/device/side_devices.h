@@ -5,7 +5,7 @@
 #include "client/device/add_only_list.h"
 #include "client/device/streams.h"
 
-// A device's lanes, and what their work must follow of the device's own (stream/apart.h).
+// A device's side devices, and what their work must follow of the device's own (stream/apart.h).
 namespace heddle::client {
 
 class VirtualDevice;
@@ -17,18 +17,18 @@ struct Mark {
   bool operator==(const Mark&) const = default;
 };
 
-// Of a device, or of a lane of one. Any thread: the functions take the ring's lock.
-class Lanes {
+// Of a device, or of a side device of one. Any thread: the functions take the ring's lock.
+class SideDevices {
  public:
-  Lanes(RingPort& ring, Streams& streams) : ring_(ring), streams_(streams) {}
+  SideDevices(RingPort& ring, Streams& streams) : ring_(ring), streams_(streams) {}
 
-  // Of a home; one lane after the other is added, and none is taken out.
-  void add(VirtualDevice* lane) { lanes_.add(lane); }
-  bool any() const { return lanes_.size() != 0; }
+  // Of a home; one side device after the other is added, and none is taken out.
+  void add(VirtualDevice* side) { side_devices_.add(side); }
+  bool any() const { return side_devices_.size() != 0; }
   // The newest first.
   template <class Body>
   void for_each(Body&& body) const {
-    for (uint32_t i = lanes_.size(); i-- > 0;) body(*lanes_[i]);
+    for (uint32_t i = side_devices_.size(); i-- > 0;) body(*side_devices_[i]);
   }
 
   // Around an operation of a task apart at home.
@@ -41,7 +41,7 @@ class Lanes {
   // What of the home's blocking streams is not done yet, but for the operations of tasks apart.
   std::vector<Mark> outside_work();
 
-  // Of a lane: whether it must wait for that; not where it does already.
+  // Of a side device: whether it must wait for that; not where it does already.
   bool must_follow(const std::vector<Mark>& marks);
   bool reached(const std::vector<Mark>& marks) const;
 
@@ -50,10 +50,10 @@ class Lanes {
 
   RingPort& ring_;
   Streams& streams_;
-  AddOnlyList<VirtualDevice, protocol::kMaxDevices> lanes_;
+  AddOnlyList<VirtualDevice, protocol::kMaxDevices> side_devices_;
   uint64_t inside_last_ = 0, outside_last_ = 0;  // of the legacy default stream: by tasks apart, by all others
   uint32_t insiders_ = 0;                        // threads in an operation of a task apart
-  std::vector<Mark> followed_;                   // of a lane: what it waits for already
+  std::vector<Mark> followed_;                   // of a side device: what it waits for already
 };
 
 }  // namespace heddle::client

@@ -1,4 +1,4 @@
-#include "client/device/lanes.h"
+#include "client/device/side_devices.h"
 
 #include <algorithm>
 
@@ -7,23 +7,23 @@ namespace heddle::client {
 using Lock = RingPort::Lock;
 
 // While nobody is inside, what came last came from outside, unless it is what an insider left.
-void Lanes::look_outside() {
+void SideDevices::look_outside() {
   const uint64_t last = streams_.at(0).last;
   if (insiders_ == 0 && last != inside_last_) outside_last_ = last;
 }
 
-void Lanes::begin_inside() {
+void SideDevices::begin_inside() {
   const Lock lock = ring_.lock();
   look_outside();
   ++insiders_;
 }
 
-void Lanes::end_inside() {
+void SideDevices::end_inside() {
   const Lock lock = ring_.lock();
   if (--insiders_ == 0) inside_last_ = streams_.at(0).last;
 }
 
-std::vector<Mark> Lanes::outside_work() {
+std::vector<Mark> SideDevices::outside_work() {
   const Lock lock = ring_.lock();
   look_outside();
   std::vector<Mark> marks;
@@ -35,14 +35,14 @@ std::vector<Mark> Lanes::outside_work() {
   return marks;
 }
 
-bool Lanes::must_follow(const std::vector<Mark>& marks) {
+bool SideDevices::must_follow(const std::vector<Mark>& marks) {
   const Lock lock = ring_.lock();
   if (marks.empty() || marks == followed_) return false;
   followed_ = marks;
   return true;
 }
 
-bool Lanes::reached(const std::vector<Mark>& marks) const {
+bool SideDevices::reached(const std::vector<Mark>& marks) const {
   return std::all_of(marks.begin(), marks.end(),
                      [&](const Mark& mark) { return ring_.stream_reached(mark.stream, mark.sequence); });
 }

@@ -10,21 +10,21 @@
 
 namespace heddle::policy {
 
-// The ledger and the policy's own state, moved together: what is, as opposed to what waits. A copy of a board is a
+// The ledger and the policy's own state, moved together: what is, as opposed to what waits. A copy is a
 // place to try out what would be.
-class Board {
+class PlacementState {
  public:
-  Board(std::unique_ptr<Placement> placement, std::vector<DeviceSpec> devices);
-  Board(const Board& other);
-  Board& operator=(const Board&) = delete;
+  PlacementState(std::unique_ptr<Placement> placement, std::vector<DeviceSpec> devices);
+  PlacementState(const PlacementState& other);
+  PlacementState& operator=(const PlacementState&) = delete;
 
   const Pool& pool() const { return ledger_.pool(); }
   const Ledger& ledger() const { return ledger_; }
   const Placement& placement() const { return *placement_; }
-  bool binds() const { return placement_->scope() == Scope::kSession; }
+  bool assigns_jobs() const { return placement_->scope() == Scope::kSession; }
 
   void open_session(SessionId session, JobId job);
-  // All that the session held returns; with the job's last session its bindings end too.
+  // All that the session held returns; with the job's last session its assignments end too.
   void close_session(SessionId session);
   const std::map<SessionId, JobId>& sessions() const { return sessions_; }
 
@@ -38,8 +38,8 @@ class Board {
 
   // Gives the job its place on the device, without a worker yet.
   void take_place(const Request& request, DeviceId device);
-  void bind(const Request& request, DeviceId device);
-  void begin(const Request& request, DeviceId device);  // binds as well, under a policy that binds
+  void assign(const Request& request, DeviceId device);
+  void begin(const Request& request, DeviceId device);  // assigns as well, under a policy that assigns jobs
   void extend(SessionId session, TaskId task, Bytes more) { ledger_.extend(session, task, more); }
   Bytes shrink(SessionId session, TaskId task, Bytes less) { return ledger_.shrink(session, task, less); }
   void set_compute(SessionId session, TaskId task, const ComputeNeed& need);
@@ -50,7 +50,7 @@ class Board {
   std::unique_ptr<Placement> placement_;
   std::map<SessionId, JobId> sessions_;
   std::map<JobId, uint32_t> open_sessions_;
-  std::set<std::pair<JobId, DeviceId>> bindings_;
+  std::set<std::pair<JobId, DeviceId>> assignments_;
 };
 
 }  // namespace heddle::policy
