@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <thread>
 
 #include "cli/commands.h"
 #include "cli/daemon_link.h"
@@ -24,6 +25,9 @@ struct Options {
 };
 
 constexpr Duration kShortest = std::chrono::milliseconds(100), kLongest = std::chrono::hours(1);
+
+constexpr Duration kComesBack = std::chrono::seconds(10);  // a heddled that died and was started again
+constexpr Duration kCallEvery = std::chrono::milliseconds(100);
 
 volatile std::sig_atomic_t ended = 0;
 
@@ -59,12 +63,26 @@ Result<TopSample> look(DaemonLink& link) {
   return sample;
 }
 
+// Goes on with the successor of a heddled that died.
+Result<TopSample> look_lastingly(DaemonLink& link) {
+  auto sample = look(link);
+  for (Duration waited{}; waited < kComesBack && !ended; waited += kCallEvery) {
+    if (sample || sample.error().code != ErrorCode::kPeerDied) break;
+    std::this_thread::sleep_for(kCallEvery);
+    auto successor = DaemonLink::connect(protocol::control_socket_path());
+    if (!successor) continue;
+    link = std::move(*successor);
+    sample = look(link);
+  }
+  return sample;
+}
+
 Status repeat(DaemonLink& link, const Options& options, Duration every) {
   std::optional<Screen> screen;
   if (!options.as_json && ::isatty(STDOUT_FILENO)) screen.emplace();
   TopSample before;
   for (uint32_t shown = 0; !ended;) {
-    auto now = look(link);
+    auto now = look_lastingly(link);
     if (!now) return tl::unexpected(std::move(now).error());
     const Json object = top_object(before, *now);
     if (screen) {
@@ -83,12 +101,12 @@ int top(const Options& options) {
   const auto every = parse_duration(options.every);
   if (!every) return report(every.error());
   if (*every < kShortest || *every > kLongest)
-    return report(Error{ErrorCode::kInvalidArgument, stringf("--every is %s, it must be %s to %s",
-                                                             options.every.c_str(), to_string(kShortest).c_str(),
-                                                             to_string(kLongest).c_str())});
+    return report(
+        Error{ErrorCode::kInvalidArgument, stringf("--every is %s, it must be %s to %s", options.every.c_str(),
+                                                   to_string(kShortest).c_str(), to_string(kLongest).c_str())});
   auto link = DaemonLink::connect(protocol::control_socket_path());
   if (!link) return report(link.error());
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_handler = end;  // without SA_RESTART: it ends the sleep
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
   const Status done = repeat(*link, options, *every);

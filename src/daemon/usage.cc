@@ -10,8 +10,8 @@ namespace {
 using protocol::Usage;
 using Field = uint64_t Usage::*;
 
-constexpr Field kTotals[] = {&Usage::launches, &Usage::kernel_ns,  &Usage::copies, &Usage::copied_bytes, &Usage::copy_ns,
-                             &Usage::busy_ns,  &Usage::overrun_ns, &Usage::bursts};
+constexpr Field kTotals[] = {&Usage::launches, &Usage::kernel_ns, &Usage::copies,     &Usage::copied_bytes,
+                             &Usage::copy_ns,  &Usage::busy_ns,   &Usage::overrun_ns, &Usage::bursts};
 constexpr Field kLargest[] = {&Usage::longest_burst_ns, &Usage::merged_burst_ns, &Usage::longest_gap_ns};
 
 // Of the present task.

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "core/clock.h"
@@ -68,7 +69,7 @@ TEST_F(UsageOf, CopiesCountApart) {
 }
 
 TEST_F(UsageOf, StreamsSideBySideCountOnce) {
-  const Measured measured = measure({HEDDLE_E2E_PROGRAMS "/device_time", "streams"});
+  const Measured measured = measure({HEDDLE_E2E_PROGRAMS "/device_time", "streams", "30000000"});
   EXPECT_EQ(measured.launches, 2u);
   EXPECT_GT(measured.busy_ns, 0u);
   EXPECT_LE(measured.busy_ns, measured.wall_ns);
@@ -104,13 +105,24 @@ TEST_F(UsageOf, TopEndsWellWithCtrlC) {
   EXPECT_NE(finished.out.find("DEVICE"), std::string::npos) << finished.out;
 }
 
+TEST_F(UsageOf, TopGoesOnWhenHeddledIsRestarted) {
+  Process top = node.spawn({"top", "--json", "--count", "6", "--every", "300ms"});
+  ::usleep(500'000);
+  const pid_t heddled = node.daemon_pid();
+  ::kill(heddled, SIGKILL);
+  const Finished finished = top.wait(std::chrono::seconds(20));
+  EXPECT_EQ(finished.status, 0) << finished.err;
+  EXPECT_EQ(std::count(finished.out.begin(), finished.out.end(), '\n'), 6) << finished.out;
+  EXPECT_NE(node.daemon_pid(), heddled);
+}
+
 // On a device that keeps its pace, too: the slowed device's time is wall time.
 TEST(PacedUsage, BusyTimeIsWallTimeAndShowsWhileAKernelRuns) {
   HEDDLE_NEEDS_WORKLOADS();
   Node node("[[device]]\npreset = 'P100'\ncount = 1\nmemory = '64M'\nslowdown = 500\ncopy_slowdown = 0\n");
   ASSERT_TRUE(node.ready()) << node.why();
   const TimePoint begin = MonotonicClock().now();
-  Process program = node.spawn_run({HEDDLE_E2E_PROGRAMS "/device_time", "streams"});
+  Process program = node.spawn_run({HEDDLE_E2E_PROGRAMS "/device_time", "streams", "300000"});
   uint64_t seen = 0;
   EXPECT_TRUE(Node::eventually([&] {
     for (const Json& job : node.ask({{"command", "ps"}}).value("jobs", Json::array())) {

@@ -1,13 +1,13 @@
-// Uses the device in one way, for tests of what is measured: `fills`, `copies`, or `streams`: one long kernel on each
-// of two streams, side by side.
+// Uses the device in one way, for tests of what is measured: `fills`, `copies`, or `streams STEPS`: a kernel of so many
+// steps on each of two streams, side by side.
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
 constexpr size_t kBytes = 16 << 20;
 constexpr int kTimes = 20;
-constexpr unsigned kSteps = 300'000;
 
 __global__ void compute(unsigned* result, unsigned steps) {
   unsigned value = threadIdx.x;
@@ -24,11 +24,12 @@ int main(int count, char** arguments) {
     for (int i = 0; i < kTimes; ++i) cudaMemset(memory, i, kBytes);
   } else if (std::strcmp(way, "copies") == 0) {
     for (int i = 0; i < kTimes; ++i) cudaMemcpy(memory, host.data(), kBytes, cudaMemcpyHostToDevice);
-  } else if (std::strcmp(way, "streams") == 0) {
+  } else if (std::strcmp(way, "streams") == 0 && count > 2) {
+    const auto steps = static_cast<unsigned>(std::atoi(arguments[2]));
     cudaStream_t streams[2];
     for (int i = 0; i < 2; ++i) {
       cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking);
-      compute<<<1, 32, 0, streams[i]>>>(memory + 32 * i, kSteps);
+      compute<<<1, 32, 0, streams[i]>>>(memory + 32 * i, steps);
     }
   } else {
     std::printf("no such way: '%s'\n", way);
