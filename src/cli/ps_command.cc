@@ -41,9 +41,9 @@ void add_rows(Table& table, const Json& session) {
   const std::string job = string_of(session, "job"), id = string_of(session, "session"),
                     pid = string_of(session, "pid");
   const std::string program = string_of(session, "program");
-  Cells once = measured(session);
-  const Cells declared = declarations(session);
-  once.insert(once.end(), declared.begin(), declared.end());
+  Cells once = declarations(session);
+  const Cells used = measured(session);
+  once.insert(once.end(), used.begin(), used.end());
   const auto tasks = session.find("tasks");
   if (tasks == session.end() || tasks->empty()) {
     table.add(row({job, id, pid, program, "idle", "-", "0 B"}, once, {"-", ""}));
@@ -66,8 +66,8 @@ int ps(bool as_json) {
     print_json(*answer);
     return kSuccess;
   }
-  Table table({"JOB", "SESSION", "PID", "PROGRAM", "STATE", "DEVICE", "MEMORY", "BUSY", "BURSTS", "DECLARED", "USED",
-               "BESIDE", "EXTENSIONS", "WAITED", "WHY"});
+  Table table({"JOB", "SESSION", "PID", "PROGRAM", "STATE", "DEVICE", "MEMORY", "DECLARED", "USED", "BESIDE",
+               "EXTENSIONS", "BUSY", "BURSTS", "WAITED", "WHY"});
   for (const Json& session : answer->value("sessions", Json::array())) add_rows(table, session);
   print(table.empty() ? "nothing runs\n" : table.text());
   return kSuccess;
