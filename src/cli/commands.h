@@ -12,6 +12,7 @@ using Action = std::function<int()>;
 void add_run_command(CLI::App& app, Action& chosen);
 void add_batch_command(CLI::App& app, Action& chosen);
 void add_ps_command(CLI::App& app, Action& chosen);
+void add_top_command(CLI::App& app, Action& chosen);
 void add_cancel_command(CLI::App& app, Action& chosen);
 void add_devices_command(CLI::App& app, Action& chosen);
 void add_policies_command(CLI::App& app, Action& chosen);

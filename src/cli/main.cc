@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
   add_run_command(app, chosen);
   add_batch_command(app, chosen);
   add_ps_command(app, chosen);
+  add_top_command(app, chosen);
   add_cancel_command(app, chosen);
   add_devices_command(app, chosen);
   add_policies_command(app, chosen);

@@ -11,8 +11,8 @@ namespace {
 
 using Cells = std::vector<std::string>;
 
-Cells row(Cells task, const Cells& declared, const Cells& wait) {
-  task.insert(task.end(), declared.begin(), declared.end());
+Cells row(Cells task, const Cells& session, const Cells& wait) {
+  task.insert(task.end(), session.begin(), session.end());
   task.insert(task.end(), wait.begin(), wait.end());
   return task;
 }
@@ -30,22 +30,30 @@ Cells declarations(const Json& session) {
   return {bytes("bytes"), bytes("used"), bytes("beside"), string_of(declared, "extensions", "-")};
 }
 
+// For how long its kernels, library calls and fills were on a device, and in how many bursts.
+Cells measured(const Json& session) {
+  const Json usage = session.value("usage", Json::object());
+  return {seconds(number_of(usage, "busy_ns")), string_of(usage, "bursts", "-")};
+}
+
 // One line a task; a session without one gets a line of its own. What belongs to the session stands in its first line.
 void add_rows(Table& table, const Json& session) {
   const std::string job = string_of(session, "job"), id = string_of(session, "session"),
                     pid = string_of(session, "pid");
   const std::string program = string_of(session, "program");
-  Cells declared = declarations(session);
+  Cells once = declarations(session);
+  const Cells used = measured(session);
+  once.insert(once.end(), used.begin(), used.end());
   const auto tasks = session.find("tasks");
   if (tasks == session.end() || tasks->empty()) {
-    table.add(row({job, id, pid, program, "idle", "-", "0 B"}, declared, {"-", ""}));
+    table.add(row({job, id, pid, program, "idle", "-", "0 B"}, once, {"-", ""}));
     return;
   }
   for (const Json& task : *tasks) {
     const std::string state = string_of(task, "state");
-    table.add(row({job, id, pid, program, state, string_of(task, "device", "-"), bytes_of(task, "memory")}, declared,
+    table.add(row({job, id, pid, program, state, string_of(task, "device", "-"), bytes_of(task, "memory")}, once,
                   {seconds(number_of(task, "waited_ns")), string_of(task, "reason")}));
-    declared.assign(declared.size(), "");
+    once.assign(once.size(), "");
   }
 }
 
@@ -59,7 +67,7 @@ int ps(bool as_json) {
     return kSuccess;
   }
   Table table({"JOB", "SESSION", "PID", "PROGRAM", "STATE", "DEVICE", "MEMORY", "DECLARED", "USED", "BESIDE",
-               "EXTENSIONS", "WAITED", "WHY"});
+               "EXTENSIONS", "BUSY", "BURSTS", "WAITED", "WHY"});
   for (const Json& session : answer->value("sessions", Json::array())) add_rows(table, session);
   print(table.empty() ? "nothing runs\n" : table.text());
   return kSuccess;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/descriptions.h"
+#include "daemon/usage.h"
 #include "policy/placement/table.h"
 
 namespace heddle::daemon {
@@ -111,6 +112,7 @@ Result<Json> Commands::status(const Json&, Asker&) {
 Result<Json> Commands::devices(const Json&, Asker&) {
   Json list = Json::array();
   const auto views = tasks_.scheduler().devices();
+  const auto usage = usage_by_device(shared_.registry);
   for (const auto& view : views) {
     const DeviceState& device = shared_.registry.devices[view.id.value];
     const DeviceModel& model = device.config.model;
@@ -139,6 +141,7 @@ Result<Json> Commands::devices(const Json&, Asker&) {
                     {"copy_slowdown", model.copy_slowdown},
                     {"keeper_copies", device.copies},
                     {"keeper_copied", device.copied.value},
+                    {"usage", usage_json(usage[view.id.value], shared_.now())},
                     {"state", state}});
   }
   return Json{{"devices", list}};
@@ -154,12 +157,13 @@ uint64_t end_of_page(const Table& table, uint64_t from, size_t count) {
   return each == table.end() ? UINT64_MAX : each->first.value;
 }
 
-Json json_of(const Job& job) {
+Json json_of(const Job& job, const protocol::Usage& usage, TimePoint now) {
   return {{"job", job.id.value},
           {"name", job.name},
           {"uid", job.uid},
           {"memory", job.budget.value},
           {"sessions", job.sessions.size()},
+          {"usage", usage_json(usage, now)},
           {"cancelled", job.cancelled}};
 }
 
@@ -179,7 +183,8 @@ Result<Json> Commands::ps(const Json& request, Asker& asker) {
   Json jobs = Json::array(), sessions = Json::array();
   uint64_t hidden = 0;
   for (auto each = all_jobs.lower_bound(JobId{from}); each != all_jobs.end() && each->first.value < end; ++each) {
-    if (asker.may_see(each->second.uid)) jobs.push_back(json_of(each->second));
+    const Job& job = each->second;
+    if (asker.may_see(job.uid)) jobs.push_back(json_of(job, usage_of(job, shared_.registry), shared_.now()));
   }
   const Descriptions describe(shared_, executor_, tasks_.scheduler());
   for (auto each = all_sessions.lower_bound(SessionId{from}); each != all_sessions.end() && each->first.value < end;
@@ -276,6 +281,7 @@ Json json_of(const TraceEvent& event) {
           {"reason", event.reason},
           {"launches", event.usage.launches},
           {"kernel_ns", event.usage.kernel_ns},
+          {"busy_ns", event.usage.busy_ns},
           {"copies", event.usage.copies},
           {"copied_bytes", event.usage.copied_bytes},
           {"copy_ns", event.usage.copy_ns},

@@ -134,6 +134,45 @@ TEST_F(CommandTest, TheTraceTellsATasksLife) {
   EXPECT_THAT(kinds, ::testing::ElementsAre("task_arrived", "task_granted", "task_ended"));
   EXPECT_EQ((*trace)["events"][1]["memory"], 8 * kMiB);
   EXPECT_EQ((*trace)["events"][2]["launches"], 7);
+  EXPECT_EQ((*trace)["events"][2]["busy_ns"], 7'000);
+}
+
+// Of each task its own part goes into the trace; sessions and jobs show all of it.
+TEST_F(CommandTest, WhatAWorkerMeasuredIsToldOfTasksSessionsAndJobs) {
+  start();
+  TestClient client = running(Bytes{8 * kMiB});
+  finish(client);
+  ASSERT_TRUE(client.declare(2, client.at(0), Bytes{4 * kMiB}));
+  ASSERT_TRUE(client.begin(2));
+  ASSERT_TRUE(client.wait_binding(Binding::kBound));
+  client.record(protocol::RecordType::kFree, 2);
+  client.record(protocol::RecordType::kTaskEnd, 2);
+  ASSERT_TRUE(client.wait_binding(Binding::kUnbound));
+  const auto trace = house_->ask({{"command", "trace"}, {"since", 0}});
+  ASSERT_TRUE(trace);
+  for (const Json& event : (*trace)["events"]) EXPECT_EQ(event["launches"], event["kind"] == "task_ended" ? 7 : 0);
+  const auto ps = house_->ask({{"command", "ps"}});
+  ASSERT_TRUE(ps);
+  EXPECT_EQ((*ps)["sessions"][0]["usage"]["launches"], 14);
+  EXPECT_EQ((*ps)["sessions"][0]["usage"]["busy_ns"], 14'000);
+  EXPECT_EQ((*ps)["sessions"][0]["usage"]["busy_now"], false);
+  EXPECT_EQ((*ps)["jobs"][0]["usage"]["launches"], 14);
+}
+
+TEST_F(CommandTest, AJobKeepsTheUsageOfSessionsThatAreOver) {
+  start();
+  auto opener = protocol::connect_to(house_->socket());
+  const auto job = Household::ask(*opener, {{"command", "job_open"}, {"name", "two"}});
+  ASSERT_TRUE(job);
+  for (int program = 0; program < 2; ++program) {
+    TestClient client = opened((*job)["job"], (*job)["secret"]);  // the one before is over then
+    ASSERT_TRUE(client.declare(1, client.at(0), Bytes{4 * kMiB}));
+    ASSERT_TRUE(client.begin(1));
+    ASSERT_TRUE(client.wait_binding(Binding::kBound));
+    finish(client);
+  }
+  const Json ps = house_->wait_for("ps", [](const Json& answer) { return answer["jobs"].size() == 1; });
+  EXPECT_EQ(ps["jobs"][0]["usage"]["launches"], 14);
 }
 
 TEST_F(CommandTest, ALongTraceComesInPages) {

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "daemon/usage.h"
+
 namespace heddle::daemon {
 namespace {
 
@@ -82,6 +84,7 @@ Json Descriptions::session(const Session& session) const {
             {"pinned", session.host_bytes.value},
             {"declared", declared_by(session)},
             {"connected", session.connection != nullptr},
+            {"usage", usage_json(usage_of(session), shared_.now())},
             {"tasks", tasks}};
   if (session.failed) json["failure"] = session.failure;
   return json;

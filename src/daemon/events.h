@@ -42,7 +42,7 @@ struct WorkerReturned {
   WorkerId worker;
   protocol::WorkerReady ready;
 };
-// A worker sent SegmentFreed, TaskEnded, WorkerFault or Usage.
+// A worker sent SegmentFreed, TaskEnded or WorkerFault.
 struct WorkerSaid {
   WorkerId worker;
   protocol::Packet packet;

@@ -206,8 +206,7 @@ protocol::Packet packet_of(const Message& message) {
   return packet;
 }
 
-TEST(CountsThoughKilled, AreTheAccountAndWhatIsEverybodysFault) {
-  EXPECT_TRUE(counts_though_killed(packet_of(protocol::Usage{})));
+TEST(CountsThoughKilled, IsWhatIsEverybodysFault) {
   EXPECT_TRUE(counts_though_killed(packet_of(protocol::WorkerFault{.cuda_error = 700, .device_lost = 1})));
   EXPECT_FALSE(counts_though_killed(packet_of(protocol::WorkerFault{.cuda_error = 700})));
   EXPECT_FALSE(counts_though_killed(packet_of(protocol::TaskEnded{})));

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "core/result.h"
+#include "protocol/control_page.h"
 #include "protocol/own_messages.h"
 
 namespace heddle::daemon {
@@ -25,7 +26,8 @@ enum class NoteKind : uint64_t {
   kTask,          // key: task. No descriptor.
   kSegment,       // key: segment. Descriptor: the memory, once there is some.
   kWorker,        // key: worker. Descriptor: its process.
-  kGpus,  // key 0: the machine's GPUs as the first heddled found them. Descriptor: lines of heddle-keeper --list.
+  kGpus,     // key 0: the machine's GPUs as the first heddled found them. Descriptor: lines of heddle-keeper --list.
+  kControl,  // key: that of its ring. Descriptor: the ring's control page.
 };
 
 struct IdsNote {
@@ -58,7 +60,12 @@ struct SessionNote {
 struct RingNote {
   uint64_t session, last_serial, generation;
   uint32_t virtual_device;
-  int32_t assigned_device;  // under a policy that assigns jobs; -1: none
+  int32_t assigned_device;    // under a policy that assigns jobs; -1: none
+  protocol::Usage accounted;  // of the tasks that have ended
+};
+struct ControlNote {
+  uint64_t session;
+  uint32_t virtual_device, reserved;
 };
 struct ModuleNote {
   uint64_t session, bytes;

@@ -20,6 +20,7 @@
 #include "daemon/events.h"
 #include "daemon/task_state.h"
 #include "policy/task.h"
+#include "protocol/control_page.h"
 #include "protocol/ring_memory.h"
 
 namespace heddle::daemon {
@@ -70,7 +71,6 @@ struct Task {
   std::string reason;              // of the grant
   std::deque<uint64_t> asked;      // segments that the scheduler decides, in order
   std::deque<uint64_t> held_back;  // segments over the budget until frees arrive, in order
-  protocol::Usage usage;
 };
 
 struct Worker;
@@ -80,6 +80,9 @@ struct VirtualDevice {
   uint64_t ring_key = 0;
   Fd ring_memory;
   std::optional<protocol::RingMemory> ring;  // nothing until OpenDevice
+  Fd control_memory;
+  std::optional<protocol::ControlPage> control;  // made with the ring
+  protocol::Usage accounted;                     // what stood there when the last task ended
   uint64_t generation = 0;
   uint64_t last_serial = 0;          // of the task that ended last
   std::optional<DeviceId> assigned;  // under a policy that assigns jobs
@@ -152,7 +155,9 @@ struct Job {
   std::string name;
   Bytes budget;  // 0: no limit of its own
   bool cancelled = false;
-  uint64_t findings = 0;  // of sessions that are over
+  // Of sessions that are over; since a restart of heddled.
+  uint64_t findings = 0;
+  protocol::Usage usage;
   std::set<SessionId> sessions;
   Connection* opener = nullptr;  // borrowed
 };
@@ -190,6 +195,7 @@ struct DeviceState {
   std::string last_failure;
   TimePoint next_start{};
   TimePoint last_bound{};  // when a worker was last taken out of the pool
+  protocol::Usage usage;   // of tasks that ended here, since heddled was started
   uint64_t copies = 0;     // that its keeper has brought here, from whichever GPU
   Bytes copied;
   EventLoop::Timer start_timer;

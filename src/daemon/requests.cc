@@ -84,6 +84,20 @@ Status Requests::handle(Session& session, protocol::Packet packet) {
   }
 }
 
+// With its control page: both or none.
+Status Requests::make_ring(VirtualDevice& device) {
+  auto control = protocol::ControlPage::create();
+  if (!control) return tl::unexpected(std::move(control).error());
+  auto ring = protocol::RingMemory::create(shared_.config.ring);
+  if (!ring) return tl::unexpected(std::move(ring).error());
+  device.control_memory = std::move(control->first);
+  device.control = std::move(control->second);
+  device.ring_memory = std::move(ring->first);
+  device.ring = std::move(ring->second);
+  device.ring_key = shared_.ids.next();
+  return {};
+}
+
 Status Requests::open_device(Session& session, const protocol::OpenDevice& open) {
   if (open.virtual_device >= session.devices.size())
     return fail(ErrorCode::kProtocol, "virtual device %u: the session has %zu", open.virtual_device,
@@ -96,8 +110,7 @@ Status Requests::open_device(Session& session, const protocol::OpenDevice& open)
                 static_cast<unsigned long>(open.window.base));
   VirtualDevice& device = session.devices[open.virtual_device];
   if (!device.ring) {
-    auto made = protocol::RingMemory::create(shared_.config.ring);
-    if (!made) {
+    if (const Status made = make_ring(device); !made) {
       protocol::Refused refused{open.request};
       protocol::set_text(refused.text, made.error().text);
       session.connection->send(refused);
@@ -107,9 +120,6 @@ Status Requests::open_device(Session& session, const protocol::OpenDevice& open)
       session.window = open.window;
       segments_.deposit_session(session);
     }
-    device.ring_memory = std::move(made->first);
-    device.ring = std::move(made->second);
-    device.ring_key = shared_.ids.next();
     tasks_.ring_opened(session, device);
   }
   session.connection->send(protocol::DeviceOpened{open.request, device.index}, device.ring_memory);

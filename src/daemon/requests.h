@@ -18,6 +18,7 @@ class Requests {
 
  private:
   Status open_device(Session& session, const protocol::OpenDevice& open);
+  Status make_ring(VirtualDevice& device);
   Status declare_module(Session& session, protocol::Packet packet);
   Status declare_segment(Session& session, const protocol::DeclareSegment& declared);
   Status known_segment(Session& session, const protocol::DeclareSegment& declared);

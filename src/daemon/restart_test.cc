@@ -78,6 +78,27 @@ TEST_F(RestartTest, AKeptWorkerInItsSecondTaskGoesOn) {
   EXPECT_EQ(used(), 4 * kMiB);
 }
 
+// The control page is with the vault; what ended before heddled did was told before, and is not told again.
+TEST_F(RestartTest, WhatWasMeasuredIsKept) {
+  start(kOneDevice);
+  TestClient client = running(Bytes{8 * kMiB});
+  finish(client);
+  ASSERT_TRUE(client.declare(2, client.at(0), Bytes{4 * kMiB}));
+  ASSERT_TRUE(client.begin(2));
+  ASSERT_TRUE(client.wait_binding(Binding::kBound));
+  restart();
+  const auto usage = [&] { return (*house_->ask({{"command", "ps"}}))["sessions"][0]["usage"]["launches"]; };
+  EXPECT_EQ(usage(), 7);
+  client.record(RecordType::kFree, 2);
+  client.record(RecordType::kTaskEnd, 2);
+  ASSERT_TRUE(client.wait_binding(Binding::kUnbound));
+  EXPECT_EQ(usage(), 14);
+  const auto trace = house_->ask({{"command", "trace"}, {"since", 0}});
+  ASSERT_TRUE(trace);
+  EXPECT_EQ((*trace)["events"].back()["kind"], "task_ended");
+  EXPECT_EQ((*trace)["events"].back()["launches"], 7);
+}
+
 // It has no note that says what it stays for: another is as good.
 TEST_F(RestartTest, AKeptWorkerIsReplaced) {
   start(kOneDevice);

@@ -39,6 +39,8 @@ class Restorer {
         return with<WorkerNote>(item, [&](const WorkerNote& note) { return worker(item, note); });
       case NoteKind::kGpus:
         return {};  // read before the pool was made
+      case NoteKind::kControl:
+        return with<ControlNote>(item, [&](const ControlNote& note) { return control(item, note); });
     }
     return fail(ErrorCode::kCorrupt, "of unknown kind");
   }
@@ -140,7 +142,18 @@ class Restorer {
     device.ring_key = item.key;
     device.last_serial = note.last_serial;
     device.generation = note.generation;
+    device.accounted = note.accounted;
     if (note.assigned_device >= 0) device.assigned = DeviceId{static_cast<uint64_t>(note.assigned_device)};
+    return {};
+  }
+
+  Status control(RestoredItem& item, const ControlNote& note) {
+    const auto found = device_of(note.session, note.virtual_device);
+    if (!found) return tl::unexpected(found.error());
+    auto page = protocol::ControlPage::attach(item.descriptor);
+    if (!page) return tl::unexpected(page.error());
+    (*found)->control = std::move(*page);
+    (*found)->control_memory = std::move(item.descriptor);
     return {};
   }
 
@@ -240,6 +253,11 @@ TakenOver restore(Shared& shared, std::vector<RestoredItem> items) {
     if (taken) continue;
     shared.log->warn("deposit {}/{} is dropped: {}", static_cast<uint64_t>(item.kind), item.key, taken.error().text);
     shared.vault.withdraw(item.kind, item.key);
+  }
+  // No worker could be bound to its ring.
+  const auto lacks_page = [](const VirtualDevice& device) { return device.ring && !device.control; };
+  for (const auto& [id, session] : shared.registry.sessions) {
+    if (std::any_of(session.devices.begin(), session.devices.end(), lacks_page)) result.broken.push_back(id);
   }
   return result;
 }

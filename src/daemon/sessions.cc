@@ -7,6 +7,7 @@
 #include "daemon/cuda_codes.h"
 #include "daemon/session_limits.h"
 #include "daemon/spawn.h"
+#include "daemon/usage.h"
 #include "daemon/windows.h"
 
 namespace heddle::daemon {
@@ -176,12 +177,15 @@ void Sessions::released(SessionId id) {
   while (!session->segments.empty()) segments_.remove(*session, session->segments.begin()->first);
   for (const Module& module : session->modules) shared_.vault.withdraw(NoteKind::kModule, module.key);
   for (const VirtualDevice& device : session->devices) {
-    if (device.ring) shared_.vault.withdraw(NoteKind::kRing, device.ring_key);
+    if (!device.ring) continue;
+    shared_.vault.withdraw(NoteKind::kRing, device.ring_key);
+    shared_.vault.withdraw(NoteKind::kControl, device.ring_key);
   }
   shared_.vault.withdraw(NoteKind::kSession, id.value);
   const JobId job = session->job;
   if (Job* owner = shared_.registry.find_job(job)) {
     owner->findings += findings_of(*session);
+    add(owner->usage, usage_of(*session));
     owner->sessions.erase(id);
   }
   shared_.log->info("session {} is over", id.value);

@@ -5,6 +5,7 @@
 #include "daemon/ring_words.h"
 #include "daemon/task_trace.h"
 #include "daemon/tasks.h"
+#include "daemon/usage.h"
 
 namespace heddle::daemon {
 
@@ -19,7 +20,8 @@ void Tasks::apply(Session& session, VirtualDevice& device, TaskEvent event) {
   }
   const bool ends = step->to == TaskState::kEnded;
   if (ends && event != TaskEvent::kRefused)
-    trace_task(shared_, "task_ended", session, task, device.live, session.failure);
+    trace_task(shared_, "task_ended", session, task, device.live, session.failure,
+               close_account(device, shared_.registry));
   task.state = step->to;
   const Status done = performer_.perform(step->actions, session, device);
   if (!done) fail_session(session, kCudaMemoryAllocation, done.error().text);

@@ -82,7 +82,15 @@ void TaskPerformer::deposit_ring(const Session& session, const VirtualDevice& de
   note.generation = device.generation;
   note.virtual_device = device.index;
   note.assigned_device = device.assigned ? static_cast<int32_t>(device.assigned->value) : -1;
+  note.accounted = device.accounted;
   shared_.vault.deposit(NoteKind::kRing, device.ring_key, write_note(note), device.ring_memory.get());
+}
+
+void TaskPerformer::deposit_control(const Session& session, const VirtualDevice& device) {
+  ControlNote note{};
+  note.session = session.id.value;
+  note.virtual_device = device.index;
+  shared_.vault.deposit(NoteKind::kControl, device.ring_key, write_note(note), device.control_memory.get());
 }
 
 // Extensions that were asked for meanwhile are decided on their own. All are deposited before anybody is answered: a

@@ -26,6 +26,8 @@ class TaskPerformer {
   static void refuse(const Session& session, const Segment& segment, uint32_t cuda_error, const std::string& text);
 
   void deposit_ring(const Session& session, const VirtualDevice& device);
+  // Once: the note never changes.
+  void deposit_control(const Session& session, const VirtualDevice& device);
 
  private:
   Status perform(TaskAction action, Session& session, VirtualDevice& device);

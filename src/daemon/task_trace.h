@@ -6,7 +6,7 @@ namespace heddle::daemon {
 
 // Adds what happened to a task to the trace of the latest events.
 inline void trace_task(const Shared& shared, const char* kind, const Session& session, const Task& task, Bytes memory,
-                       const std::string& reason) {
+                       const std::string& reason, const protocol::Usage& usage = {}) {
   TraceEvent event;
   event.time = shared.now();
   event.kind = kind;
@@ -17,7 +17,7 @@ inline void trace_task(const Shared& shared, const char* kind, const Session& se
   event.memory = memory;
   event.reason = reason;
   event.uid = session.uid;
-  event.usage = task.usage;
+  event.usage = usage;
   shared.trace.add(std::move(event));
 }
 

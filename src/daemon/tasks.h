@@ -29,7 +29,10 @@ class Tasks : public ExecutorEvents {
 
   void session_opened(const Session& session);
   // The virtual device has its ring now.
-  void ring_opened(const Session& session, const VirtualDevice& device) { performer_.deposit_ring(session, device); }
+  void ring_opened(const Session& session, const VirtualDevice& device) {
+    performer_.deposit_ring(session, device);
+    performer_.deposit_control(session, device);
+  }
   // A device segment that was checked already.
   void declare(Session& session, const protocol::DeclareSegment& declared);
   Status begin(Session& session, const protocol::BeginTask& begun);

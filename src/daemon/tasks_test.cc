@@ -48,6 +48,10 @@ class TasksTest : public ::testing::Test {
     EXPECT_TRUE(ring) << ring.error().text;
     device.ring_memory = std::move(ring->first);
     device.ring = std::move(ring->second);
+    auto control = protocol::ControlPage::create();
+    EXPECT_TRUE(control) << control.error().text;
+    device.control_memory = std::move(control->first);
+    device.control = std::move(control->second);
     device.ring_key = ids_.next();
     const SessionId id = session.id;
     Session& placed = registry_.sessions.emplace(id, std::move(session)).first->second;

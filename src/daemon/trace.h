@@ -8,7 +8,7 @@
 
 #include "core/ids.h"
 #include "core/units.h"
-#include "protocol/messages.h"
+#include "protocol/control_page.h"
 
 namespace heddle::daemon {
 

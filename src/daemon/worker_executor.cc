@@ -20,7 +20,8 @@ void send_binding(const Session& session, const VirtualDevice& device) {
   binding.task_serial = device.task->serial;
   binding.window = *session.window;
   binding.virtual_device = device.index;
-  device.worker->connection->send(binding, device.ring_memory);
+  const int lent[] = {device.ring_memory.get(), device.control_memory.get()};
+  device.worker->connection->send(binding, lent);
 }
 
 void send_segment(Worker& worker, const Segment& segment, bool release) {
@@ -198,8 +199,6 @@ void WorkerExecutor::worker_said(WorkerId id, const protocol::Packet& packet) {
       return task_ended(*worker, packet.as<protocol::TaskEnded>());
     case protocol::MessageType::kWorkerFault:
       return worker_fault(*worker, packet.as<protocol::WorkerFault>());
-    case protocol::MessageType::kUsage:
-      return usage(*worker, packet.as<protocol::Usage>());
     default:
       return;  // Workers lets nothing else through
   }
@@ -218,11 +217,6 @@ void WorkerExecutor::task_ended(Worker& worker, const protocol::TaskEnded& ended
   events_->finished(*session, *device, ended.unmapped != 0);
   if (worker.killed) return workers_.discard(worker);  // with all others of its GPU, while it said so
   ended.reset ? workers_.retire(worker) : workers_.keep(worker);
-}
-
-void WorkerExecutor::usage(const Worker& worker, const protocol::Usage& usage) {
-  const auto [session, device] = shared_.registry.served_by(worker);
-  if (session && device->task) device->task->usage = usage;
 }
 
 std::optional<SessionId> WorkerExecutor::worker_gone(WorkerId id, const std::string& how, bool certainly) {

@@ -52,7 +52,6 @@ class WorkerExecutor : public Executor {
   void segment_freed(const Worker& worker, uint64_t number);
   void task_ended(Worker& worker, const protocol::TaskEnded& ended);
   void worker_fault(Worker& worker, const protocol::WorkerFault& fault);
-  void usage(const Worker& worker, const protocol::Usage& usage);
   void complete_return(WorkerId id);
   void send_everything(Session& session, VirtualDevice& device);
   void send_device_segments(Session& session, VirtualDevice& device);

@@ -185,7 +185,6 @@ void Workers::received(WorkerId id, protocol::Packet packet) {
     case MessageType::kSegmentFreed:
     case MessageType::kTaskEnded:
     case MessageType::kWorkerFault:
-    case MessageType::kUsage:
       worker->connection->hold();
       return shared_.events.post(WorkerSaid{id, std::move(packet)});
     default:

@@ -6,8 +6,8 @@
 
 namespace heddle::daemon {
 
-// Whether what a worker has said last still counts once its program has ended and it was killed: the account of what it
-// did, and a fault, which is not only its own.
+// Whether what a worker has said last still counts once its program has ended and it was killed: a fault that is not
+// only its own.
 bool counts_though_killed(const protocol::Packet& packet);
 
 // Starts worker processes, keeps some warm for each device, speaks their protocol, and notices their end.

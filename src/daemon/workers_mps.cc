@@ -39,7 +39,6 @@ void Workers::stop() {
 }
 
 bool counts_though_killed(const protocol::Packet& packet) {
-  if (packet.type == MessageType::kUsage) return true;
   return packet.type == MessageType::kWorkerFault && packet.as<protocol::WorkerFault>().device_lost != 0;
 }
 

@@ -49,7 +49,6 @@ enum class MessageType : uint32_t {
   kSegmentFreed,
   kTaskEnded,
   kWorkerFault,
-  kUsage,
   // heddle (the command) <-> heddled: JSON
   kCommand = 400,
   kReply,
@@ -248,8 +247,8 @@ struct WorkerReady {
   uint64_t session = 0, task_serial = 0;  // 0: warm, unbound
   uint32_t virtual_device = 0, reserved = 0;
 };
-// Descriptors: the ring of `virtual_device`. Modules and segments follow, each as a message of its own, and Proceed
-// behind the last one of the grant.
+// Descriptors: the ring of `virtual_device`, and its control page. Modules and segments follow, each as a message of
+// its own, and Proceed behind the last one of the grant.
 struct BindSession {
   static constexpr MessageType kType = MessageType::kBindSession;
   uint64_t session = 0, task_serial = 0;
@@ -303,13 +302,6 @@ struct WorkerFault {
   static constexpr MessageType kType = MessageType::kWorkerFault;
   uint32_t cuda_error = 0, device_lost = 0;
   char text[512] = {};
-};
-// Totals since the worker was bound; sent at the end of a task and now and then before.
-struct Usage {
-  static constexpr MessageType kType = MessageType::kUsage;
-  uint64_t launches = 0, kernel_ns = 0;  // sum of each launch's time on the device, first block to last
-  uint64_t copies = 0, copied_bytes = 0, copy_ns = 0;
-  uint64_t overrun_ns = 0;  // by how much the host was late against the model
 };
 
 // JSON text, as long as the packet allows; longer replies travel in a memfd beside an empty text.

@@ -18,6 +18,7 @@ void Completions::stop() {
 
 void Completions::take(std::span<const device::Completion> batch) {
   finished_.clear();
+  done_.clear();
   for (const device::Completion& completion : batch) {
     if (completion.cuda_error != 0) raise(completion);
     const Pending& pending = parts_.progress.pending(completion.tag);
@@ -25,11 +26,13 @@ void Completions::take(std::span<const device::Completion> batch) {
       reach_host_call(completion.tag);
       continue;
     }
-    parts_.usage.count(pending, completion);
+    done_.push_back({pending.type, pending.bytes, completion.started, completion.ended, completion.overrun_ns});
     const bool timed = completion.ended != TimePoint{};
     finished_.push_back({completion.tag, timed ? completion.ended : MonotonicClock().now()});
   }
+  parts_.usage.count(done_);
   parts_.progress.finish(finished_);
+  parts_.usage.settle(parts_.progress.completed());
 }
 
 void Completions::raise(const device::Completion& completion) {

@@ -26,7 +26,9 @@ class Completions {
   SessionParts parts_;
   std::atomic<bool> stopping_{false};
   std::array<device::Completion, 64> batch_;
-  std::vector<Finished> finished_;  // keeps its memory from batch to batch
+  // These keep their memory from batch to batch.
+  std::vector<Finished> finished_;
+  std::vector<Done> done_;
 };
 
 }  // namespace heddle::worker

@@ -90,8 +90,10 @@ Checked<Execution::Step> Execution::hand_over(const protocol::Record& record, co
   if (!prepared) return tl::unexpected(refusal_of("stream", prepared.error()));
   parts_.progress.enter(record, bytes);
   parts_.progress.hand_over(sequence);
+  parts_.usage.hand_over(record.header.type);
   const Status status = call(record.header.stream, sequence);
   if (status) return Step::kTaken;
+  parts_.usage.take_back(record.header.type);
   parts_.progress.take_back(sequence);
   return tl::unexpected(refusal_of(what, status.error()));
 }

@@ -50,6 +50,7 @@ void Issuer::run() {
       continue;
     }
     parts_.context.flush();
+    parts_.usage.settle(parts_.progress.completed());
     rest(bell, seen);
   }
 }
@@ -112,7 +113,10 @@ bool Issuer::next() {
   if (have_record_) return true;
   if (!gate_.open()) return false;
   const auto got = reader_.next(record_);
-  if (got && *got && parts_.progress.has_slot(record_.header.sequence)) return have_record_ = true;
+  if (got && *got && parts_.progress.has_slot(record_.header.sequence)) {
+    parts_.usage.seen(record_.header.sequence);
+    return have_record_ = true;
+  }
   if (got && !*got) return false;
   gate_.close();
   parts_.fault.raise({kCudaUnknown, got ? "the ring holds more records than there is room for" : got.error().text});

@@ -17,8 +17,9 @@ void Issuer::finish_task(uint64_t sequence) {
   // What was declared and not touched goes to the next task, and is mapped anew.
   const auto unmapped = segments_.unmap_device_segments();
   if (!unmapped) logger("worker")->error("at the task's end: {}", unmapped.error().text);
-  if (sequence != 0) parts_.progress.finish(sequence);  // before heddled may give the ring to another worker
-  parts_.outbox.put(parts_.usage.take_total());
+  // Both before heddled may give the ring, and its control page, to another worker.
+  if (sequence != 0) parts_.progress.finish(sequence);
+  parts_.usage.settle(parts_.progress.completed());
   parts_.commit.task_ended({task_serial_, reset_, !segments_.uncertain()});
 }
 

@@ -20,10 +20,6 @@ TimePoint now() {
   return MonotonicClock().now();
 }
 
-int milliseconds(Duration duration) {
-  return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(std::max(duration, Duration(0))).count());
-}
-
 }  // namespace
 
 Link::Link(protocol::Socket socket, Options options, Outbox& outbox, Worker& worker)
@@ -64,13 +60,11 @@ Status Link::serve(bool until_warm) {
   }
 }
 
-// Sleeps until there is something to receive, to send, or usage to report.
+// Sleeps until there is something to receive or to send.
 Status Link::poll_once() {
   pollfd ready[2] = {{socket_.get(), static_cast<short>(blocked_ ? POLLIN | POLLOUT : POLLIN), 0},
                      {outbox_.wake_fd(), POLLIN, 0}};
-  const bool usage = worker_.usage() && worker_.usage()->changed();
-  const int timeout = usage ? milliseconds(usage_sent_ + options_.usage_every - now()) : -1;
-  if (::poll(ready, 2, timeout) < 0 && errno != EINTR) return fail_errno(-1, "cannot wait for heddled");
+  if (::poll(ready, 2, -1) < 0 && errno != EINTR) return fail_errno(-1, "cannot wait for heddled");
   outbox_.acknowledge();
   return {};
 }
@@ -91,13 +85,6 @@ Result<Link::State> Link::receive_all() {
 }
 
 Status Link::send_all() {
-  const TimePoint time = now();
-  if (worker_.usage() && time - usage_sent_ >= options_.usage_every) {
-    if (const auto usage = worker_.usage()->take_changed()) {
-      usage_sent_ = time;
-      outbox_.put(*usage);
-    }
-  }
   auto flushed = outbox_.flush(socket_);
   blocked_ = !flushed && flushed.error().code == ErrorCode::kLimitExceeded;
   if (blocked_) return {};

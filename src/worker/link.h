@@ -14,7 +14,6 @@ class Link {
   struct Options {
     std::string daemon_path;  // where to call; empty: nowhere, the end of the connection is the end
     Duration reconnect_for = std::chrono::seconds(10);
-    Duration usage_every = std::chrono::milliseconds(200);
   };
 
   Link(protocol::Socket socket, Options options, Outbox& outbox, Worker& worker);
@@ -41,7 +40,6 @@ class Link {
   uid_t owner_ = 0;  // whom heddled runs as
   bool quit_ = false;
   bool blocked_ = false;  // heddled's queue is full
-  TimePoint usage_sent_{};
   // Calling: when it was answered last, until when it makes sense, and for how long a call that was answered with the
   // connection's end keeps from the next.
   std::optional<TimePoint> called_;

@@ -36,6 +36,10 @@ struct LinkTest : testing::Test {
     ASSERT_TRUE(made);
     ring_fd = std::move(made->first);
     ring = std::move(made->second);
+    auto control = protocol::ControlPage::create();
+    ASSERT_TRUE(control);
+    control_fd = std::move(control->first);
+    control_page = std::move(control->second);
   }
   void TearDown() override {
     heddled.close();
@@ -98,7 +102,7 @@ struct LinkTest : testing::Test {
     message.task_serial = 3;
     message.virtual_device = 2;
     message.window = window;
-    const int descriptors[] = {ring_fd.get()};
+    const int descriptors[] = {ring_fd.get(), control_fd.get()};
     ASSERT_TRUE(heddled.send(message, descriptors));
   }
   void bind(const protocol::Window& window) {
@@ -130,8 +134,9 @@ struct LinkTest : testing::Test {
 
   protocol::Socket heddled, worker_end;
   Mapping taken;  // somebody else is in that window
-  Fd listener, ring_fd;
+  Fd listener, ring_fd, control_fd;
   protocol::RingMemory ring;
+  protocol::ControlPage control_page;
   Link::Options options;
   std::thread thread;
   std::vector<uint64_t> opened;
@@ -155,18 +160,18 @@ TEST_F(LinkTest, ServesATaskAndReportsItsEnd) {
   send_module();
   launch();
   std::vector<protocol::Packet> packets;
-  protocol::Usage usage;
   for (bool ended = false; !ended;) {
     pollfd ready{heddled.get(), POLLIN, 0};
     ASSERT_EQ(::poll(&ready, 1, 60000), 1);
     auto packet = heddled.receive();
     ASSERT_TRUE(packet && *packet);
-    if ((*packet)->type == protocol::MessageType::kUsage) usage = (*packet)->as<protocol::Usage>();
     ended = (*packet)->type == protocol::MessageType::kTaskEnded;
     if (ended) {
       EXPECT_EQ((*packet)->as<protocol::TaskEnded>().serial, 3u);
     }
   }
+  protocol::Usage usage;
+  ASSERT_TRUE(control_page.read(usage));
   EXPECT_EQ(usage.launches, 1u);
   quit();
   EXPECT_TRUE(result);

@@ -47,7 +47,6 @@ Status Outbox::flush(protocol::Socket& socket) {
 }
 
 void Outbox::remember(const Message& message) {
-  if (std::holds_alternative<protocol::Usage>(message)) return;
   if (sent_.size() == kRemembered) sent_.pop_front();
   sent_.push_back(message);
 }

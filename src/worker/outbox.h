@@ -11,11 +11,11 @@
 namespace heddle::worker {
 
 // What the worker has to tell heddled. Messages wait here while there is no connection, and what a heddled that died
-// may have received without acting on it is said again to its successor: every message but Usage can be repeated.
+// may have received without acting on it is said again to its successor: every message can be repeated.
 // Thread-safe.
 class Outbox {
  public:
-  using Message = std::variant<protocol::SegmentFreed, protocol::TaskEnded, protocol::WorkerFault, protocol::Usage>;
+  using Message = std::variant<protocol::SegmentFreed, protocol::TaskEnded, protocol::WorkerFault>;
 
   static Result<std::unique_ptr<Outbox>> create();
 

@@ -10,8 +10,10 @@
 #include <fstream>
 #include <iterator>
 
+#include "core/clock.h"
 #include "device/device.h"
 #include "image/fatbin_builder.h"
+#include "protocol/control_page.h"
 #include "protocol/ring_writer.h"
 #include "protocol/socket.h"
 
@@ -52,6 +54,10 @@ struct WorkerProcess : testing::Test {
     ASSERT_TRUE(made);
     ring_fd = std::move(made->first);
     ring = std::move(made->second);
+    auto control = protocol::ControlPage::create();
+    ASSERT_TRUE(control);
+    control_fd = std::move(control->first);
+    control_page = std::move(control->second);
     auto pair = protocol::socket_pair();
     ASSERT_TRUE(pair);
     heddled = std::move(pair->first);
@@ -91,7 +97,8 @@ struct WorkerProcess : testing::Test {
     protocol::BindSession session;
     session.session = session.task_serial = 1;
     session.window = kWindow;
-    send(session, &ring_fd);
+    const int descriptors[] = {ring_fd.get(), control_fd.get()};
+    ASSERT_TRUE(heddled.send(session, descriptors));
     const std::string fatbin = image::FatbinBuilder().add(1, 60, kPtx).build();
     const Fd file = std::move(*create_memfd("module", Bytes{fatbin.size()}));
     ASSERT_EQ(::pwrite(file.get(), fatbin.data(), fatbin.size(), 0), static_cast<ssize_t>(fatbin.size()));
@@ -136,8 +143,9 @@ struct WorkerProcess : testing::Test {
   }
 
   DeviceModel model;
-  Fd board, ring_fd, memory;
+  Fd board, ring_fd, control_fd, memory;
   protocol::RingMemory ring;
+  protocol::ControlPage control_page;
   protocol::RingWriter writer{ring};
   protocol::Socket heddled;
   pid_t pid = -1;
@@ -165,6 +173,24 @@ TEST_F(WorkerProcess, RunsAKernelAndEndsItsTask) {
   EXPECT_TRUE(freed);
   send(protocol::Quit{});
   EXPECT_EQ(exit_status(), 0);
+}
+
+TEST_F(WorkerProcess, MeasuresWhatItsDeviceDoes) {
+  const TimePoint before = MonotonicClock().now();
+  start();
+  bind();
+  append(RecordType::kNeed, 1);
+  for (uint32_t value = 1; value <= 100; ++value) add(kWindow.base, value);
+  wait_for(append(RecordType::kMarker));
+  protocol::Usage usage;
+  ASSERT_TRUE(control_page.read(usage));
+  const auto wall = static_cast<uint64_t>((MonotonicClock().now() - before).count());
+  EXPECT_EQ(usage.launches, 100u);
+  EXPECT_GT(usage.busy_ns, 0u);
+  EXPECT_LE(usage.busy_ns, wall);
+  EXPECT_LE(usage.busy_ns, usage.kernel_ns);  // one stream: the launches follow each other
+  EXPECT_EQ(usage.copy_ns, 0u);
+  EXPECT_EQ(usage.busy_since_ns, 0u);
 }
 
 TEST_F(WorkerProcess, AnswersManySynchronisations) {

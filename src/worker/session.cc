@@ -2,18 +2,20 @@
 
 namespace heddle::worker {
 
-Result<std::unique_ptr<Session>> Session::start(const Fd& ring, Options options, device::Context& context,
-                                                Printer& printer, Outbox& outbox) {
+Result<std::unique_ptr<Session>> Session::start(const Fd& ring, const Fd& control, Options options,
+                                                device::Context& context, Printer& printer, Outbox& outbox) {
   auto memory = protocol::RingMemory::attach(ring);
   if (!memory) return tl::unexpected(std::move(memory).error());
+  auto page = protocol::ControlPage::attach(control);
+  if (!page) return tl::unexpected(std::move(page).error());
   auto owned = std::make_unique<protocol::RingMemory>(std::move(*memory));
   auto commit = std::make_unique<Commit>(*owned, outbox);
   auto progress = Progress::create(*owned, *commit);
   if (!progress) return tl::unexpected(std::move(progress).error());
   auto reader = protocol::RingReader::attach(*owned);
   if (!reader) return tl::unexpected(std::move(reader).error());
-  std::unique_ptr<Session> session(new Session(std::move(owned), std::move(commit), std::move(*progress),
-                                               std::move(options), context, printer, outbox));
+  std::unique_ptr<Session> session(new Session(std::move(owned), std::move(*page), std::move(commit),
+                                               std::move(*progress), std::move(options), context, printer));
   printer.attach(*session->ring_, *session->commit_);
   if (session->ring_->header().checks.load(std::memory_order_acquire))
     HEDDLE_TRY(context.check_kernels([&printer](std::string_view text) { printer.report_finding(text); }));
@@ -23,18 +25,18 @@ Result<std::unique_ptr<Session>> Session::start(const Fd& ring, Options options,
   return session;
 }
 
-Session::Session(std::unique_ptr<protocol::RingMemory> ring, std::unique_ptr<Commit> commit,
-                 std::unique_ptr<Progress> progress, Options options, device::Context& context, Printer& printer,
-                 Outbox& outbox)
+Session::Session(std::unique_ptr<protocol::RingMemory> ring, protocol::ControlPage control,
+                 std::unique_ptr<Commit> commit, std::unique_ptr<Progress> progress, Options options,
+                 device::Context& context, Printer& printer)
     : ring_(std::move(ring)),
       commit_(std::move(commit)),
       progress_(std::move(progress)),
       printer_(printer),
       options_(std::move(options)),
       fault_(*ring_, *commit_, printer, options_.shared_faults),
-      usage_(outbox),
+      usage_(std::move(control)),
       modules_(context, options_.describe, 10 * options_.model.capability_major + options_.model.capability_minor),
-      parts_{context, *ring_, *commit_, *progress_, fault_, usage_, outbox},
+      parts_{context, *ring_, *commit_, *progress_, fault_, usage_},
       completions_(parts_) {}
 
 void Session::run(protocol::RingReader reader) {

@@ -21,19 +21,17 @@ class Session {
     bool shared_faults = false;  // what the device reports may be another client's fault
   };
 
-  // Starts serving `ring` on `context`. Everything lent must outlive the session.
-  static Result<std::unique_ptr<Session>> start(const Fd& ring, Options options, device::Context& context,
-                                                Printer& printer, Outbox& outbox);
+  // Starts serving `ring`, whose control page `control` is, on `context`. Everything lent must outlive the session.
+  static Result<std::unique_ptr<Session>> start(const Fd& ring, const Fd& control, Options options,
+                                                device::Context& context, Printer& printer, Outbox& outbox);
   ~Session();
 
   // heddled's kModule, kMapSegment, kProceed, kNextTask and kDeviceFault, in the order in which they came.
   void post(protocol::Packet packet) { issuer_->post(std::move(packet)); }
-  UsageMeter& usage() { return usage_; }
 
  private:
-  Session(std::unique_ptr<protocol::RingMemory> ring, std::unique_ptr<Commit> commit,
-          std::unique_ptr<Progress> progress, Options options, device::Context& context, Printer& printer,
-          Outbox& outbox);
+  Session(std::unique_ptr<protocol::RingMemory> ring, protocol::ControlPage control, std::unique_ptr<Commit> commit,
+          std::unique_ptr<Progress> progress, Options options, device::Context& context, Printer& printer);
   void run(protocol::RingReader reader);
 
   std::unique_ptr<protocol::RingMemory> ring_;  // the parts point to it: it stays where it is

@@ -7,7 +7,6 @@
 #include "worker/commit.h"
 #include "worker/fault.h"
 #include "worker/modules.h"
-#include "worker/outbox.h"
 #include "worker/progress.h"
 #include "worker/usage.h"
 
@@ -21,7 +20,6 @@ struct SessionParts {
   Progress& progress;
   Fault& fault;
   UsageMeter& usage;
-  Outbox& outbox;
 };
 
 }  // namespace heddle::worker

@@ -312,7 +312,7 @@ TEST_F(SessionTest, ALibraryCallThatMakesNoSenseEndsTheSession) {
   EXPECT_THAT(context->handed_over(), IsEmpty());
 }
 
-TEST_F(SessionTest, TheTasksEndComesAfterAllWorkWithItsUsage) {
+TEST_F(SessionTest, TheTasksEndComesAfterAllWorkAndItsUsage) {
   map(1, kFirst);
   need(1);
   copy_in(2, kFirst, "12345");
@@ -325,8 +325,9 @@ TEST_F(SessionTest, TheTasksEndComesAfterAllWorkWithItsUsage) {
   ASSERT_TRUE(eventually([&] { return told<protocol::TaskEnded>() == 1; }));
   EXPECT_EQ(header().committed.load(), end);
   EXPECT_EQ(last<protocol::TaskEnded>().serial, kTaskSerial);
-  EXPECT_EQ(last<protocol::Usage>().launches, 1u);
-  EXPECT_EQ(last<protocol::Usage>().copied_bytes, 5u);
+  EXPECT_EQ(usage().launches, 1u);
+  EXPECT_EQ(usage().copies, 1u);
+  EXPECT_EQ(usage().copied_bytes, 5u);
 }
 
 TEST_F(SessionTest, TheTasksEndSaysThatAllIsUnmapped) {
@@ -358,7 +359,7 @@ TEST_F(SessionTest, WhatFollowsTheTasksEndIsLeftToTheNextWorker) {
   ASSERT_TRUE(completes(next));
 }
 
-TEST_F(SessionTest, TheNextTaskGoesOnWithTheModulesAndItsOwnUsage) {
+TEST_F(SessionTest, TheNextTaskGoesOnWithTheModulesAndTheUsage) {
   launch(0, kNothing);
   simple(RecordType::kTaskEnd, 0, kTaskSerial);
   ASSERT_TRUE(eventually([&] { return told<protocol::TaskEnded>() == 1; }));
@@ -372,7 +373,7 @@ TEST_F(SessionTest, TheNextTaskGoesOnWithTheModulesAndItsOwnUsage) {
   EXPECT_EQ(header().committed.load(), end);
   EXPECT_EQ(header().fault.load(), 0u);
   EXPECT_EQ(last<protocol::TaskEnded>().serial, kTaskSerial + 1);
-  EXPECT_EQ(last<protocol::Usage>().launches, 1u);
+  EXPECT_EQ(usage().launches, 2u);
 }
 
 TEST_F(SessionTest, TheNextTaskWaitsForItsProceed) {
@@ -673,13 +674,69 @@ TEST_F(SessionTest, ATailOutOfThinAirIsAFault) {
   EXPECT_EQ(header().fault.load(), kCudaUnknown);
 }
 
-TEST_F(SessionTest, UsageAsksToBeSentOnlyOnceUntilItIsTaken) {
-  outbox->acknowledge();
+TEST_F(SessionTest, AnotherWorkerGoesOnWithWhatWasMeasured) {
   ASSERT_TRUE(completes(launch(0, kNothing)));
+  context->pause(0);
+  launch(0, kNothing);  // dies with its worker
+  ASSERT_TRUE(eventually([&] { return usage().busy_since_ns > 0; }));
+  start_worker();
+  EXPECT_EQ(usage().launches, 1u);
+  EXPECT_EQ(usage().busy_since_ns, 0u);
+  send_module(1);
   ASSERT_TRUE(completes(launch(0, kNothing)));
-  ASSERT_TRUE(session->usage().changed());
-  EXPECT_EQ(session->usage().take_changed()->launches, 2u);
-  EXPECT_FALSE(session->usage().take_changed());
+  EXPECT_EQ(usage().launches, 3u);  // with the one that was run again
+}
+
+TEST_F(SessionTest, WhatTheDeviceHasShowsWhileItRuns) {
+  EXPECT_EQ(usage().busy_since_ns, 0u);
+  const auto before = static_cast<uint64_t>(MonotonicClock().now().time_since_epoch().count());
+  context->pause(1);
+  launch(1, kNothing);
+  launch(1, kNothing);
+  live_stream(2, protocol::kStreamNonBlocking);
+  marker(2);
+  ASSERT_TRUE(eventually([&] { return usage().busy_since_ns > 0; }));
+  EXPECT_GE(usage().busy_since_ns, before);
+  EXPECT_EQ(usage().busy_ns, 0u);
+  context->resume(1);
+  ASSERT_TRUE(eventually([&] { return usage().launches == 2; }));
+  EXPECT_EQ(usage().busy_since_ns, 0u);
+}
+
+TEST_F(SessionTest, FillsAndLibraryCallsAreWorkAndMarkersAreNot) {
+  context->install_library(1);
+  map(1, kFirst);
+  need(1);
+  ASSERT_TRUE(completes(fill(0, kFirst, 100, 1)));
+  EXPECT_TRUE(eventually([&] { return usage().bursts == 1; }));
+  ASSERT_TRUE(completes(marker()));
+  ASSERT_TRUE(completes(fill(0, kFirst, 0, 1)));               // nothing to do
+  std::this_thread::sleep_for(std::chrono::milliseconds(60));  // until the issuer has rested
+  EXPECT_EQ(usage().bursts, 1u);
+  EXPECT_EQ(usage().busy_since_ns, 0u);
+  EXPECT_EQ(usage().launches, 0u);
+}
+
+// A burst ends with the last of what was pending, on whichever stream.
+TEST_F(SessionTest, ABurstLastsWhileAnythingIsPending) {
+  context->pause(1);
+  launch(1, kNothing);
+  ASSERT_TRUE(eventually([&] { return usage().busy_since_ns > 0; }));
+  const uint64_t other = launch(2, kNothing);
+  ASSERT_TRUE(eventually([&] { return stream(2).completed.load() == other; }));
+  EXPECT_EQ(usage().bursts, 0u);
+  context->resume(1);
+  ASSERT_TRUE(eventually([&] { return usage().bursts == 1; }));
+  EXPECT_GT(usage().longest_burst_ns, 0u);
+}
+
+TEST_F(SessionTest, AMemoryOfAnotherKindIsNoControlPage) {
+  session.reset();
+  control_fd = std::move(*create_memfd("other", Bytes{4096}));
+  const auto started = Session::start(ring_fd, control_fd, {model, window, kTaskSerial, nullptr, shared_faults},
+                                      *context, printer, *outbox);
+  ASSERT_FALSE(started);
+  EXPECT_THAT(started.error().text, HasSubstr("not a control page"));
 }
 
 }  // namespace

@@ -1,43 +1,112 @@
 #include "worker/usage.h"
 
-#include <utility>
+#include <algorithm>
+
+#include "core/clock.h"
 
 namespace heddle::worker {
+namespace {
 
-void UsageMeter::count(const Pending& pending, const device::Completion& completion) {
-  using protocol::RecordType;
-  const bool launch = pending.type == RecordType::kLaunch;
-  const bool copy = pending.type == RecordType::kCopy;
-  if (!launch && !copy) return;
-  const auto took = static_cast<uint64_t>((completion.ended - completion.started).count());
-  {
-    std::lock_guard lock(mutex_);
-    total_.launches += launch;
-    total_.kernel_ns += launch ? took : 0;
-    total_.copies += copy;
-    total_.copied_bytes += copy ? pending.bytes : 0;
-    total_.copy_ns += copy ? took : 0;
-    total_.overrun_ns += completion.overrun_ns;
-    if (std::exchange(changed_, true)) return;
+TimePoint now() {
+  return MonotonicClock().now();
+}
+
+uint64_t nanoseconds(Duration duration) {
+  return static_cast<uint64_t>(std::max(duration, Duration::zero()).count());
+}
+
+// A page that nobody else writes can be read at once.
+protocol::Usage read(const protocol::ControlPage& page) {
+  protocol::Usage usage;
+  page.read(usage);
+  usage.busy_since_ns = 0;
+  return usage;
+}
+
+}  // namespace
+
+UsageMeter::UsageMeter(protocol::ControlPage page)
+    : page_(std::move(page)), usage_(read(page_)), forerunners_(usage_), busy_(now()), copying_(now()) {
+  publish();
+}
+
+void UsageMeter::begin_burst() {
+  std::lock_guard lock(mutex_);
+  bursts_.begin(now());
+  in_burst_.store(true, std::memory_order_relaxed);
+}
+
+void UsageMeter::end_burst() {
+  std::lock_guard lock(mutex_);
+  if (!in_burst_.exchange(false, std::memory_order_relaxed)) return;
+  const uint64_t before = bursts_.count();
+  bursts_.end();
+  if (bursts_.count() != before) publish();
+}
+
+// What was handed over may be done already.
+void UsageMeter::begin_busy() {
+  std::lock_guard lock(mutex_);
+  if (!idle_.load(std::memory_order_relaxed)) return;
+  busy_since_ = now();
+  look_at_flight();
+  publish();
+}
+
+void UsageMeter::take_back(protocol::RecordType type) {
+  if (!computes(type)) return;
+  std::lock_guard lock(mutex_);
+  ++done_;
+  look_at_flight();
+  publish();
+}
+
+void UsageMeter::count(std::span<const Done> batch) {
+  if (batch.empty()) return;
+  std::lock_guard lock(mutex_);
+  for (const Done& done : batch) add(done);
+  busy_since_ = std::max(busy_since_, busy_.end());
+  look_at_flight();
+  publish();
+}
+
+void UsageMeter::add(const Done& done) {
+  const bool launch = done.type == protocol::RecordType::kLaunch, copy = done.type == protocol::RecordType::kCopy;
+  if (!copy && !computes(done.type)) return;
+  usage_.launches += launch;
+  usage_.kernel_ns += launch ? nanoseconds(done.ended - done.began) : 0;
+  usage_.copies += copy;
+  usage_.copied_bytes += copy ? done.bytes : 0;
+  usage_.overrun_ns += launch || copy ? done.overrun_ns : 0;
+  (copy ? copying_ : busy_).add(done.began, done.ended);
+  done_ += !copy;
+  if (done.ended == TimePoint{}) return;  // it never ran
+  bursts_.work(done.began, done.ended);
+  in_burst_.store(true, std::memory_order_relaxed);
+}
+
+void UsageMeter::look_at_flight() {
+  const auto all_done = [this] { return handed_over_.load(std::memory_order_seq_cst) == done_; };
+  bool idle = all_done();
+  if (idle) {
+    idle_.store(true, std::memory_order_seq_cst);
+    idle = all_done();
   }
-  outbox_.notify();
+  if (!idle) idle_.store(false, std::memory_order_relaxed);
+  usage_.busy_since_ns = idle ? 0 : nanoseconds(busy_since_.time_since_epoch());
 }
 
-protocol::Usage UsageMeter::take_total() {
-  std::lock_guard lock(mutex_);
-  changed_ = false;
-  return std::exchange(total_, {});
-}
-
-std::optional<protocol::Usage> UsageMeter::take_changed() {
-  std::lock_guard lock(mutex_);
-  if (!std::exchange(changed_, false)) return std::nullopt;
-  return total_;
-}
-
-bool UsageMeter::changed() const {
-  std::lock_guard lock(mutex_);
-  return changed_;
+void UsageMeter::publish() {
+  usage_.copy_ns = forerunners_.copy_ns + nanoseconds(copying_.total());
+  usage_.busy_ns = forerunners_.busy_ns + nanoseconds(busy_.total());
+  usage_.bursts = forerunners_.bursts + bursts_.count();
+  if (bursts_.count() > 0) {
+    const Bursts::Largest largest = bursts_.largest();
+    usage_.longest_burst_ns = nanoseconds(largest.burst);
+    usage_.merged_burst_ns = nanoseconds(largest.merged);
+    usage_.longest_gap_ns = nanoseconds(largest.gap);
+  }
+  page_.publish(usage_);
 }
 
 }  // namespace heddle::worker

@@ -1,34 +1,85 @@
 #pragma once
 
-#include <mutex>
-#include <optional>
+// What the session uses of the device, measured where its records are handed over and done, and published on the ring's
+// control page.
+//
+// What is done comes in batches, one lock and one page for each. A launch costs the issuer two words of its own and
+// a look at two that change seldom; only one that comes to an idle ring or device takes the lock.
+//
+// Thread safety: see at each. The mutex guards the figures; that the device has nothing (`idle_`) is agreed on
+// without it: the issuer counts what it hands over and then looks at `idle_`, the other thread sets `idle_` and then
+// looks at the count, so that one of them sees the other.
 
-#include "device/device.h"
-#include "protocol/messages.h"
-#include "worker/outbox.h"
-#include "worker/progress.h"
+#include <atomic>
+#include <mutex>
+#include <span>
+
+#include "protocol/control_page.h"
+#include "protocol/ring.h"
+#include "worker/bursts.h"
+#include "worker/busy_time.h"
 
 namespace heddle::worker {
 
-// Adds up what the session used of the device. Thread-safe.
+// What the device has done of one record.
+struct Done {
+  protocol::RecordType type;
+  uint64_t bytes = 0;  // of a copy
+  TimePoint began{}, ended{};
+  uint64_t overrun_ns = 0;
+};
+
 class UsageMeter {
  public:
-  explicit UsageMeter(Outbox& outbox) : outbox_(outbox) {}
+  // Goes on from what stands on the page. What a worker before had in flight is not measured.
+  explicit UsageMeter(protocol::ControlPage page);
 
-  // `pending` is the record that `completion` is of. The first change after a take_changed() notifies the outbox's
-  // thread, so that nobody needs a timer while nothing happens.
-  void count(const Pending& pending, const device::Completion& completion);
-  // The totals at a task's end; the next task's begin at zero.
-  protocol::Usage take_total();
-  // The totals, if they are not those of the last call.
-  std::optional<protocol::Usage> take_changed();
-  bool changed() const;
+  // Issuer. The ring's next record was seen; it may be taken later.
+  void seen(uint64_t sequence) {
+    seen_.store(sequence, std::memory_order_relaxed);
+    if (!in_burst_.load(std::memory_order_relaxed)) begin_burst();
+  }
+  // The record goes to the device now; take_back where the device refused it.
+  void hand_over(protocol::RecordType type) {
+    if (!computes(type)) return;
+    handed_over_.store(handed_over_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
+    if (idle_.load(std::memory_order_seq_cst)) begin_busy();
+  }
+  void take_back(protocol::RecordType type);
+
+  // Completions thread: before the records' ends are shown to anybody.
+  void count(std::span<const Done> batch);
+
+  // Either thread. Everything up to `completed` is done: where that is all that was seen, a burst ends. Nothing is
+  // published behind that until the ring has another record.
+  void settle(uint64_t completed) {
+    if (in_burst_.load(std::memory_order_relaxed) && completed >= seen_.load(std::memory_order_relaxed)) end_burst();
+  }
 
  private:
-  Outbox& outbox_;
-  mutable std::mutex mutex_;
-  protocol::Usage total_;
-  bool changed_ = false;
+  static bool computes(protocol::RecordType type) {
+    return type == protocol::RecordType::kLaunch || type == protocol::RecordType::kFill ||
+           type == protocol::RecordType::kLibraryCall;
+  }
+  void begin_burst();
+  void end_burst();
+  void begin_busy();
+  void add(const Done& done);
+  void look_at_flight();
+  void publish();
+
+  // Issuer alone writes these, the completions thread those in the next line.
+  alignas(64) std::atomic<uint64_t> seen_{0}, handed_over_{0};
+  alignas(64) std::atomic<bool> idle_{true}, in_burst_{false};
+
+  alignas(64) std::mutex mutex_;
+  protocol::ControlPage page_;
+  protocol::Usage usage_;              // as published last, but for what follows
+  const protocol::Usage forerunners_;  // totals of the workers before
+  BusyTime busy_, copying_;
+  Bursts bursts_;
+  uint64_t done_ = 0;       // of what was handed over
+  TimePoint busy_since_{};  // valid while something is in flight
 };
 
 }  // namespace heddle::worker

@@ -118,18 +118,18 @@ Status Worker::bind(const protocol::Packet& packet) {
 }
 
 Status Worker::start_session(const protocol::Packet& packet) {
-  if (!started() || session_ || packet.descriptors.empty())
+  if (!started() || session_ || packet.descriptors.size() != 2)
     return fail(ErrorCode::kProtocol, "worker %lu cannot be bound: it is %s", number(start_.worker),
                 !started() ? "not started"
                 : session_ ? "bound already"
-                           : "given no ring");
+                           : "not given a ring and its control page");
   binding_ = packet.as<protocol::BindSession>();
   if (!same(binding_.window, window_)) {
     context_.reset();
     HEDDLE_TRY(take_window(binding_.window));
     HEDDLE_TRY(open_context());
   }
-  auto session = Session::start(packet.descriptors[0],
+  auto session = Session::start(packet.descriptors[0], packet.descriptors[1],
                                 {start_.model, window_, binding_.task_serial, describe_, start_.shared_faults != 0},
                                 *context_, printer_, outbox_);
   if (!session) return tl::unexpected(std::move(session).error());

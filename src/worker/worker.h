@@ -27,8 +27,6 @@ class Worker {
   // Who this is and what it serves: the first message on every connection once started.
   protocol::WorkerReady ready() const;
   Printer& printer() { return printer_; }
-  // Null while unbound.
-  UsageMeter* usage() { return session_ ? &session_->usage() : nullptr; }
 
  private:
   Status start(const protocol::Packet& packet);

@@ -15,6 +15,7 @@
 #include <set>
 #include <string>
 
+#include "protocol/control_page.h"
 #include "protocol/ring_reader.h"
 #include "protocol/socket.h"
 
@@ -78,6 +79,7 @@ class FakeWorker {
       std::exit(1);
     }
     ring_ = std::move(*ring);
+    control_ = std::move(*ControlPage::attach(packet.descriptors.at(1)));
     reader_ = std::make_unique<RingReader>(*RingReader::attach(*ring_));
   }
 
@@ -148,7 +150,11 @@ class FakeWorker {
   void end_task(uint64_t serial) {
     ended_ = true;
     std::erase_if(mapped_, [](const auto& each) { return each.second.kind == SegmentKind::kDevice; });
-    (void)socket_.send(Usage{.launches = 7});
+    Usage usage;
+    control_.read(usage);
+    usage.launches += 7;
+    usage.busy_ns += 7'000;
+    control_.publish(usage);
     (void)socket_.send(TaskEnded{serial, reset_, true});
   }
 
@@ -209,6 +215,7 @@ class FakeWorker {
   std::string daemon_;
   StartWorker start_;
   BindSession binding_;
+  ControlPage control_;
   std::optional<RingMemory> ring_;
   std::unique_ptr<RingReader> reader_;
   Record record_;

@@ -23,6 +23,10 @@ void SessionHarness::SetUp() {
   ring_fd = std::move(made->first);
   ring = std::move(made->second);
   writer = std::make_unique<protocol::RingWriter>(ring);
+  auto control = protocol::ControlPage::create();
+  ASSERT_TRUE(control) << control.error().text;
+  control_fd = std::move(control->first);
+  control_page = std::move(control->second);
   outbox = std::move(*Outbox::create());
   auto reserved = reserve_addresses(window.base, Bytes{window.device_bytes + window.host_bytes});
   ASSERT_TRUE(reserved) << reserved.error().text;
@@ -40,8 +44,8 @@ void SessionHarness::start_worker() {
   const auto describe = [this](std::span<const std::byte>, uint32_t) -> Result<image::ModuleInfo> {
     return module_info;
   };
-  auto started =
-      Session::start(ring_fd, {model, window, kTaskSerial, describe, shared_faults}, *context, printer, *outbox);
+  auto started = Session::start(ring_fd, control_fd, {model, window, kTaskSerial, describe, shared_faults}, *context,
+                                printer, *outbox);
   ASSERT_TRUE(started) << started.error().text;
   session = std::move(*started);
   proceed();
@@ -162,6 +166,12 @@ bool SessionHarness::eventually(const std::function<bool()>& holds) {
 
 bool SessionHarness::completes(uint64_t sequence) {
   return eventually([&] { return header().completed.load() >= sequence; });
+}
+
+protocol::Usage SessionHarness::usage() const {
+  protocol::Usage usage;
+  EXPECT_TRUE(control_page.read(usage));
+  return usage;
 }
 
 std::string SessionHarness::device_text(uint64_t address, size_t bytes) {

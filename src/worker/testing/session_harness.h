@@ -55,8 +55,10 @@ struct SessionHarness : testing::Test {
   protocol::RingHeader& header() { return ring.header(); }
   protocol::StreamSlot& stream(uint32_t index) { return ring.streams()[index]; }
   std::string device_text(uint64_t address, size_t bytes);
+  protocol::Usage usage() const;
 
-  Fd ring_fd;
+  Fd ring_fd, control_fd;
+  protocol::ControlPage control_page;
   protocol::RingMemory ring;
   std::unique_ptr<protocol::RingWriter> writer;
   uint64_t bulk_used = 0;

@@ -1,0 +1,97 @@
+#include "protocol/control_page.h"
+
+#include <gmock/gmock.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <thread>
+
+namespace heddle::protocol {
+namespace {
+
+using testing::HasSubstr;
+
+struct ControlPageTest : testing::Test {
+  void SetUp() override {
+    auto made = ControlPage::create();
+    ASSERT_TRUE(made) << made.error().text;
+    fd = std::move(made->first);
+    page = std::move(made->second);
+  }
+  Fd fd;
+  ControlPage page;
+};
+
+TEST_F(ControlPageTest, BeginsWithNothingMeasured) {
+  Usage usage{.launches = 5, .busy_ns = 7};
+  ASSERT_TRUE(page.read(usage));
+  EXPECT_EQ(usage.launches, 0u);
+  EXPECT_EQ(usage.busy_ns, 0u);
+}
+
+TEST_F(ControlPageTest, EveryMappingSeesWhatWasPublishedLast) {
+  auto other = ControlPage::attach(fd);
+  ASSERT_TRUE(other) << other.error().text;
+  for (uint64_t round = 1; round <= 3; ++round) {
+    page.publish({.launches = round, .busy_since_ns = 10 * round});
+    Usage usage;
+    ASSERT_TRUE(other->read(usage));
+    EXPECT_EQ(usage.launches, round);
+    EXPECT_EQ(usage.busy_since_ns, 10 * round);
+  }
+}
+
+// A worker that dies in the middle of publishing has written to the other slot, and never published its number.
+TEST_F(ControlPageTest, AWriterThatDiesLeavesItsLastWholeState) {
+  page.publish({.launches = 1, .busy_ns = 100});
+  constexpr size_t kSlots = 128;  // behind magic and number, a cache line each
+  const auto half_written = std::to_array<uint64_t>({2, 2, 2});
+  ASSERT_EQ(::pwrite(fd.get(), half_written.data(), sizeof half_written, kSlots),
+            static_cast<ssize_t>(sizeof half_written));
+  Usage usage;
+  ASSERT_TRUE(page.read(usage));
+  EXPECT_EQ(usage.launches, 1u);
+  EXPECT_EQ(usage.busy_ns, 100u);
+  auto successor = ControlPage::attach(fd);
+  ASSERT_TRUE(successor);
+  successor->publish({.launches = 3});
+  ASSERT_TRUE(page.read(usage));
+  EXPECT_EQ(usage.launches, 3u);
+  EXPECT_EQ(usage.busy_ns, 0u);
+}
+
+TEST_F(ControlPageTest, AReaderNeverSeesHalfOfAState) {
+  std::atomic<bool> stop{false};
+  std::thread writer([&] {
+    for (uint64_t round = 1; !stop.load(std::memory_order_relaxed); ++round)
+      page.publish({.launches = round, .copies = round, .busy_since_ns = round});
+  });
+  uint64_t latest = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    Usage usage{.launches = latest, .copies = latest, .busy_since_ns = latest};
+    page.read(usage);
+    EXPECT_EQ(usage.launches, usage.copies);
+    EXPECT_EQ(usage.launches, usage.busy_since_ns);
+    EXPECT_GE(usage.launches, latest);
+    latest = usage.launches;
+  }
+  stop = true;
+  writer.join();
+}
+
+TEST_F(ControlPageTest, OtherMemoryIsRefused) {
+  const Fd blank = std::move(*create_memfd("blank", Bytes{4096}));
+  const auto attached = ControlPage::attach(blank);
+  ASSERT_FALSE(attached);
+  EXPECT_THAT(attached.error().text, HasSubstr("not a control page"));
+  const Fd large = std::move(*create_memfd("large", Bytes{8192}));
+  EXPECT_FALSE(ControlPage::attach(large));
+  const Fd unsealed(::memfd_create("unsealed", MFD_CLOEXEC));
+  ASSERT_EQ(::ftruncate(unsealed.get(), 4096), 0);
+  EXPECT_FALSE(ControlPage::attach(unsealed));
+}
+
+}  // namespace
+}  // namespace heddle::protocol

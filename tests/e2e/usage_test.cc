@@ -1,0 +1,147 @@
+// What is measured of programs: busy time is that of kernels, fills and library calls, and no moment counts twice.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "core/clock.h"
+#include "node.h"
+
+namespace heddle::e2e {
+namespace {
+
+// Of the tasks that have ended, all in all.
+struct Measured {
+  uint64_t launches = 0, kernel_ns = 0, copies = 0, copy_ns = 0, busy_ns = 0;
+  uint64_t wall_ns = 0;  // from the program's start to its end
+};
+
+struct UsageOf : testing::Test {
+  void SetUp() override {
+    HEDDLE_NEEDS_WORKLOADS();
+    ASSERT_TRUE(node.ready()) << node.why();
+  }
+  Measured measure(const Arguments& program) {
+    const uint64_t before = node.ask({{"command", "trace"}, {"since", nullptr}}).value("next", uint64_t{0});
+    const TimePoint begin = MonotonicClock().now();
+    const Finished finished = node.run(program);
+    Measured measured;
+    measured.wall_ns = static_cast<uint64_t>((MonotonicClock().now() - begin).count());
+    EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node.log();
+    EXPECT_TRUE(Node::eventually([&] { return node.empty(); }));
+    for (const Json& event : node.ask({{"command", "trace"}, {"since", before}}).value("events", Json::array())) {
+      measured.launches += event.value("launches", uint64_t{0});
+      measured.kernel_ns += event.value("kernel_ns", uint64_t{0});
+      measured.copies += event.value("copies", uint64_t{0});
+      measured.copy_ns += event.value("copy_ns", uint64_t{0});
+      measured.busy_ns += event.value("busy_ns", uint64_t{0});
+    }
+    return measured;
+  }
+  Node node;
+};
+
+TEST_F(UsageOf, AProgramThatOnlyFillsIsBusy) {
+  const Measured measured = measure({HEDDLE_E2E_PROGRAMS "/device_time", "fills"});
+  EXPECT_EQ(measured.launches, 0u);
+  EXPECT_GT(measured.busy_ns, 0u);
+  EXPECT_LE(measured.busy_ns, measured.wall_ns);
+}
+
+TEST_F(UsageOf, AProgramThatOnlyCallsCublasIsBusy) {
+  if (::access(HEDDLE_E2E_PROGRAMS "/device_time_cublas", X_OK) != 0)
+    GTEST_SKIP() << "the toolkit has no cuBLAS to link";
+  const Measured measured = measure({HEDDLE_E2E_PROGRAMS "/device_time_cublas"});
+  EXPECT_EQ(measured.launches, 0u);
+  EXPECT_GT(measured.busy_ns, 0u);
+  EXPECT_LE(measured.busy_ns, measured.wall_ns);
+}
+
+TEST_F(UsageOf, CopiesCountApart) {
+  const Measured measured = measure({HEDDLE_E2E_PROGRAMS "/device_time", "copies"});
+  EXPECT_GE(measured.copies, 20u);
+  EXPECT_GT(measured.copy_ns, 0u);
+  EXPECT_LE(measured.copy_ns, measured.wall_ns);
+  EXPECT_EQ(measured.busy_ns, 0u);
+}
+
+TEST_F(UsageOf, StreamsSideBySideCountOnce) {
+  const Measured measured = measure({HEDDLE_E2E_PROGRAMS "/device_time", "streams", "30000000"});
+  EXPECT_EQ(measured.launches, 2u);
+  EXPECT_GT(measured.busy_ns, 0u);
+  EXPECT_LE(measured.busy_ns, measured.wall_ns);
+  // They began together and took about as long.
+  EXPECT_LT(10 * measured.busy_ns, 8 * measured.kernel_ns);
+}
+
+TEST_F(UsageOf, TopShowsAJobAtWork) {
+  Process program = node.spawn_run({"sh", "-c", "while :; do " HEDDLE_E2E_PROGRAMS "/device_time fills; done"});
+  ASSERT_TRUE(Node::eventually([&] {
+    const Json jobs = node.ask({{"command", "ps"}}).value("jobs", Json::array());
+    return !jobs.empty() && jobs[0]["usage"].value("busy_ns", 0) > 0;
+  }));
+  const Finished top = node.heddle({"top", "--json", "--count", "3", "--every", "300ms"});
+  EXPECT_EQ(top.status, 0) << top.err;
+  std::istringstream lines(top.out);
+  std::vector<Json> looks;
+  for (std::string line; std::getline(lines, line);) looks.push_back(Json::parse(line));
+  ASSERT_EQ(looks.size(), 3u) << top.out;
+  EXPECT_TRUE(looks[0]["jobs"][0]["busy"].is_null());
+  EXPECT_GT(looks[1]["jobs"][0]["busy"].get<double>() + looks[2]["jobs"][0]["busy"].get<double>(), 0.0);
+  EXPECT_GE(looks[2]["interval_ns"], 300'000'000);
+  program.signal(SIGTERM);
+  EXPECT_EQ(node.heddle({"top", "--every", "1ms"}).status, 1);
+}
+
+TEST_F(UsageOf, TopEndsWellWithCtrlC) {
+  Process top = node.spawn({"top", "--every", "10s"});
+  ::usleep(500'000);
+  top.signal(SIGINT);
+  const Finished finished = top.wait(std::chrono::seconds(5));
+  EXPECT_EQ(finished.status, 0) << finished.err;
+  EXPECT_NE(finished.out.find("DEVICE"), std::string::npos) << finished.out;
+}
+
+TEST_F(UsageOf, TopGoesOnWhenHeddledIsRestarted) {
+  Process top = node.spawn({"top", "--json", "--count", "6", "--every", "300ms"});
+  ::usleep(500'000);
+  const pid_t heddled = node.daemon_pid();
+  ::kill(heddled, SIGKILL);
+  const Finished finished = top.wait(std::chrono::seconds(20));
+  EXPECT_EQ(finished.status, 0) << finished.err;
+  EXPECT_EQ(std::count(finished.out.begin(), finished.out.end(), '\n'), 6) << finished.out;
+  EXPECT_NE(node.daemon_pid(), heddled);
+}
+
+// On a device that keeps its pace, too: the slowed device's time is wall time.
+TEST(PacedUsage, BusyTimeIsWallTimeAndShowsWhileAKernelRuns) {
+  HEDDLE_NEEDS_WORKLOADS();
+  Node node("[[device]]\npreset = 'P100'\ncount = 1\nmemory = '64M'\nslowdown = 500\ncopy_slowdown = 0\n");
+  ASSERT_TRUE(node.ready()) << node.why();
+  const TimePoint begin = MonotonicClock().now();
+  Process program = node.spawn_run({HEDDLE_E2E_PROGRAMS "/device_time", "streams", "300000"});
+  uint64_t seen = 0;
+  EXPECT_TRUE(Node::eventually([&] {
+    for (const Json& job : node.ask({{"command", "ps"}}).value("jobs", Json::array())) {
+      const Json usage = job.value("usage", Json::object());
+      if (usage.value("busy_now", false) && usage.value("launches", 1) == 0) seen = usage.value("busy_ns", 0ull);
+    }
+    return seen > 0;
+  }));
+  const Finished finished = program.wait();
+  const auto wall = static_cast<uint64_t>((MonotonicClock().now() - begin).count());
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err;
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); }));
+  const Json events = node.ask({{"command", "trace"}, {"since", 0}}).value("events", Json::array());
+  ASSERT_FALSE(events.empty());
+  const Json& ended = events.back();
+  EXPECT_EQ(ended["launches"], 2);
+  EXPECT_LE(ended["busy_ns"].get<uint64_t>(), wall);
+  EXPECT_LT(10 * ended["busy_ns"].get<uint64_t>(), 8 * ended["kernel_ns"].get<uint64_t>());
+}
+
+}  // namespace
+}  // namespace heddle::e2e
