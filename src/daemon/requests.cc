@@ -112,7 +112,7 @@ Status Requests::open_device(Session& session, const protocol::OpenDevice& open)
     device.ring_key = shared_.ids.next();
     tasks_.ring_opened(session, device);
   }
-  session.connection->send(protocol::DeviceOpened{open.request, device.index}, device.ring_memory);
+  session.connection->send(protocol::DeviceOpened{open.request}, device.ring_memory);
   return {};
 }
 
