@@ -122,7 +122,7 @@ Status Requests::open_device(Session& session, const protocol::OpenDevice& open)
     }
     tasks_.ring_opened(session, device);
   }
-  session.connection->send(protocol::DeviceOpened{open.request, device.index}, device.ring_memory);
+  session.connection->send(protocol::DeviceOpened{open.request}, device.ring_memory);
   return {};
 }
 

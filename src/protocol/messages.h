@@ -121,7 +121,6 @@ struct OpenDevice {
 struct DeviceOpened {
   static constexpr MessageType kType = MessageType::kDeviceOpened;
   uint64_t request = 0;
-  uint32_t virtual_device = 0, reserved = 0;
 };
 
 // One program module joins the session's journal; every worker of the session gets it. Descriptor: a sealed memfd with

@@ -209,7 +209,7 @@ void FakeHeddled::open(Socket& socket, const OpenDevice& open) {
   device.ring = std::make_unique<RingMemory>(std::move(memory));
   device.memory = std::move(fd);
   const int descriptor = device.memory.get();
-  (void)socket.send(DeviceOpened{open.request, open.virtual_device}, {&descriptor, 1});
+  (void)socket.send(DeviceOpened{open.request}, {&descriptor, 1});
 }
 
 void FakeHeddled::declare(Socket& socket, const DeclareSegment& segment) {
