@@ -12,6 +12,8 @@
 #include <deque>
 #include <vector>
 
+#include "daemon/testing/keepers_loop.h"
+
 namespace heddle::daemon {
 namespace {
 
@@ -25,45 +27,23 @@ ino_t identity(const Fd& memory) {
   return status.st_ino;
 }
 
-// A loop and an event queue of their own, run until the answer is there.
-class Asking {
+class Asking : public testing::KeepersLoop {
  public:
-  explicit Asking(std::string program) : keepers(*loop, events, std::move(program), -1) {}
+  using KeepersLoop::KeepersLoop;
 
   // The answer has the same `request`.
   void request(uint64_t request, DeviceId device, Bytes size = kSize) {
     keepers.allocate({device, "GPU-a", SessionId{1}, 1, request, size});
   }
-  Result<Fd> allocate(DeviceId device, Bytes size = kSize) {
-    request(0, device, size);
-    run_until([&] { return !memory.empty(); });
-    Result<Fd> answer = std::move(memory.front().memory);
-    memory.pop_front();
-    return answer;
-  }
+  Result<Fd> allocate(DeviceId device, Bytes size = kSize) { return KeepersLoop::allocate(device, "GPU-a", size); }
   template <class Reached>
   void run_until(Reached reached) {
-    while (take_events(), !reached()) ASSERT_TRUE(loop->run_once(std::chrono::seconds(60)));
-  }
-
-  MonotonicClock clock;
-  std::unique_ptr<EventLoop> loop = std::move(*EventLoop::create(clock));
-  EventQueue events{[] {}};
-  Keepers keepers;
-  std::deque<MemoryAnswered> memory;  // answers, in order
-  std::vector<CopyAnswered> copies;   // likewise
-
- private:
-  void take_events() {
-    events.begin_turn();
-    while (auto event = events.next()) {
-      if (auto* answer = std::get_if<MemoryAnswered>(&*event)) memory.push_back(std::move(*answer));
-      if (auto* answer = std::get_if<CopyAnswered>(&*event)) copies.push_back(std::move(*answer));
-    }
+    const Status reached_it = KeepersLoop::run_until(reached);
+    ASSERT_TRUE(reached_it) << reached_it.error().text;
   }
 };
 
-struct KeepersTest : testing::Test {
+struct KeepersTest : ::testing::Test {
   void SetUp() override { ::setenv("HEDDLE_CUDA_LIBRARY", HEDDLE_TEST_DRIVER, 1); }
   Asking asking{HEDDLE_KEEPER_PROGRAM};
   Keepers& keepers = asking.keepers;

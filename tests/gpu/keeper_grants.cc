@@ -6,12 +6,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/clock.h"
-#include "daemon/keepers.h"
+#include "daemon/testing/keepers_loop.h"
 
 namespace heddle {
 namespace {
@@ -26,9 +25,7 @@ double median_us(std::vector<Duration> times) {
 
 class Grants {
  public:
-  explicit Grants(std::string uuid) : uuid_(std::move(uuid)) {
-    keepers_.on_left([this](DeviceId, Bytes) { ++words_; });
-  }
+  explicit Grants(std::string uuid) : uuid_(std::move(uuid)) {}
 
   // One grant that does not count: the keeper has built its context behind it.
   Status warm_up() {
@@ -58,11 +55,9 @@ class Grants {
 
  private:
   Status grant(Bytes size) {
-    std::optional<Result<Fd>> made;
-    keepers_.allocate(kDevice, uuid_, size, [&](Result<Fd> memory) { made = std::move(memory); });
-    while (!made) HEDDLE_TRY(loop_->run_once(Duration{-1}));
-    if (!*made) return tl::unexpected(made->error());
-    held_.push_back(std::move(**made));
+    auto made = keepers_.allocate(kDevice, uuid_, size);
+    if (!made) return tl::unexpected(std::move(made).error());
+    held_.push_back(std::move(*made));
     return {};
   }
   Status timed_grant(Bytes size, std::vector<Duration>& times) {
@@ -73,23 +68,20 @@ class Grants {
   }
   Status give_back(Bytes size, size_t pieces) {
     for (; pieces > 0; --pieces) {
-      keepers_.take_back(kDevice, std::move(held_.back()), size);
+      keepers_.keepers.take_back(kDevice, std::move(held_.back()), size);
       held_.pop_back();
     }
-    return loop_->run_once(Duration{});
+    return keepers_.loop->run_once(Duration{});
   }
   // Between two of its words a keeper has nothing else to do.
   Status await_clearing() {
-    for (const int until = words_ + 2; words_ < until;) HEDDLE_TRY(loop_->run_once(Duration{-1}));
-    return {};
+    return keepers_.run_until([this, until = keepers_.reports + 2] { return keepers_.reports >= until; });
   }
 
   const std::string uuid_;
   MonotonicClock clock_;
-  std::unique_ptr<daemon::EventLoop> loop_ = std::move(*daemon::EventLoop::create(clock_));
-  daemon::Keepers keepers_{*loop_, HEDDLE_KEEPER_PROGRAM, -1};
+  daemon::testing::KeepersLoop keepers_{HEDDLE_KEEPER_PROGRAM};
   std::vector<Fd> held_;
-  int words_ = 0;
 };
 
 std::string first_gpu() {

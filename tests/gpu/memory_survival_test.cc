@@ -23,8 +23,8 @@
 #include <optional>
 #include <thread>
 
-#include "daemon/keepers.h"
 #include "daemon/mps.h"
+#include "daemon/testing/keepers_loop.h"
 #include "device/device.h"
 #include "ptx_fatbin.h"
 
@@ -218,12 +218,9 @@ struct MemorySurvival : testing::Test {
     if (!directory.empty()) std::filesystem::remove_all(directory, ignored);
   }
   Fd make_memory() {
-    std::optional<Result<Fd>> made;
-    keepers.allocate(kDevice, uuid, kSize, [&](Result<Fd> answer) { made = std::move(answer); });
-    while (!made && loop->run_once(std::chrono::seconds(60))) {
-    }
-    EXPECT_TRUE(made && *made) << (made ? made->error().text : "the loop failed");
-    return made && *made ? std::move(**made) : Fd();
+    auto made = keepers.allocate(kDevice, uuid, kSize);
+    EXPECT_TRUE(made) << made.error().text;
+    return made ? std::move(*made) : Fd();
   }
   bool start_mps() {
     if (!mps->installed() || std::getenv("HEDDLE_CUDA_LIBRARY")) return false;
@@ -255,9 +252,7 @@ struct MemorySurvival : testing::Test {
 
   static constexpr DeviceId kDevice{0};
   std::string uuid, directory;
-  MonotonicClock clock;
-  std::unique_ptr<daemon::EventLoop> loop = std::move(*daemon::EventLoop::create(clock));
-  daemon::Keepers keepers{*loop, HEDDLE_KEEPER_PROGRAM, -1};
+  daemon::testing::KeepersLoop keepers{HEDDLE_KEEPER_PROGRAM};
   std::unique_ptr<daemon::Mps> mps;
   Fd memory;
 };
@@ -272,7 +267,7 @@ TEST_F(MemorySurvival, WorkerKilledInMidKernel) {
 TEST_F(MemorySurvival, KeeperAndWorkerKilled) {
   const Worker runner = worker("run", 0, memory);
   const uint64_t base = running(runner);
-  ::kill(keepers.process(kDevice), SIGKILL);
+  ::kill(keepers.keepers.process(kDevice), SIGKILL);
   runner.kill();
   EXPECT_EQ(found(base), "intact");
   EXPECT_TRUE(make_memory()) << "the keeper's successor serves";
@@ -304,7 +299,7 @@ TEST_F(MemorySurvival, NeighbourFaultsUnderMpsAndTheKeeperIsKilled) {
   const Worker faulty = worker("fault", 0, other);
   EXPECT_THAT(faulty.line(), HasSubstr("faulted with 700"));
   EXPECT_THAT(runner.line(), HasSubstr("ended with 700")) << "a fault is every client's under MPS";
-  ::kill(keepers.process(kDevice), SIGKILL);
+  ::kill(keepers.keepers.process(kDevice), SIGKILL);
   runner.kill();
   faulty.kill();
   EXPECT_EQ(found(base), "intact");
