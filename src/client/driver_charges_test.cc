@@ -59,14 +59,25 @@ TEST(DriverCharges, PartsAddUpAndSmallSumsAreNotCharged) {
   EXPECT_EQ(charges.missing(Part::kVariables, 3, kMiB), 2 * kMiB);
 }
 
-TEST(DriverCharges, ClearForgetsWhatIsCovered) {
+TEST(DriverCharges, WhatLapsedIsChargedAgainByWhateverLaunchIsNext) {
   DriverCharges charges(gpu());
   charges.cover(Part::kLocal, 0, 32 * kMiB, 0x1000, 32 * kMiB);
-  EXPECT_EQ(charges.rooms(), 1u);
-  EXPECT_THAT(charges.clear(), ElementsAre(0x1000));
-  EXPECT_EQ(charges.rooms(), 0u);
-  EXPECT_FALSE(charges.covers_local(3072));
-  EXPECT_EQ(charges.missing(Part::kLocal, 0, 32 * kMiB), 32 * kMiB);
+  EXPECT_EQ(charges.segments(), 1u);
+  EXPECT_THAT(charges.lapse(), ElementsAre(0x1000));
+  EXPECT_EQ(charges.segments(), 0u);
+  EXPECT_FALSE(charges.covers_local(0));
+  EXPECT_EQ(charges.missing(Part::kLocal, 0, charges.local_bytes(0)), 32 * kMiB);
+  charges.cover(Part::kLocal, 0, 0, 0x1000, 32 * kMiB);
+  EXPECT_TRUE(charges.covers_local(3072));
+}
+
+TEST(DriverCharges, AResetForgetsWhatWasNeeded) {
+  DriverCharges charges(gpu());
+  charges.cover(Part::kLocal, 0, 32 * kMiB, 0x1000, 32 * kMiB);
+  charges.forget();
+  EXPECT_TRUE(charges.covers_local(1024));
+  EXPECT_FALSE(charges.covers_local(1025));
+  EXPECT_EQ(charges.missing(Part::kLocal, 0, 0), 0u);
 }
 
 // The shown device is a P100: 56 SMs of 2,048 threads; 4,096 bytes of each are 336 MiB more than a context has.
@@ -87,7 +98,7 @@ class ChargesTest : public ::testing::Test {
     EXPECT_EQ(cudaMalloc(&buffer, 4 * kMiB), cudaSuccess);
     return buffer;
   }
-  // Entries since the test began, without their numbers: "room", "begin".
+  // Entries since the test began, without their numbers: "driver", "begin".
   std::vector<std::string> seen() const {
     const auto log = the_heddled->log();
     std::vector<std::string> words;
@@ -107,7 +118,7 @@ TEST_F(ChargesTest, ChargesLocalMemoryBeforeTheLaunchAndOnce) {
   ASSERT_EQ(launch(&program().deep), cudaSuccess);
   ASSERT_EQ(launch(&program().deep), cudaSuccess);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  EXPECT_EQ(count("room"), 1u);
+  EXPECT_EQ(count("driver"), 1u);
   EXPECT_THAT(the_heddled->log(), Contains(::testing::EndsWith(" 352321536")));
   EXPECT_EQ(cudaFree(buffer), cudaSuccess);
 }
@@ -116,7 +127,7 @@ TEST_F(ChargesTest, ASmallKernelIsNotCharged) {
   void* const buffer = allocate();
   ASSERT_EQ(testing::launch_add(buffer, 1, buffer), cudaSuccess);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  EXPECT_EQ(count("room"), 0u);
+  EXPECT_EQ(count("driver"), 0u);
   EXPECT_EQ(cudaFree(buffer), cudaSuccess);
 }
 
@@ -125,12 +136,31 @@ TEST_F(ChargesTest, TheTaskEndsWithTheLastBufferAllTheSame) {
   ASSERT_EQ(launch(&program().deep), cudaSuccess);
   EXPECT_EQ(cudaFree(buffer), cudaSuccess);
   EXPECT_TRUE(testing::FakeHeddled::eventually([&] { return count("end") == 1; }));
-  EXPECT_EQ(count("free"), 2u) << "the buffer and what was charged";
+  EXPECT_EQ(count("free"), 2u) << "the buffer and what counted the rest";
   void* const again = allocate();
   ASSERT_EQ(launch(&program().deep), cudaSuccess);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  EXPECT_EQ(count("room"), 2u) << "the next worker has nothing of it yet";
+  EXPECT_EQ(count("driver"), 2u) << "the next worker has nothing of it yet";
   EXPECT_EQ(cudaFree(again), cudaSuccess);
+}
+
+TEST_F(ChargesTest, AStackIsChargedAgainByTheNextTasksFirstLaunch) {
+  ASSERT_EQ(cudaDeviceSetLimit(cudaLimitStackSize, 2048), cudaSuccess);
+  for (size_t task = 1; task <= 2; ++task) {
+    void* const buffer = allocate();
+    ASSERT_EQ(testing::launch_add(buffer, 1, buffer), cudaSuccess);
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_EQ(count("driver"), task);
+    EXPECT_EQ(cudaFree(buffer), cudaSuccess);
+    EXPECT_TRUE(testing::FakeHeddled::eventually([&] { return count("end") == task; }));
+  }
+}
+
+TEST_F(ChargesTest, AStackThatTheBudgetDoesNotAllowIsNotSet) {
+  EXPECT_EQ(cudaDeviceSetLimit(cudaLimitStackSize, 64 << 10), cudaErrorMemoryAllocation);
+  size_t bytes = 0;
+  EXPECT_EQ(cudaDeviceGetLimit(&bytes, cudaLimitStackSize), cudaSuccess);
+  EXPECT_EQ(bytes, 1024u);
 }
 
 TEST_F(ChargesTest, StaysChargedWhileTheTaskRestsAndGoesWithTheNextOne) {
@@ -144,7 +174,7 @@ TEST_F(ChargesTest, StaysChargedWhileTheTaskRestsAndGoesWithTheNextOne) {
   buffer = allocate();
   ASSERT_EQ(launch(&program().deep), cudaSuccess);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  EXPECT_EQ(count("room"), 1u) << "heddled knows it still";
+  EXPECT_EQ(count("driver"), 1u) << "heddled knows it still";
   EXPECT_EQ(count("begin"), 2u);
   the_heddled->allow_idle(false);
   EXPECT_EQ(cudaFree(buffer), cudaSuccess);
@@ -162,15 +192,15 @@ TEST_F(ChargesTest, WhatTheBudgetDoesNotAllowFailsTheLaunchAlone) {
 TEST_F(ChargesTest, ChargesALargerStackAndManyStreams) {
   void* const buffer = allocate();
   ASSERT_EQ(cudaDeviceSetLimit(cudaLimitStackSize, 2048), cudaSuccess);
-  EXPECT_EQ(count("room"), 0u) << "declared with the task";
+  EXPECT_EQ(count("driver"), 0u) << "declared with the task";
   ASSERT_EQ(testing::launch_add(buffer, 1, buffer), cudaSuccess);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  EXPECT_EQ(count("room"), 1u);
+  EXPECT_EQ(count("driver"), 1u);
   std::vector<cudaStream_t> streams(16);
   for (cudaStream_t& stream : streams) ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
   ASSERT_EQ(testing::launch_add(buffer, 1, buffer), cudaSuccess);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  EXPECT_GT(count("room"), 1u);
+  EXPECT_GT(count("driver"), 1u);
   for (const cudaStream_t stream : streams) EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
   EXPECT_EQ(cudaFree(buffer), cudaSuccess);
 }

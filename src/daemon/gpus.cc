@@ -13,7 +13,8 @@ namespace heddle::daemon {
 namespace {
 
 constexpr uint64_t kStep = 2 * kMiB;
-// Left to the driver on each GPU: what its contexts allocate later (local memory, module code, printf). The contexts of
+// Left to the driver on each GPU: what its contexts allocate later and no program is charged for (module code, sums too
+// small to charge). The contexts of
 // warm and kept workers, which nobody is charged for, come on top.
 constexpr uint64_t kHeadroom = 256 * kMiB;
 

@@ -232,14 +232,14 @@ TEST(KeepersWithoutAProgram, SayThatItIsNotInstalled) {
   Asking asking("");
   const auto memory = asking.allocate(kDevice);
   ASSERT_FALSE(memory);
-  EXPECT_THAT(memory.error().text, testing::HasSubstr("heddle-keeper"));
+  EXPECT_THAT(memory.error().text, ::testing::HasSubstr("heddle-keeper"));
 }
 
 TEST(KeepersThatEndAtOnce, AreAnErrorAfterTwoAttempts) {
   Asking asking("/bin/false");
   const auto memory = asking.allocate(kDevice);
   ASSERT_FALSE(memory);
-  EXPECT_THAT(memory.error().text, testing::HasSubstr("lost twice"));
+  EXPECT_THAT(memory.error().text, ::testing::HasSubstr("lost twice"));
 }
 
 }  // namespace

@@ -181,6 +181,7 @@ struct Worker {
   TimePoint kept_since{};
   std::string last_fault;  // what it reported of the session that it serves
   bool killed = false;     // by heddled
+  Bytes driver_memory;     // that its context has grown by, on the accounts of the tasks that it served
   bool returning = false;  // came back to a restarted heddled, and was not told yet what it may be missing
 };
 

@@ -104,7 +104,7 @@ Result<SegmentVerdict> check_segment(const Session& session, const DeclareSegmen
       !session.devices[declared.virtual_device].ring)
     return fail(ErrorCode::kProtocol, "segment %lu is for virtual device %u, which is not open",
                 number(declared.number), declared.virtual_device);
-  if (declared.kind < SegmentKind::kDevice || declared.kind > SegmentKind::kRoom)
+  if (declared.kind < SegmentKind::kDevice || declared.kind > SegmentKind::kDriver)
     return fail(ErrorCode::kProtocol, "segment %lu is of no known kind (%u)", number(declared.number),
                 static_cast<unsigned>(declared.kind));
   if (declared.number == 0) return fail(ErrorCode::kProtocol, "segment number 0: numbers begin at 1");

@@ -68,7 +68,9 @@ TEST_F(SegmentRulesTest, OnlyKnownKindsPass) {
   DeclareSegment room = at(1, 0, 1);
   room.kind = SegmentKind::kRoom;
   EXPECT_EQ(*check(room), SegmentVerdict::kNew);
-  room.kind = SegmentKind{4};
+  room.kind = SegmentKind::kDriver;
+  EXPECT_EQ(*check(room), SegmentVerdict::kNew);
+  room.kind = SegmentKind{5};
   EXPECT_FALSE(check(room));
   room.kind = SegmentKind{0};
   EXPECT_FALSE(check(room));

@@ -27,9 +27,9 @@ Segment& SegmentStore::add(Session& session, const protocol::DeclareSegment& dec
 
 Status SegmentStore::back(Session& session, Segment& segment) {
   if (segment.memory || segment.request != 0) return {};
-  // The descriptor of a kRoom segment says only that it was granted: nobody maps it.
+  // Nobody maps what is no memory of the program's: its descriptor says only that it was granted.
   const DeviceState* gpu =
-      segment.kind == protocol::SegmentKind::kRoom ? nullptr : shared_.registry.gpu_of(session, segment);
+      segment.kind != protocol::SegmentKind::kDevice ? nullptr : shared_.registry.gpu_of(session, segment);
   if (gpu) {
     ask_keeper(session, segment, gpu->config.uuid);
     return {};

@@ -10,6 +10,10 @@ namespace {
 // what it has freed; only a segment that is still there may be sent to it.
 constexpr Duration kReturnDelay = std::chrono::milliseconds(100);
 
+// How much of its driver's memory a worker may have that is kept for the next task: what GPUs' headroom (gpus.cc)
+// allows.
+constexpr Bytes kMostKeptDriverMemory{64 * kMiB};
+
 ExecutorId executor_id(WorkerId worker) {
   return {worker.value};
 }
@@ -124,6 +128,7 @@ bool WorkerExecutor::takes_memory(const VirtualDevice& device) const {
 
 void WorkerExecutor::map_segment(VirtualDevice& device, Segment& segment) {
   SegmentStore::give(segment);
+  if (segment.kind == protocol::SegmentKind::kDriver) device.worker->driver_memory += segment.bytes;
   send_segment(*device.worker, segment, false);
 }
 
@@ -216,7 +221,9 @@ void WorkerExecutor::task_ended(Worker& worker, const protocol::TaskEnded& ended
   device->worker = nullptr;
   events_->finished(*session, *device, ended.unmapped != 0);
   if (worker.killed) return workers_.discard(worker);  // with all others of its GPU, while it said so
-  ended.reset ? workers_.retire(worker) : workers_.keep(worker);
+  // What a driver took for a context it keeps until the context ends; of a kept one nobody would be charged for it.
+  const bool too_large = worker.driver_memory > kMostKeptDriverMemory;
+  ended.reset || too_large ? workers_.retire(worker) : workers_.keep(worker);
 }
 
 std::optional<SessionId> WorkerExecutor::worker_gone(WorkerId id, const std::string& how, bool certainly) {

@@ -135,8 +135,8 @@ struct Module : DeclareModule {
 };
 
 // Room is device memory that the worker takes for itself, for what cannot lie in segments: it counts as the task's,
-// and has addresses, but nothing is ever mapped there.
-enum class SegmentKind : uint32_t { kDevice = 1, kHost = 2, kRoom = 3 };
+// and has addresses, but nothing is ever mapped there. Driver is the same of what the device's driver takes by itself.
+enum class SegmentKind : uint32_t { kDevice = 1, kHost = 2, kRoom = 3, kDriver = 4 };
 
 // One piece of memory at a fixed address of the window. Numbers count from 1 over all virtual devices of the session.
 // A device segment is answered if `request` is not 0; before kBeginTask it joins the task's needs, after it it is an

@@ -12,7 +12,7 @@ Status Segments::map(const protocol::MapSegment& segment, const Fd& memory) {
   Status done;
   if (segment.kind == SegmentKind::kRoom) {
     context_.set_room(room_ += size);
-  } else {
+  } else if (segment.kind != SegmentKind::kDriver) {
     done = context_.map(segment.address, size, memory, segment.kind == SegmentKind::kHost);
   }
   uncertain_ |= !done;
@@ -30,6 +30,7 @@ Status Segments::unmap(uint64_t number) {
     context_.set_room(room_ -= range.size);
     return {};
   }
+  if (range.kind == SegmentKind::kDriver) return {};
   Status unmapped = context_.unmap(range.address, range.size);
   uncertain_ |= !unmapped;
   return unmapped;

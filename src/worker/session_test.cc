@@ -544,8 +544,10 @@ TEST_F(SessionTest, AModuleThatCannotBeLoadedIsAFaultWithItsText) {
 TEST_F(SessionTest, RoomIsTheContextsUntilItIsFreed) {
   map(1, kFirst, protocol::SegmentKind::kRoom);
   map(2, kFirst + kSegmentBytes, protocol::SegmentKind::kRoom);
+  map(3, kFirst + 2 * kSegmentBytes, protocol::SegmentKind::kDriver);  // what is the driver's is no room for images
   need(1);
   need(2);
+  need(3);
   ASSERT_TRUE(completes(marker()));
   EXPECT_EQ(context->room(), Bytes{2 * kSegmentBytes});
   EXPECT_THAT(context->mapped(), IsEmpty());

@@ -155,7 +155,7 @@ class Program:
         ours = self.odd_one(way)
         if not ours:
             return "same"
-        if ours["shared_fault"]:
+        if ours.get("shared_fault"):
             return "fault"
         return "refused" if ours["refusal"] else "WRONG"
 
@@ -164,7 +164,7 @@ class Program:
         native = self.seen["native " + way]
         outcomes, passes = {run["outcome"] for run in native}, all(run["passes"] for run in native)
         odd = [run for run in self.seen["heddle " + way] if run["outcome"] not in outcomes or (passes and not run["passes"])]
-        return min(odd, key=lambda run: bool(run["refusal"]) + run["shared_fault"], default=None)
+        return min(odd, key=lambda run: bool(run["refusal"]) + run.get("shared_fault", False), default=None)
 
     def chance(self, way):
         """The slowest native run over the median of the others, where there are others."""
@@ -230,8 +230,8 @@ def among(chosen, record, options, deadline):
     turns = (("native among", options.native), ("heddle among", [options.heddle, "run", "--"]))
     for number in range(options.passes):
         for way, prefix in turns:
-            mine = [program for program in chosen if not too_long(program)]
-            if all(len(program.seen.get(way, [])) > number for program in mine):
+            mine = [program for program in chosen if not too_long(program) and len(program.seen.get(way, [])) <= number]
+            if not mine:
                 continue
             if time.monotonic() > deadline:
                 return False

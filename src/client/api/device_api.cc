@@ -157,11 +157,14 @@ HEDDLE_EXPORT cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
   return answer([&]() -> Done {
     auto device = runtime().current_device();
     if (!device) return tl::unexpected(std::move(device).error());
-    HEDDLE_ANSWER((*device)->limits().set(limit, value));
-    if (limit == cudaLimitStackSize) HEDDLE_ANSWER(charge_stack(**device, value));
+    const auto set = [&](VirtualDevice& one) -> Done {
+      if (limit == cudaLimitStackSize) HEDDLE_ANSWER(charge_stack(one, value));
+      return one.limits().set(limit, value);
+    };
+    HEDDLE_ANSWER(set(**device));
     Done done;
     (*device)->side_devices().for_each([&](VirtualDevice& side) {
-      if (done) done = side.limits().set(limit, value);
+      if (done) done = set(side);
     });
     return done;
   });

@@ -11,7 +11,9 @@ namespace heddle::client {
 // texture or surface objects were made of the worker may have an image that lives until it is unmapped, and that is
 // copied back behind kernels. Side devices give back at once: their tasks end with what they declared.
 bool DeviceMemory::may_stay(const Segment& segment, Freed how) {
-  if (segment.room || segment.textured || segments_.arena().is_reserved(segment.address)) return false;
+  if (segment.kind != protocol::SegmentKind::kDevice || segment.textured ||
+      segments_.arena().is_reserved(segment.address))
+    return false;
   const bool kept = segment.number != 0 && task_.lazy().begun();
   const bool by_program = how == Freed::kWaited || how == Freed::kBehind;
   return kept && by_program && !ring_.is_side_device() && !ring_.session().checks_kernels() &&
@@ -30,12 +32,16 @@ bool DeviceMemory::stays(Segment* segment, Freed how) {
 
 // The last buffer went. The task goes on while its memory stays, for its worker to end.
 Done DeviceMemory::all_freed() {
-  const bool can_rest = task_.lazy().begun() && !segments_.idle().empty() && ring_.reached(ring_.last_work());
+  // Where memory is granted at cudaMalloc, the next task would ask at once for what the driver took in this one.
+  const bool can_carry_over = !grants_now() || charges_.segments() == 0;
+  const bool can_rest =
+      task_.lazy().begun() && !segments_.idle().empty() && ring_.reached(ring_.last_work()) && can_carry_over;
   if (can_rest && task_.rest()) return {};
   HEDDLE_ANSWER(return_idle(0));
   // Nor is what the driver took there for the next task: its worker may be another one.
-  for (const uint64_t room : charges_.clear()) {
-    Segment* const segment = segments_.arena().release(room, ring_.last_sequence());
+  for (const uint64_t counted : charges_.lapse()) {
+    Segment* const segment = segments_.arena().release(counted, ring_.last_sequence());
+    if (!segment) continue;  // cudaDeviceReset, in another thread, has taken it for a buffer
     HEDDLE_ANSWER(task_.emptied(segment, false, grants_now()));
   }
   segments_.count();

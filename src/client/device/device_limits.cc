@@ -6,7 +6,6 @@
 namespace heddle::client {
 namespace {
 
-constexpr size_t kMostStackBytes = 512 * kKiB;  // what local memory can be
 constexpr size_t kStackStep = 16;
 
 }  // namespace

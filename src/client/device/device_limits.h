@@ -11,6 +11,8 @@ class DeviceLimits {
  public:
   DeviceLimits(RingPort& ring, DeviceTask& task) : ring_(ring), task_(task) {}
 
+  static constexpr size_t kMostStackBytes = 512 * kKiB;  // what local memory can be
+
   // cudaErrorUnsupportedLimit; cudaErrorInvalidValue where it is too much, or too late for heap and printf.
   Done set(cudaLimit limit, size_t value);
   Answer<size_t> get(cudaLimit limit);

@@ -27,21 +27,21 @@ Answer<uint64_t> DeviceMemory::allocate(uint64_t bytes) {
 
 Answer<uint64_t> DeviceMemory::allocate_room(uint64_t bytes) {
   Lock lock = ring_.lock();
-  return place_alone(lock, bytes, true);
+  return place_alone(lock, bytes, protocol::SegmentKind::kRoom);
 }
 
 Answer<uint64_t> DeviceMemory::allocate_alone(uint64_t bytes) {
   Lock lock = ring_.lock();
-  return place_alone(lock, bytes, false);
+  return place_alone(lock, bytes, protocol::SegmentKind::kDevice);
 }
 
-Answer<uint64_t> DeviceMemory::place_alone(Lock& lock, uint64_t bytes, bool room) {
+Answer<uint64_t> DeviceMemory::place_alone(Lock& lock, uint64_t bytes, protocol::SegmentKind kind) {
   HEDDLE_ANSWER(ring_.failure());
   HEDDLE_ANSWER(finish_frees(lock, bytes));
   HEDDLE_ANSWER(make_space(bytes, bytes));
   const auto place = segments_.arena().allocate_alone(bytes, ring_.committed());
   if (!place) return refuse_place(ring_.session().segment_count());
-  place->segment->room = room;
+  place->segment->kind = kind;
   HEDDLE_ANSWER(placed(*place));
   return place->address;
 }
@@ -49,8 +49,9 @@ Answer<uint64_t> DeviceMemory::place_alone(Lock& lock, uint64_t bytes, bool room
 Done DeviceMemory::charge_driver(DriverCharges::Part part, uint32_t id, uint64_t bytes, const char* what) {
   if (!charges_.on_gpu()) return {};
   Lock lock = ring_.lock();
+  HEDDLE_ANSWER(finish_frees(lock, charges_.missing(part, id, bytes)));
   const uint64_t more = charges_.missing(part, id, bytes);
-  uint64_t room = 0;
+  uint64_t counted = 0;
   if (more != 0) {
     if (!segments_.within_budget(more))
       return refuse(cudaErrorMemoryAllocation,
@@ -58,11 +59,11 @@ Done DeviceMemory::charge_driver(DriverCharges::Part part, uint32_t id, uint64_t
                             to_string(Bytes{more}).c_str(), ring_.home_index(),
                             to_string(Bytes{segments_.used_bytes() + segments_.bytes_beside()}).c_str(),
                             to_string(Bytes{segments_.budget_bytes()}).c_str()));
-    auto placed = place_alone(lock, more, true);
+    auto placed = place_alone(lock, more, protocol::SegmentKind::kDriver);
     if (!placed) return tl::unexpected(std::move(placed).error());
-    room = *placed;
+    counted = *placed;
   }
-  charges_.cover(part, id, bytes, room, more);
+  charges_.cover(part, id, bytes, counted, more);
   return {};
 }
 
@@ -241,13 +242,14 @@ Done DeviceMemory::give_back(uint64_t address, Freed how) {
 Done DeviceMemory::release_all() {
   {
     const Lock lock = ring_.lock();
-    charges_.clear();  // the rooms go as buffers do
+    charges_.forget();  // what counts it goes as buffers do
   }
   for (;;) {
     std::optional<uint64_t> address;
     {
       const Lock lock = ring_.lock();
       address = segments_.arena().first_buffer();
+      if (!address) charges_.forget();  // of other threads' calls meanwhile
     }
     if (!address) return {};
     HEDDLE_ANSWER(release(*address));

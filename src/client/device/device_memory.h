@@ -55,8 +55,9 @@ class DeviceMemory {
 
   // --- what the driver takes (driver_charges.h) ---
   const DriverCharges& charges() const { return charges_; }
-  // Before the call that makes the driver take it: `part` comes to `bytes` from now on, until the program has freed all
-  // its memory. `what` names it to the program. cudaErrorMemoryAllocation where its budget does not allow it.
+  // Before the call that makes the driver take it: `part` comes to `bytes` from now on. When the program has freed all
+  // its memory nothing is charged, and with the next launch all of it again. `what` names it to the program.
+  // cudaErrorMemoryAllocation where its budget does not allow it.
   Done charge_driver(DriverCharges::Part part, uint32_t id, uint64_t bytes, const char* what);
 
   // --- what there is ---
@@ -81,7 +82,7 @@ class DeviceMemory {
 
   // All under the lock. A new buffer:
   Answer<uint64_t> place(uint64_t bytes);
-  Answer<uint64_t> place_alone(Lock& lock, uint64_t bytes, bool room);
+  Answer<uint64_t> place_alone(Lock& lock, uint64_t bytes, protocol::SegmentKind kind);
   uint64_t would_add(uint64_t bytes);
   Done finish_frees(Lock& lock, uint64_t added);
   Done check_budget(uint64_t bytes, uint64_t added);
@@ -91,7 +92,7 @@ class DeviceMemory {
   bool grants_now() const { return ring_.session().welcome().grants_at_malloc != 0; }
   // The end of one:
   Done give_back(uint64_t address, Freed how);
-  bool has_buffers() const { return segments_.arena().buffer_count() > charges_.rooms(); }
+  bool has_buffers() const { return segments_.arena().buffer_count() > charges_.segments(); }
   Done all_freed();
 
   // Memory that stays though it is freed (device_idle.cc).

@@ -33,32 +33,41 @@ class DriverCharges {
 
   // What a module's variables may come to without being charged.
   static constexpr uint64_t kNegligible = 1ull << 20;
+  static constexpr uint32_t kContextLocalBytes = 1024;  // a thread's, which come with a context
   static constexpr uint64_t kHeapOverhead = 2ull << 20;
   static constexpr uint64_t kStreamBytes = 560ull << 10;
   static constexpr uint64_t kCublasBytes = 34ull << 20;
 
   bool on_gpu() const { return threads_ != 0; }
-  // Whether the local memory of a kernel, bytes a thread, is charged already. Any thread, without the lock.
-  bool covers_local(uint32_t bytes) const { return bytes <= local_.load(std::memory_order_relaxed); }
+  // Whether the local memory of a kernel, bytes a thread, is charged already, and all else that there is to charge. Any
+  // thread, without the lock.
+  bool covers_local(uint32_t bytes) const { return bytes < beyond_local_.load(std::memory_order_relaxed); }
   uint64_t local_bytes(uint32_t bytes_a_thread) const;
 
   // --- under the device's lock ---
-  // How many bytes more than so far have to be charged, in whole segments, once `part` (of module or library `id`)
-  // comes to `bytes`; mostly 0.
+  // How many bytes more than so far have to be charged, in whole segments, where `part` (of module or library `id`)
+  // comes to `bytes` and the others to what they came to; mostly 0.
   uint64_t missing(Part part, uint32_t id, uint64_t bytes) const;
-  // The part is covered; `room` (where it is not 0) is where `charged` bytes more are counted.
-  void cover(Part part, uint32_t id, uint64_t bytes, uint64_t room, uint64_t charged);
-  uint64_t rooms() const { return rooms_.size(); }
-  // Nothing is covered any more; returns the rooms.
-  std::vector<uint64_t> clear();
+  // The part is covered; `segment` (an address; 0: none) is where `charged` bytes more are counted.
+  void cover(Part part, uint32_t id, uint64_t bytes, uint64_t segment, uint64_t charged);
+  // How many segments count it.
+  uint64_t segments() const { return segments_.size(); }
+  // Nothing is charged any more, because the next worker may be another one; returns the segments. What the program has
+  // needed so far (a stack, streams, its kernels' local memory) its next launch is charged for again.
+  std::vector<uint64_t> lapse();
+  // As cudaDeviceReset has it.
+  void forget();
 
  private:
   using Key = std::pair<Part, uint32_t>;
 
-  const uint64_t threads_;       // that the device holds at once; 0: nothing is charged
-  std::atomic<uint32_t> local_;  // bytes a thread that are covered
+  uint64_t sum(Key key, uint64_t bytes) const;
+  void set_covered(bool all);
+
+  const uint64_t threads_;              // that the device holds at once; 0: nothing is charged
+  std::atomic<uint32_t> beyond_local_;  // bytes a thread: fewer are covered; 0: there is something to charge
   std::map<Key, uint64_t> needs_;
-  std::vector<uint64_t> rooms_;
+  std::vector<uint64_t> segments_;
   uint64_t charged_ = 0;
 };
 

@@ -12,8 +12,10 @@ Done charge_module(VirtualDevice& device, const ProgramModule& module) {
 Done charge_kernel(VirtualDevice& device, const Function& function, const image::KernelInfo& info) {
   const DriverCharges& charges = device.memory().charges();
   if (!charges.covers_local(info.local_bytes)) {
+    const bool large = info.local_bytes > DriverCharges::kContextLocalBytes;
     const std::string what =
-        stringf("local memory of kernel %s (%u bytes a thread)", info.name.c_str(), info.local_bytes);
+        large ? stringf("local memory of kernel %s (%u bytes a thread)", info.name.c_str(), info.local_bytes)
+              : std::string("what the program's earlier kernels and streams needed");
     HEDDLE_ANSWER(device.memory().charge_driver(Part::kLocal, 0, charges.local_bytes(info.local_bytes), what.c_str()));
   }
   if (function.module->info().allocates) {
@@ -26,6 +28,7 @@ Done charge_kernel(VirtualDevice& device, const Function& function, const image:
 }
 
 Done charge_stack(VirtualDevice& device, uint64_t bytes) {
+  if (bytes > DeviceLimits::kMostStackBytes) return {};  // which is refused
   const DriverCharges& charges = device.memory().charges();
   return device.memory().charge_driver(Part::kLocal, 0, charges.local_bytes(static_cast<uint32_t>(bytes)),
                                        "the stack of all threads (cudaLimitStackSize)");

@@ -13,10 +13,15 @@ Done charge_module(VirtualDevice& device, const ProgramModule& module);
 // A kernel is launched: its local memory, its module's variables, the heap where the module allocates.
 Done charge_kernel(VirtualDevice& device, const Function& function, const image::KernelInfo& info);
 
-// Whether charge_kernel() has anything to do; one load and two compares where it has not.
-inline bool takes_memory(const DriverCharges& charges, const ProgramModule& module, const image::KernelInfo& info) {
-  if (!charges.covers_local(info.local_bytes)) return true;
-  return charges.on_gpu() && (module.info().allocates || module.variable_bytes() > DriverCharges::kNegligible);
+// The same where there may be anything to charge, which one load and three compares tell. `function` is prepared.
+inline Done charge_launch(VirtualDevice& device, const Function& function) {
+  const DriverCharges& charges = device.memory().charges();
+  const image::KernelInfo& info = *function.info.load(std::memory_order_acquire);
+  const ProgramModule& module = *function.module;
+  const bool covered =
+      charges.covers_local(info.local_bytes) &&
+      (!charges.on_gpu() || (!module.info().allocates && module.variable_bytes() <= DriverCharges::kNegligible));
+  return covered ? Done{} : charge_kernel(device, function, info);
 }
 
 // Every thread has so much stack from now on.

@@ -4,6 +4,7 @@
 
 #include "client/copy/copy.h"
 #include "client/copy/copy_pieces.h"
+#include "client/device/driver_needs.h"
 #include "client/stream/events.h"
 
 namespace heddle::client {
@@ -176,10 +177,20 @@ Done GraphExec::begin(const StreamRef& stream) {
   return {};
 }
 
+// Before anything of the graph is in a stream: a launch that is refused leaves nothing behind.
+Done GraphExec::charge_kernels() {
+  for (const Step& step : steps_) {
+    const auto* kernel = std::get_if<KernelWork>(&step.work);
+    if (kernel && step.enabled) HEDDLE_ANSWER(charge_launch(*device_, *kernel->function));
+  }
+  return {};
+}
+
 Done GraphExec::launch(const StreamRef& stream) {
   const std::lock_guard lock(mutex_);
   HEDDLE_ANSWER(stream.device->failure());
   HEDDLE_ANSWER(open_lanes(stream));
+  HEDDLE_ANSWER(charge_kernels());
   if (only_one_) HEDDLE_ANSWER(allocate(stream));
   HEDDLE_ANSWER(begin(stream));
   std::vector<uint64_t> done(steps_.size());  // the record that says so

@@ -74,6 +74,7 @@ class GraphExec {
   Done free(const StreamRef& stream);
 
   Done open_lanes(const StreamRef& stream);
+  Done charge_kernels();
   Done begin(const StreamRef& stream);
   Done run(const StreamRef& lane, Step& step);
   Done run_copy(const StreamRef& lane, const Step& step, const CopyWork& copy);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "client/link/segment_count.h"
+#include "protocol/messages.h"
 
 // Addresses of buffers: which part of a range of addresses belongs to which cudaMalloc. No memory is touched here.
 //
@@ -33,9 +34,9 @@ struct Segment {
   uint64_t born = 0;     // sequence of the ring's last record when it was made
   uint32_t buffers = 0;  // live ones
   bool shared = false;
-  bool room = false;                   // counted memory that the worker takes for itself (protocol::SegmentKind::kRoom)
-  bool textured = false;               // a texture or surface object was made of memory in it
-  std::map<uint64_t, uint64_t> holes;  // shared only: free address -> bytes
+  protocol::SegmentKind kind = protocol::SegmentKind::kDevice;  // other kinds are counted, and nothing is mapped there
+  bool textured = false;                                        // a texture or surface object was made of memory in it
+  std::map<uint64_t, uint64_t> holes;                           // shared only: free address -> bytes
 };
 
 struct Buffer {

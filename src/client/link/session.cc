@@ -255,8 +255,7 @@ Result<uint32_t> Session::declare_module(std::span<const std::span<const std::by
 
 Result<uint64_t> Session::declare_segment(uint32_t virtual_device, const Segment& declared, bool answer) {
   Lock lock(mutex_);
-  const SegmentKind kind = declared.room ? SegmentKind::kRoom : SegmentKind::kDevice;
-  const DeclareSegment segment{0, ++last_segment_, declared.address, declared.bytes, kind, virtual_device};
+  const DeclareSegment segment{0, ++last_segment_, declared.address, declared.bytes, declared.kind, virtual_device};
   if (answer) {
     // Memory may take as long as it takes; that heddled goes away meanwhile shows.
     auto reply = ask<SegmentAnswer>(lock, segment, kForever);

@@ -12,8 +12,7 @@
 //   program's device (home)      its ring: everything else, and the first task apart       one physical device
 //     side devices               a ring each: further tasks apart, one at a time           others
 //
-// A side device is a virtual device that the program does not see; its buffers count as the home's. What makes it
-// disappear:
+// A side device is a virtual device that the program does not see; its buffers count as the home's. What hides it:
 // - It is used only if heddled grants it at once, together with the home's own task: tasks apart never wait for each
 //   other's devices. Else the task runs at home.
 // - Order is given up between tasks apart alone. What else the program has done in the home's blocking streams, a side

@@ -4,7 +4,8 @@
 //   2 loads   whether any stream captures, whether the device has side devices (submit.h)
 //   2 loads   fault and binding words of the ring's header
 //   1 load    whether the device has managed memory
-//   1 load    whether the kernel's local memory is charged (on a GPU two more: of what its module needs)
+//   1 load    whether the kernel's local memory is charged (on a GPU two more, of what its module needs; where that has
+//             a heap or large variables, two uncontended lock operations and a look at five sums)
 //   ~25       comparisons of the shape with the device's and the kernel's limits
 //   1 lock    the device's
 //   ~30       space in the ring, the record's header
@@ -181,9 +182,7 @@ Done check_launch(const Function& function, const LaunchShape& shape, const Virt
 
 Done launch_on(const StreamRef& stream, Function& function, const LaunchShape& shape, void** arguments) {
   HEDDLE_ANSWER(check_launch(function, shape, *stream.device));
-  const image::KernelInfo& info = *function.info.load(std::memory_order_acquire);
-  if (takes_memory(stream.device->memory().charges(), *function.module, info)) [[unlikely]]
-    HEDDLE_ANSWER(charge_kernel(*stream.device, function, info));
+  HEDDLE_ANSWER(charge_launch(*stream.device, function));
   if (runtime().managed_memory().any()) [[unlikely]]
     return launch_with_managed(stream, function, shape, arguments);
   return append_launch(stream, function, shape, arguments);

@@ -225,7 +225,7 @@ void FakeHeddled::declare(Socket& socket, const DeclareSegment& segment) {
     (void)socket.send(SegmentAnswer{segment.request}, {&descriptor, 1});
     return;
   }
-  const char* const kind = segment.kind == SegmentKind::kRoom ? "room" : "segment";
+  const char* const kind = segment.kind == SegmentKind::kDriver ? "driver" : "segment";
   note(words(kind, segment.number) + words("", segment.bytes));
   Device& device = *devices_.at(segment.virtual_device);
   bool known = std::any_of(device.waiting.begin(), device.waiting.end(),

@@ -60,8 +60,8 @@ class FakeHeddled {
   // All connections end; the next Hello is answered as by a successor.
   void restart();
 
-  // What was seen, in order: "hello", "resume", "module 1", "segment 1 4194304", "room 1 4194304", "begin 1 blocks 4",
-  // "need blocks 8", "end 1", "free 1", "host 2", "release 2", "apart 0 1" (devices; "alone 0 1" where it was
+  // What was seen, in order: "hello", "resume", "module 1", "segment 1 4194304", "driver 1 4194304", "begin 1 blocks
+  // 4", "need blocks 8", "end 1", "free 1", "host 2", "release 2", "apart 0 1" (devices; "alone 0 1" where it was
   // declined).
   std::vector<std::string> log();
   size_t count(const std::string& entry);
