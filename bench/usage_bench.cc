@@ -16,7 +16,8 @@ using protocol::RecordType;
 struct Meter {
   Meter() : Meter(std::move(*protocol::ControlPage::create())) {}
   explicit Meter(std::pair<Fd, protocol::ControlPage> made)
-      : reader(std::move(*protocol::ControlPage::attach(made.first))), meter(std::move(made.second)) {}
+      : reader(std::move(*protocol::ControlPage::attach(made.first))),
+        meter(std::move(made.second), protocol::Usage{}) {}
 
   // Launches of 1 us in a row.
   std::vector<Done> batch(size_t size) {
@@ -73,7 +74,7 @@ void launch_and_wait(benchmark::State& state) {
     const TimePoint now = MonotonicClock().now();
     const Done done{RecordType::kLaunch, 0, now, now + std::chrono::nanoseconds(100), 0};
     meter.meter.count(std::span(&done, 1));
-    meter.meter.settle(sequence);
+    meter.meter.end_burst_at(sequence);
   }
 }
 BENCHMARK(launch_and_wait);

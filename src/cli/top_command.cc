@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
 #include <thread>
 
 #include "cli/commands.h"
@@ -29,27 +30,38 @@ constexpr Duration kShortest = std::chrono::milliseconds(100), kLongest = std::c
 constexpr Duration kComesBack = std::chrono::seconds(10);  // a heddled that died and was started again
 constexpr Duration kCallEvery = std::chrono::milliseconds(100);
 
+constexpr int kEnding[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 volatile std::sig_atomic_t ended = 0;
 
 void end(int) {
   ended = 1;
 }
 
-// A screen of its own while the object lives, so that what stood in the terminal is there again afterwards.
-class Screen {
- public:
-  Screen() { print("\x1b[?1049h\x1b[?25l"); }
-  ~Screen() { print("\x1b[?25h\x1b[?1049l"); }
-  Screen(const Screen&) = delete;
+winsize terminal() {
+  winsize size{};
+  ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+  return size;
+}
 
-  static void show(const Json& object) {
-    winsize size{};
-    ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-    // The last line stays empty: a newline there would scroll.
-    const size_t lines = size.ws_row > 1 ? size.ws_row - 1u : 0u;
-    print("\x1b[H\x1b[J" + top_text(object, size.ws_col, lines));
-  }
-};
+// From the terminal's first line on. It is left as it is whenever the program stops or ends: nothing is to be undone.
+void redraw(const Json& object) {
+  const winsize size = terminal();
+  // The last line stays empty: a newline there would scroll.
+  const size_t lines = size.ws_row > 1 ? size.ws_row - 1u : 0u;
+  print("\x1b[H\x1b[J" + top_text(object, size.ws_col, lines));
+}
+
+// Until a signal has ended it at the latest. One that comes between the look at `ended` and the sleep ends that, too.
+void rest(Duration time) {
+  sigset_t ending, before;
+  sigemptyset(&ending);
+  for (const int signal : kEnding) sigaddset(&ending, signal);
+  ::sigprocmask(SIG_BLOCK, &ending, &before);
+  const auto whole = std::chrono::floor<std::chrono::seconds>(time);
+  const timespec limit{whole.count(), (time - whole).count()};
+  if (!ended) ::ppoll(nullptr, 0, &limit, &before);
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+}
 
 Result<TopSample> look(DaemonLink& link) {
   TopSample sample;
@@ -78,21 +90,23 @@ Result<TopSample> look_lastingly(DaemonLink& link) {
 }
 
 Status repeat(DaemonLink& link, const Options& options, Duration every) {
-  std::optional<Screen> screen;
-  if (!options.as_json && ::isatty(STDOUT_FILENO)) screen.emplace();
+  const bool redraws = !options.as_json && options.count == 0 && ::isatty(STDOUT_FILENO);
+  if (redraws) print(std::string(terminal().ws_row, '\n'));  // what stands there scrolls up, and is not lost
   TopSample before;
   for (uint32_t shown = 0; !ended;) {
     auto now = look_lastingly(link);
     if (!now) return tl::unexpected(std::move(now).error());
     const Json object = top_object(before, *now);
-    if (screen) {
-      Screen::show(object);
+    if (redraws) {
+      redraw(object);
     } else {
       print(options.as_json ? object.dump() + "\n" : top_text(object, 0, 0) + "\n");
     }
+    // Where a pipe's reader is gone and SIGPIPE is ignored, nothing else ends us.
+    if (std::ferror(stdout)) return fail(ErrorCode::kSystem, "top: cannot write to the standard output");
     if (++shown == options.count) break;
     before = std::move(*now);
-    ::poll(nullptr, 0, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(every).count()));
+    rest(every);
   }
   return {};
 }
@@ -108,7 +122,7 @@ int top(const Options& options) {
   if (!link) return report(link.error());
   struct sigaction action {};
   action.sa_handler = end;  // without SA_RESTART: it ends the sleep
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
+  for (const int signal : kEnding) ::sigaction(signal, &action, nullptr);
   const Status done = repeat(*link, options, *every);
   // A look that Ctrl-C has cut short is no failure.
   return done || ended ? kSuccess : report(done.error());
@@ -125,7 +139,9 @@ void add_top_command(CLI::App& app, Action& chosen) {
   command->footer(
       "BUSY is the part of the last interval in which a kernel, a library call or a fill of the job, or of the\n"
       "programs on the device, was on the device; copies do not count. What runs side by side counts each, so that it\n"
-      "may exceed 100%. WHY says what a waiting job waits for.");
+      "may exceed 100%. What was handed to the device counts until its true start is known. On GPUs, what ends under "
+      "one\n"
+      "fence shares its time evenly: a copy beside a kernel may count in part. WHY says what a waiting job waits for.");
   command->callback([options, &chosen] { chosen = [options] { return top(*options); }; });
 }
 

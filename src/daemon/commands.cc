@@ -112,9 +112,9 @@ Result<Json> Commands::status(const Json&, Asker&) {
 Result<Json> Commands::devices(const Json&, Asker&) {
   Json list = Json::array();
   const auto views = tasks_.scheduler().devices();
-  const auto usage = usage_by_device(shared_.registry);
+  const auto usage = usage_by_device(shared_.registry, shared_.now());
   for (const auto& view : views) {
-    const DeviceState& device = shared_.registry.devices[view.id.value];
+    DeviceState& device = shared_.registry.devices[view.id.value];
     const DeviceModel& model = device.config.model;
     const std::string state =
         workers_.recovering(view.id) ? "its MPS is being started anew" : Descriptions::state_of(device);
@@ -141,7 +141,7 @@ Result<Json> Commands::devices(const Json&, Asker&) {
                     {"copy_slowdown", model.copy_slowdown},
                     {"keeper_copies", device.copies},
                     {"keeper_copied", device.copied.value},
-                    {"usage", usage_json(usage[view.id.value], shared_.now())},
+                    {"usage", usage_json(usage[view.id.value], device.told_busy_ns)},
                     {"state", state}});
   }
   return Json{{"devices", list}};
@@ -157,13 +157,13 @@ uint64_t end_of_page(const Table& table, uint64_t from, size_t count) {
   return each == table.end() ? UINT64_MAX : each->first.value;
 }
 
-Json json_of(const Job& job, const protocol::Usage& usage, TimePoint now) {
+Json json_of(Job& job, const protocol::Usage& usage) {
   return {{"job", job.id.value},
           {"name", job.name},
           {"uid", job.uid},
           {"memory", job.budget.value},
           {"sessions", job.sessions.size()},
-          {"usage", usage_json(usage, now)},
+          {"usage", usage_json(usage, job.told_busy_ns)},
           {"cancelled", job.cancelled}};
 }
 
@@ -183,8 +183,8 @@ Result<Json> Commands::ps(const Json& request, Asker& asker) {
   Json jobs = Json::array(), sessions = Json::array();
   uint64_t hidden = 0;
   for (auto each = all_jobs.lower_bound(JobId{from}); each != all_jobs.end() && each->first.value < end; ++each) {
-    const Job& job = each->second;
-    if (asker.may_see(job.uid)) jobs.push_back(json_of(job, usage_of(job, shared_.registry), shared_.now()));
+    Job& job = each->second;
+    if (asker.may_see(job.uid)) jobs.push_back(json_of(job, usage_of(job, shared_.registry, shared_.now())));
   }
   const Descriptions describe(shared_, executor_, tasks_.scheduler());
   for (auto each = all_sessions.lower_bound(SessionId{from}); each != all_sessions.end() && each->first.value < end;
@@ -244,7 +244,7 @@ Result<Json> Commands::job(const Json& request, Asker& asker) {
   const Descriptions describe(shared_, executor_, tasks_.scheduler());
   uint64_t findings = (*job)->findings;
   for (const SessionId id : (*job)->sessions) {
-    const Session* session = shared_.registry.find_session(id);
+    Session* session = shared_.registry.find_session(id);
     if (!session) continue;
     findings += findings_of(*session);
     if (sessions.size() == kPsPage) continue;

@@ -231,7 +231,13 @@ void Daemon::adopt(TakenOver restored) {
   tasks_->readopt();
   for (auto& [id, session] : registry_.sessions) sessions_->watch(session);
   for (const SessionId id : restored.broken) {
-    if (Session* session = registry_.find_session(id)) sessions_->end(*session);
+    Session* session = registry_.find_session(id);
+    if (!session) continue;
+    log_->error(
+        "session {} of process {} ends: what heddled kept of it, its ring first of all, is lost or of another "
+        "version of heddled; the program must be started again",
+        id.value, session->pid);
+    sessions_->end(*session);
   }
   // Whoever opened a job has lost its connection; what has no session by then is nobody's.
   job_grace_ = loop_->after(shared_.config.reconnect_grace, [this] {

@@ -70,7 +70,7 @@ Json Descriptions::task(const Session& session, const VirtualDevice& device) con
   return json;
 }
 
-Json Descriptions::session(const Session& session) const {
+Json Descriptions::session(Session& session) const {
   Json tasks = Json::array();
   for (const VirtualDevice& device : session.devices) {
     if (device.task) tasks.push_back(task(session, device));
@@ -84,7 +84,7 @@ Json Descriptions::session(const Session& session) const {
             {"pinned", session.host_bytes.value},
             {"declared", declared_by(session)},
             {"connected", session.connection != nullptr},
-            {"usage", usage_json(usage_of(session), shared_.now())},
+            {"usage", usage_json(usage_of(session, shared_.now()), session.told_busy_ns)},
             {"tasks", tasks}};
   if (session.failed) json["failure"] = session.failure;
   return json;

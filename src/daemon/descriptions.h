@@ -15,7 +15,7 @@ class Descriptions {
  public:
   Descriptions(const Shared& shared, const Executor& executor, const policy::Scheduler& scheduler);
 
-  nlohmann::json session(const Session& session) const;
+  nlohmann::json session(Session& session) const;
   // "ok", or why nobody is served there.
   static std::string state_of(const DeviceState& device);
 

@@ -58,7 +58,8 @@ struct SessionNote {
   char model[32];
 };
 struct RingNote {
-  uint64_t session, last_serial, generation;
+  uint64_t session;  // stays first: what it stands for is known of other versions' notes, too
+  uint64_t last_serial, generation;
   uint32_t virtual_device;
   int32_t assigned_device;    // under a policy that assigns jobs; -1: none
   protocol::Usage accounted;  // of the tasks that have ended

@@ -117,6 +117,7 @@ struct Session {
   std::vector<VirtualDevice> devices;  // those that the program sees, then side devices (protocol::Welcome)
   uint32_t seen_devices = 0;
   std::optional<protocol::DeclareSegment> deferred;  // waits for the segment that it overlaps to be given back
+  uint64_t told_busy_ns = 0;                         // to those who asked (usage.h)
 };
 
 // Whether its worker has work on the device, as the ring says; the program may have written anything there.
@@ -158,6 +159,7 @@ struct Job {
   // Of sessions that are over; since a restart of heddled.
   uint64_t findings = 0;
   protocol::Usage usage;
+  uint64_t told_busy_ns = 0;  // to those who asked (usage.h)
   std::set<SessionId> sessions;
   Connection* opener = nullptr;  // borrowed
 };
@@ -195,9 +197,10 @@ struct DeviceState {
   uint32_t failed_starts = 0;              // in a row
   std::string last_failure;
   TimePoint next_start{};
-  TimePoint last_bound{};  // when a worker was last taken out of the pool
-  protocol::Usage usage;   // of tasks that ended here, since heddled was started
-  uint64_t copies = 0;     // that its keeper has brought here, from whichever GPU
+  TimePoint last_bound{};     // when a worker was last taken out of the pool
+  protocol::Usage usage;      // of tasks that ended here, since heddled was started
+  uint64_t told_busy_ns = 0;  // to those who asked (usage.h)
+  uint64_t copies = 0;        // that its keeper has brought here, from whichever GPU
   Bytes copied;
   EventLoop::Timer start_timer;
   std::deque<TimePoint> arrivals;               // latest takes of a worker from the pool, while the pool follows them

@@ -1,6 +1,7 @@
 #include "daemon/restore.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "daemon/spawn.h"
 #include "daemon/task_request.h"
@@ -28,7 +29,7 @@ class Restorer {
       case NoteKind::kSession:
         return with<SessionNote>(item, [&](const SessionNote& note) { return session(item, note); });
       case NoteKind::kRing:
-        return with<RingNote>(item, [&](const RingNote& note) { return ring(item, note); });
+        return ring(item);
       case NoteKind::kModule:
         return with<ModuleNote>(item, [&](const ModuleNote& note) { return module(item, note); });
       case NoteKind::kTask:
@@ -127,16 +128,23 @@ class Restorer {
     return {};
   }
 
+  // Without its ring a session cannot go on, whatever version the note is of.
+  Status ring(RestoredItem& item) {
+    const Status taken = with<RingNote>(item, [&](const RingNote& note) { return ring(item, note); });
+    uint64_t session = 0;
+    if (!taken && item.note.size() >= sizeof session) {
+      std::memcpy(&session, item.note.data(), sizeof session);
+      result_.broken.insert(SessionId{session});
+    }
+    return taken;
+  }
   Status ring(RestoredItem& item, const RingNote& note) {
     const auto found = device_of(note.session, note.virtual_device);
     if (!found) return tl::unexpected(found.error());
     VirtualDevice& device = **found;
     // The program may have written anything into it meanwhile.
     auto memory = protocol::RingMemory::attach(item.descriptor);
-    if (!memory) {
-      result_.broken.push_back(SessionId{note.session});
-      return tl::unexpected(memory.error());
-    }
+    if (!memory) return tl::unexpected(memory.error());
     device.ring = std::move(*memory);
     device.ring_memory = std::move(item.descriptor);
     device.ring_key = item.key;
@@ -176,8 +184,13 @@ class Restorer {
   Status task(const RestoredItem& item, const TaskNote& note) {
     const auto found = device_of(note.session, note.need.virtual_device);
     if (!found) return tl::unexpected(found.error());
+    // Its worker, too, finds nothing to serve then.
+    if (!(*found)->ring) {
+      result_.broken.insert(SessionId{note.session});
+      return fail(ErrorCode::kCorrupt, "of session %lu, whose ring is lost", static_cast<unsigned long>(note.session));
+    }
     if (note.granted && note.device >= shared_.registry.devices.size()) {
-      result_.broken.push_back(SessionId{note.session});
+      result_.broken.insert(SessionId{note.session});
       return fail(ErrorCode::kNotFound, "on device %u, which is gone", note.device);
     }
     auto task = std::make_unique<Task>();
@@ -186,6 +199,7 @@ class Restorer {
     task->declared = note.need;
     task->need = need_of(note.need);
     task->arrived = TimePoint(Duration(static_cast<int64_t>(note.arrived_ns)));
+    if (note.granted) task->granted = task->arrived;  // when it was is not noted
     task->state = note.granted ? TaskState::kPlaced : TaskState::kArriving;
     task->device = DeviceId{note.device};
     task->reason = "granted before heddled was restarted";
@@ -257,7 +271,7 @@ TakenOver restore(Shared& shared, std::vector<RestoredItem> items) {
   // No worker could be bound to its ring.
   const auto lacks_page = [](const VirtualDevice& device) { return device.ring && !device.control; };
   for (const auto& [id, session] : shared.registry.sessions) {
-    if (std::any_of(session.devices.begin(), session.devices.end(), lacks_page)) result.broken.push_back(id);
+    if (std::any_of(session.devices.begin(), session.devices.end(), lacks_page)) result.broken.insert(id);
   }
   return result;
 }

@@ -1,16 +1,20 @@
 #pragma once
 
+#include <set>
+#include <string>
+#include <vector>
+
 #include "daemon/shared.h"
 
 namespace heddle::daemon {
 
 // What the vault gave back beside the registry's entries.
 struct TakenOver {
-  Fd control, worker;             // listening sockets
-  uint64_t starts = 0;            // of heddled before this one
-  std::string policy;             // empty: never set
-  std::vector<Worker> workers;    // not yet on the loop
-  std::vector<SessionId> broken;  // sessions that cannot go on
+  Fd control, worker;           // listening sockets
+  uint64_t starts = 0;          // of heddled before this one
+  std::string policy;           // empty: never set
+  std::vector<Worker> workers;  // not yet on the loop
+  std::set<SessionId> broken;   // sessions that cannot go on
 };
 
 // Rebuilds the registry from deposits. Notes that make no sense, or belong to nobody, are withdrawn with a line in the

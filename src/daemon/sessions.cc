@@ -185,7 +185,7 @@ void Sessions::released(SessionId id) {
   const JobId job = session->job;
   if (Job* owner = shared_.registry.find_job(job)) {
     owner->findings += findings_of(*session);
-    add(owner->usage, usage_of(*session));
+    add(owner->usage, usage_of(*session, shared_.now()));
     owner->sessions.erase(id);
   }
   shared_.log->info("session {} is over", id.value);

@@ -21,7 +21,7 @@ void Tasks::apply(Session& session, VirtualDevice& device, TaskEvent event) {
   const bool ends = step->to == TaskState::kEnded;
   if (ends && event != TaskEvent::kRefused)
     trace_task(shared_, "task_ended", session, task, device.live, session.failure,
-               close_account(device, shared_.registry));
+               close_account(device, shared_.registry, shared_.now()));
   task.state = step->to;
   const Status done = performer_.perform(step->actions, session, device);
   if (!done) fail_session(session, kCudaMemoryAllocation, done.error().text);

@@ -7,6 +7,8 @@
 namespace heddle::daemon {
 namespace {
 
+constexpr TimePoint kNow{Duration(1000)};
+
 struct UsageTest : ::testing::Test {
   void SetUp() override {
     auto made = protocol::ControlPage::create();
@@ -25,64 +27,113 @@ struct UsageTest : ::testing::Test {
 
 TEST_F(UsageTest, EachTasksPartIsCountedOnce) {
   publish({.launches = 3, .busy_ns = 30, .longest_burst_ns = 9});
-  EXPECT_EQ(close_account(device, registry).launches, 3u);
+  EXPECT_EQ(close_account(device, registry, kNow).launches, 3u);
   publish({.launches = 5, .busy_ns = 70, .longest_burst_ns = 9});
-  const protocol::Usage second = close_account(device, registry);
+  const protocol::Usage second = close_account(device, registry, kNow);
   EXPECT_EQ(second.launches, 2u);
   EXPECT_EQ(second.busy_ns, 40u);
-  EXPECT_EQ(close_account(device, registry).launches, 0u);
-  EXPECT_EQ(usage_of(device).launches, 5u);
+  EXPECT_EQ(close_account(device, registry, kNow).launches, 0u);
+  EXPECT_EQ(usage_of(device, kNow).launches, 5u);
 }
 
 TEST_F(UsageTest, TheDeviceHasWhatEndedThereAndWhatIsThere) {
   publish({.busy_ns = 30});
-  close_account(device, registry);
-  publish({.busy_ns = 70, .busy_since_ns = 5});
+  close_account(device, registry, kNow);
+  publish({.busy_ns = 70, .busy_since_ns = 995});
   device.worker = &worker;
   Session session;
   session.devices.push_back(std::move(device));
   registry.sessions.emplace(SessionId{1}, std::move(session));
-  const auto sums = usage_by_device(registry);
+  const auto sums = usage_by_device(registry, kNow);
   EXPECT_EQ(sums[0].busy_ns, 0u);
-  EXPECT_EQ(sums[1].busy_ns, 70u);
-  EXPECT_EQ(sums[1].busy_since_ns, 5u);
+  EXPECT_EQ(sums[1].busy_ns, 75u);
+  EXPECT_NE(sums[1].busy_since_ns, 0u);
 }
 
 // A worker that was out of its mind does not make anybody's account run backwards.
 TEST_F(UsageTest, TotalsThatShrinkCountAsNothing) {
   publish({.busy_ns = 50});
-  close_account(device, registry);
+  close_account(device, registry, kNow);
   publish({.busy_ns = 20});
-  EXPECT_EQ(close_account(device, registry).busy_ns, 0u);
+  EXPECT_EQ(close_account(device, registry, kNow).busy_ns, 0u);
 }
 
 TEST_F(UsageTest, WhatIsUnderWayCountsOnlyWhileAWorkerServes) {
-  publish({.busy_since_ns = 100});
-  EXPECT_EQ(usage_of(device).busy_since_ns, 0u);
+  publish({.busy_ns = 7, .busy_since_ns = 900});
+  EXPECT_EQ(usage_of(device, kNow).busy_since_ns, 0u);
+  EXPECT_EQ(usage_of(device, kNow).busy_ns, 7u);
   device.worker = &worker;
-  EXPECT_EQ(usage_of(device).busy_since_ns, 100u);
+  EXPECT_EQ(usage_of(device, kNow).busy_since_ns, 900u);
+  EXPECT_EQ(usage_of(device, kNow).busy_ns, 107u);
+  EXPECT_EQ(usage_of(device, TimePoint(Duration(800))).busy_ns, 7u);  // begun behind our look at the clock
+}
+
+// Each ring's own time: none of it shows only once the ring is idle.
+TEST_F(UsageTest, WhatIsUnderWayInSeveralRingsCountsForEach) {
+  Session session;
+  for (const uint64_t since : {900, 700}) {
+    auto made = protocol::ControlPage::create();
+    ASSERT_TRUE(made) << made.error().text;
+    made->second.publish({.busy_ns = 10, .busy_since_ns = since});
+    VirtualDevice& each = session.devices.emplace_back();
+    each.control = std::move(made->second);
+    each.task = std::make_unique<Task>(Task{.state = TaskState::kRunning, .device = DeviceId{1}});
+    each.worker = &worker;
+  }
+  EXPECT_EQ(usage_of(session, kNow).busy_ns, 420u);
+  registry.sessions.emplace(SessionId{1}, std::move(session));
+  EXPECT_EQ(usage_by_device(registry, kNow)[1].busy_ns, 420u);
+}
+
+// The worker is the tenant's: it may write what it likes.
+TEST_F(UsageTest, AbsurdPagesDoNotSpoilTheDevicesTotals) {
+  constexpr uint64_t kAbsurd = 1ull << 63;
+  device.task->granted = TimePoint(Duration(400));
+  device.worker = &worker;
+  for (int i = 0; i < 5; ++i) {
+    publish({.launches = kAbsurd, .copy_ns = kAbsurd, .busy_ns = kAbsurd, .busy_since_ns = 1});
+    EXPECT_LE(usage_of(device, kNow).busy_ns, 600u * (static_cast<uint64_t>(i) + 1));
+    EXPECT_EQ(usage_of(device, kNow).busy_since_ns, 400u);
+    EXPECT_LE(close_account(device, registry, kNow).busy_ns, 600u);
+    publish({});
+    EXPECT_EQ(close_account(device, registry, kNow).busy_ns, 0u);
+  }
+  // Five tasks of 600 ns each.
+  EXPECT_LE(registry.devices[1].usage.busy_ns, 3000u);
+  EXPECT_LE(registry.devices[1].usage.copy_ns, 3000u);
+  EXPECT_EQ(registry.devices[1].usage.launches, kAbsurd);
+}
+
+TEST_F(UsageTest, SumsDoNotWrap) {
+  protocol::Usage sum{.kernel_ns = UINT64_MAX - 1};
+  add(sum, {.kernel_ns = 5});
+  EXPECT_EQ(sum.kernel_ns, UINT64_MAX);
 }
 
 TEST_F(UsageTest, WithoutARingThereIsNone) {
   const VirtualDevice none;
-  EXPECT_EQ(usage_of(none).busy_ns, 0u);
+  EXPECT_EQ(usage_of(none, kNow).busy_ns, 0u);
 }
 
 TEST_F(UsageTest, SumsAddTotalsAndTakeTheLargest) {
   protocol::Usage sum{.launches = 1, .bursts = 2, .longest_burst_ns = 5, .longest_gap_ns = 1};
   add(sum, {.launches = 2, .bursts = 1, .longest_burst_ns = 3, .longest_gap_ns = 7, .busy_since_ns = 40});
-  add(sum, {.busy_since_ns = 30});
+  add(sum, {});
   EXPECT_EQ(sum.launches, 3u);
   EXPECT_EQ(sum.bursts, 3u);
   EXPECT_EQ(sum.longest_burst_ns, 5u);
   EXPECT_EQ(sum.longest_gap_ns, 7u);
-  EXPECT_EQ(sum.busy_since_ns, 30u);
+  EXPECT_NE(sum.busy_since_ns, 0u) << "one of them is busy";
 }
 
-TEST_F(UsageTest, BusyTimeGrowsWhileSomethingRuns) {
-  const protocol::Usage usage{.busy_ns = 1000, .busy_since_ns = 5000};
-  EXPECT_EQ(usage_json(usage, TimePoint(Duration(5500)))["busy_ns"], 1500);
-  EXPECT_EQ(usage_json(usage, TimePoint(Duration(4900)))["busy_ns"], 1000);  // begun behind our look at the clock
+// It was handed over, and began later.
+TEST_F(UsageTest, WhatIsToldNeverFalls) {
+  uint64_t told = 0;
+  EXPECT_EQ(usage_json({.busy_ns = 1500, .busy_since_ns = 5000}, told)["busy_ns"], 1500);
+  const auto later = usage_json({.busy_ns = 1400}, told);
+  EXPECT_EQ(later["busy_ns"], 1500);
+  EXPECT_FALSE(later["busy_now"]);
+  EXPECT_EQ(usage_json({.busy_ns = 1600}, told)["busy_ns"], 1600);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <thread>
@@ -19,6 +20,14 @@ struct ControlPageTest : testing::Test {
     ASSERT_TRUE(made) << made.error().text;
     fd = std::move(made->first);
     page = std::move(made->second);
+  }
+  // Where in the page the word stands, in bytes.
+  size_t place_of(uint64_t word) {
+    std::array<uint64_t, 512> words{};
+    EXPECT_EQ(::pread(fd.get(), words.data(), sizeof words, 0), static_cast<ssize_t>(sizeof words));
+    const auto found = std::find(words.begin(), words.end(), word);
+    EXPECT_NE(found, words.end());
+    return static_cast<size_t>(found - words.begin()) * sizeof word;
   }
   Fd fd;
   ControlPage page;
@@ -45,10 +54,13 @@ TEST_F(ControlPageTest, EveryMappingSeesWhatWasPublishedLast) {
 
 // A worker that dies in the middle of publishing has written to the other slot, and never published its number.
 TEST_F(ControlPageTest, AWriterThatDiesLeavesItsLastWholeState) {
+  // The slots take turns: the next state goes where the last but one stands.
+  constexpr uint64_t kOlder = 0x0123456789abcdef;
+  page.publish({.launches = kOlder});
   page.publish({.launches = 1, .busy_ns = 100});
-  constexpr size_t kSlots = 128;  // behind magic and number, a cache line each
   const auto half_written = std::to_array<uint64_t>({2, 2, 2});
-  ASSERT_EQ(::pwrite(fd.get(), half_written.data(), sizeof half_written, kSlots),
+  const auto next = static_cast<off_t>(place_of(kOlder));
+  ASSERT_EQ(::pwrite(fd.get(), half_written.data(), sizeof half_written, next),
             static_cast<ssize_t>(sizeof half_written));
   Usage usage;
   ASSERT_TRUE(page.read(usage));
@@ -69,9 +81,10 @@ TEST_F(ControlPageTest, AReaderNeverSeesHalfOfAState) {
       page.publish({.launches = round, .copies = round, .busy_since_ns = round});
   });
   uint64_t latest = 0;
+  int whole = 0;
   for (int i = 0; i < 20'000; ++i) {
     Usage usage{.launches = latest, .copies = latest, .busy_since_ns = latest};
-    page.read(usage);
+    whole += page.read(usage);
     EXPECT_EQ(usage.launches, usage.copies);
     EXPECT_EQ(usage.launches, usage.busy_since_ns);
     EXPECT_GE(usage.launches, latest);
@@ -79,6 +92,7 @@ TEST_F(ControlPageTest, AReaderNeverSeesHalfOfAState) {
   }
   stop = true;
   writer.join();
+  EXPECT_GT(whole, 0);
 }
 
 TEST_F(ControlPageTest, OtherMemoryIsRefused) {

@@ -32,7 +32,7 @@ void Completions::take(std::span<const device::Completion> batch) {
   }
   parts_.usage.count(done_);
   parts_.progress.finish(finished_);
-  parts_.usage.settle(parts_.progress.completed());
+  parts_.usage.end_burst_at(parts_.progress.completed());
 }
 
 void Completions::raise(const device::Completion& completion) {

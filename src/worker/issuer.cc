@@ -50,7 +50,7 @@ void Issuer::run() {
       continue;
     }
     parts_.context.flush();
-    parts_.usage.settle(parts_.progress.completed());
+    parts_.usage.end_burst_at(parts_.progress.completed());
     rest(bell, seen);
   }
 }

@@ -19,7 +19,7 @@ void Issuer::finish_task(uint64_t sequence) {
   if (!unmapped) logger("worker")->error("at the task's end: {}", unmapped.error().text);
   // Both before heddled may give the ring, and its control page, to another worker.
   if (sequence != 0) parts_.progress.finish(sequence);
-  parts_.usage.settle(parts_.progress.completed());
+  parts_.usage.end_task();
   parts_.commit.task_ended({task_serial_, reset_, !segments_.uncertain()});
 }
 

@@ -8,13 +8,15 @@ Result<std::unique_ptr<Session>> Session::start(const Fd& ring, const Fd& contro
   if (!memory) return tl::unexpected(std::move(memory).error());
   auto page = protocol::ControlPage::attach(control);
   if (!page) return tl::unexpected(std::move(page).error());
+  const auto left = UsageMeter::left_on(*page);
+  if (!left) return tl::unexpected(left.error());
   auto owned = std::make_unique<protocol::RingMemory>(std::move(*memory));
   auto commit = std::make_unique<Commit>(*owned, outbox);
   auto progress = Progress::create(*owned, *commit);
   if (!progress) return tl::unexpected(std::move(progress).error());
   auto reader = protocol::RingReader::attach(*owned);
   if (!reader) return tl::unexpected(std::move(reader).error());
-  std::unique_ptr<Session> session(new Session(std::move(owned), std::move(*page), std::move(commit),
+  std::unique_ptr<Session> session(new Session(std::move(owned), std::move(*page), *left, std::move(commit),
                                                std::move(*progress), std::move(options), context, printer));
   printer.attach(*session->ring_, *session->commit_);
   if (session->ring_->header().checks.load(std::memory_order_acquire))
@@ -25,7 +27,7 @@ Result<std::unique_ptr<Session>> Session::start(const Fd& ring, const Fd& contro
   return session;
 }
 
-Session::Session(std::unique_ptr<protocol::RingMemory> ring, protocol::ControlPage control,
+Session::Session(std::unique_ptr<protocol::RingMemory> ring, protocol::ControlPage control, const protocol::Usage& left,
                  std::unique_ptr<Commit> commit, std::unique_ptr<Progress> progress, Options options,
                  device::Context& context, Printer& printer)
     : ring_(std::move(ring)),
@@ -34,7 +36,7 @@ Session::Session(std::unique_ptr<protocol::RingMemory> ring, protocol::ControlPa
       printer_(printer),
       options_(std::move(options)),
       fault_(*ring_, *commit_, printer, options_.shared_faults),
-      usage_(std::move(control)),
+      usage_(std::move(control), left),
       modules_(context, options_.describe, 10 * options_.model.capability_major + options_.model.capability_minor),
       parts_{context, *ring_, *commit_, *progress_, fault_, usage_},
       completions_(parts_) {}

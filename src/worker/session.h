@@ -30,8 +30,9 @@ class Session {
   void post(protocol::Packet packet) { issuer_->post(std::move(packet)); }
 
  private:
-  Session(std::unique_ptr<protocol::RingMemory> ring, protocol::ControlPage control, std::unique_ptr<Commit> commit,
-          std::unique_ptr<Progress> progress, Options options, device::Context& context, Printer& printer);
+  Session(std::unique_ptr<protocol::RingMemory> ring, protocol::ControlPage control, const protocol::Usage& left,
+          std::unique_ptr<Commit> commit, std::unique_ptr<Progress> progress, Options options, device::Context& context,
+          Printer& printer);
   void run(protocol::RingReader reader);
 
   std::unique_ptr<protocol::RingMemory> ring_;  // the parts point to it: it stays where it is

@@ -41,6 +41,21 @@ struct SessionTest : SessionHarness {
     start_worker();
     send_module(1);
   }
+  static library::curand::Draw draw() {
+    library::curand::Draw draw;
+    draw.type = library::curand::kPhilox;
+    draw.seed = 42;
+    return draw;
+  }
+  uint64_t library_call(uint32_t stream) {
+    const auto words = draw().pack();
+    auto* record = writer->reserve<protocol::LibraryCallRecord>(RecordType::kLibraryCall, stream, sizeof words);
+    record->library = static_cast<uint32_t>(library::Library::kCurand);
+    record->function = 1;
+    record->words = words.size();
+    std::memcpy(record + 1, words.data(), sizeof words);
+    return writer->publish();
+  }
   uint64_t need(uint64_t segment) { return simple(RecordType::kNeed, 0, segment); }
 };
 
@@ -289,17 +304,8 @@ TEST_F(SessionTest, WhatCameOfOpeningALibraryIsWrittenToTheBulkArea) {
 }
 
 TEST_F(SessionTest, ALibraryCallReachesTheDeviceInItsStreamsOrder) {
-  library::curand::Draw draw;
-  draw.type = library::curand::kPhilox;
-  draw.seed = 42;
-  const auto words = draw.pack();
-  auto* record = writer->reserve<protocol::LibraryCallRecord>(RecordType::kLibraryCall, 1, sizeof words);
-  record->library = static_cast<uint32_t>(library::Library::kCurand);
-  record->function = 1;
-  record->words = words.size();
-  std::memcpy(record + 1, words.data(), sizeof words);
-  ASSERT_TRUE(completes(writer->publish()));
-  EXPECT_THAT(context->library_calls(), ElementsAre(testing::ElementsAreArray(words)));
+  ASSERT_TRUE(completes(library_call(1)));
+  EXPECT_THAT(context->library_calls(), ElementsAre(testing::ElementsAreArray(draw().pack())));
 }
 
 TEST_F(SessionTest, ALibraryCallThatMakesNoSenseEndsTheSession) {
@@ -706,15 +712,20 @@ TEST_F(SessionTest, WhatTheDeviceHasShowsWhileItRuns) {
 }
 
 TEST_F(SessionTest, FillsAndLibraryCallsAreWorkAndMarkersAreNot) {
-  context->install_library(1);
   map(1, kFirst);
   need(1);
   ASSERT_TRUE(completes(fill(0, kFirst, 100, 1)));
   EXPECT_TRUE(eventually([&] { return usage().bursts == 1; }));
+  context->pause(1);
+  const uint64_t call = library_call(1);
+  EXPECT_TRUE(eventually([&] { return usage().busy_since_ns > 0; }));
+  context->resume(1);
+  ASSERT_TRUE(completes(call));
+  EXPECT_TRUE(eventually([&] { return usage().bursts == 2; }));
   ASSERT_TRUE(completes(marker()));
   ASSERT_TRUE(completes(fill(0, kFirst, 0, 1)));               // nothing to do
   std::this_thread::sleep_for(std::chrono::milliseconds(60));  // until the issuer has rested
-  EXPECT_EQ(usage().bursts, 1u);
+  EXPECT_EQ(usage().bursts, 2u);
   EXPECT_EQ(usage().busy_since_ns, 0u);
   EXPECT_EQ(usage().launches, 0u);
 }

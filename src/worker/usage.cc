@@ -1,6 +1,7 @@
 #include "worker/usage.h"
 
 #include <algorithm>
+#include <thread>
 
 #include "core/clock.h"
 
@@ -15,18 +16,26 @@ uint64_t nanoseconds(Duration duration) {
   return static_cast<uint64_t>(std::max(duration, Duration::zero()).count());
 }
 
-// A page that nobody else writes can be read at once.
-protocol::Usage read(const protocol::ControlPage& page) {
-  protocol::Usage usage;
-  page.read(usage);
-  usage.busy_since_ns = 0;
-  return usage;
-}
+constexpr int kMostLooks = 100;
+constexpr Duration kLookEvery = std::chrono::milliseconds(1);
 
 }  // namespace
 
-UsageMeter::UsageMeter(protocol::ControlPage page)
-    : page_(std::move(page)), usage_(read(page_)), forerunners_(usage_), busy_(now()), copying_(now()) {
+// A forerunner that is still about may be writing its last state.
+Result<protocol::Usage> UsageMeter::left_on(const protocol::ControlPage& page) {
+  protocol::Usage usage;
+  for (int look = 0; look < kMostLooks; ++look) {
+    if (page.read(usage)) {
+      usage.busy_since_ns = 0;
+      return usage;
+    }
+    std::this_thread::sleep_for(kLookEvery);
+  }
+  return fail(ErrorCode::kProtocol, "somebody else goes on writing to the ring's control page");
+}
+
+UsageMeter::UsageMeter(protocol::ControlPage page, const protocol::Usage& left)
+    : page_(std::move(page)), usage_(left), forerunners_(left), busy_(now()), copying_(now()) {
   publish();
 }
 

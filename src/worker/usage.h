@@ -31,8 +31,10 @@ struct Done {
 
 class UsageMeter {
  public:
-  // Goes on from what stands on the page. What a worker before had in flight is not measured.
-  explicit UsageMeter(protocol::ControlPage page);
+  // What stands on the page, for the constructor. Fails where somebody else goes on writing there.
+  static Result<protocol::Usage> left_on(const protocol::ControlPage& page);
+  // Goes on from what a worker before `left`. What it had in flight is not measured.
+  UsageMeter(protocol::ControlPage page, const protocol::Usage& left);
 
   // Issuer. The ring's next record was seen; it may be taken later.
   void seen(uint64_t sequence) {
@@ -50,11 +52,13 @@ class UsageMeter {
   // Completions thread: before the records' ends are shown to anybody.
   void count(std::span<const Done> batch);
 
-  // Either thread. Everything up to `completed` is done: where that is all that was seen, a burst ends. Nothing is
-  // published behind that until the ring has another record.
-  void settle(uint64_t completed) {
+  // Either thread. Everything up to `completed` is done: where that is all that was seen, a burst ends.
+  void end_burst_at(uint64_t completed) {
     if (in_burst_.load(std::memory_order_relaxed) && completed >= seen_.load(std::memory_order_relaxed)) end_burst();
   }
+  // Issuer. All of the task's records are done. Behind it nothing is published until the ring has another record, by
+  // the completions thread either, which may have been about to end the burst.
+  void end_task() { end_burst(); }
 
  private:
   static bool computes(protocol::RecordType type) {
@@ -68,7 +72,7 @@ class UsageMeter {
   void look_at_flight();
   void publish();
 
-  // Issuer alone writes these, the completions thread those in the next line.
+  // The issuer alone writes these; those in the next line both threads, under the mutex.
   alignas(64) std::atomic<uint64_t> seen_{0}, handed_over_{0};
   alignas(64) std::atomic<bool> idle_{true}, in_burst_{false};
 

@@ -98,6 +98,10 @@ void Process::signal(int signal) const {
   ::kill(pid_, signal);
 }
 
+std::string Process::out() const {
+  return contents_of(out_path_);
+}
+
 bool Process::running() {
   if (!reaped_) reaped_ = ::waitpid(pid_, &status_, WNOHANG) == pid_;
   return !reaped_;

@@ -33,6 +33,7 @@ class Process {
   pid_t pid() const { return pid_; }
   void signal(int signal) const;
   bool running();
+  std::string out() const;  // what it has written so far
   // Waits for its end, up to `limit`.
   Finished wait(Duration limit = std::chrono::seconds(120));
 

@@ -81,7 +81,7 @@ TEST_F(UsageOf, TopShowsAJobAtWork) {
   Process program = node.spawn_run({"sh", "-c", "while :; do " HEDDLE_E2E_PROGRAMS "/device_time fills; done"});
   ASSERT_TRUE(Node::eventually([&] {
     const Json jobs = node.ask({{"command", "ps"}}).value("jobs", Json::array());
-    return !jobs.empty() && jobs[0]["usage"].value("busy_ns", 0) > 0;
+    return !jobs.empty() && jobs[0]["usage"].value("busy_ns", uint64_t{0}) > 0;
   }));
   const Finished top = node.heddle({"top", "--json", "--count", "3", "--every", "300ms"});
   EXPECT_EQ(top.status, 0) << top.err;
@@ -98,7 +98,7 @@ TEST_F(UsageOf, TopShowsAJobAtWork) {
 
 TEST_F(UsageOf, TopEndsWellWithCtrlC) {
   Process top = node.spawn({"top", "--every", "10s"});
-  ::usleep(500'000);
+  ASSERT_TRUE(Node::eventually([&] { return top.out().find("DEVICE") != std::string::npos; }));
   top.signal(SIGINT);
   const Finished finished = top.wait(std::chrono::seconds(5));
   EXPECT_EQ(finished.status, 0) << finished.err;

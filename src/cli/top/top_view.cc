@@ -52,18 +52,25 @@ struct Tasks {
   uint64_t memory = 0;
   double waited_ns = 0;
   std::string why;
+  std::string between;  // the state of one that neither runs nor waits: placed, starting, stopping
   std::vector<uint64_t> devices;
 
   void add(const Json& task) {
-    const bool waits = string_of(task, "state") != "running";
-    (waits ? waiting : running) += 1;
+    const std::string state = string_of(task, "state");
+    const bool waits = state == "new" || state == "arriving" || state.starts_with("waiting");
+    waiting += waits;
+    running += state == "running";
+    if (!waits && state != "running") between = state;
     memory += count_of(task, "memory");
     if (task.contains("device")) devices.push_back(count_of(task, "device"));
     if (!waits || number_of(task, "waited_ns") < waited_ns) return;
     waited_ns = number_of(task, "waited_ns");
     why = string_of(task, "reason");
   }
-  const char* state() const { return waiting > 0 ? "waiting" : running > 0 ? "running" : "idle"; }
+  std::string state() const {
+    if (waiting > 0) return "waiting";
+    return running > 0 ? "running" : between.empty() ? "idle" : between;
+  }
 };
 
 std::map<uint64_t, Tasks> tasks_by_job(const Json& ps) {
@@ -126,6 +133,13 @@ std::string job_table(const Json& jobs) {
   return table.empty() ? "nothing runs\n" : table.text();
 }
 
+// The line's first bytes, at most `most`; no character is cut apart.
+std::string beginning(const std::string& line, size_t most) {
+  if (line.size() <= most) return line;
+  while (most > 0 && (static_cast<unsigned char>(line[most]) & 0xc0) == 0x80) --most;
+  return line.substr(0, most);
+}
+
 }  // namespace
 
 Json top_object(const TopSample& before, const TopSample& now) {
@@ -156,7 +170,7 @@ std::string top_text(const Json& object, size_t columns, size_t lines) {
   std::istringstream all(text);
   std::string shown, line;
   for (size_t count = 0; std::getline(all, line) && (lines == 0 || count < lines); ++count)
-    shown += (columns == 0 ? line : line.substr(0, columns)) + "\n";
+    shown += (columns == 0 ? line : beginning(line, columns)) + "\n";
   return shown;
 }
 

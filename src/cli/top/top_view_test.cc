@@ -82,10 +82,22 @@ TEST(Top, SaysWhatAJobWaitsFor) {
   EXPECT_THAT(text, HasSubstr("2 MiB of memory"));
 }
 
+TEST(Top, SaysWhatATaskDoesThatNeitherRunsNorWaits) {
+  for (const char* state : {"placed", "starting", "stopping"}) {
+    const Json task{{"state", state}, {"device", 1}, {"memory", 1 << 20}};
+    const Json has{{"session", 1}, {"job", 7}, {"tasks", Json::array({task})}};
+    const Json shown = top_object({}, sample(11, 0, Json::array({has}), Json::array({job(7, 0)})));
+    EXPECT_EQ(shown["jobs"][0]["state"], state);
+  }
+}
+
 TEST(Top, FitsTheTerminal) {
   const Json shown =
       top_object({}, sample(12, kSecond, Json::array({session(1, 7, 1)}), Json::array({job(7, kSecond)})));
   EXPECT_EQ(top_text(shown, 6, 2), "DEVICE\n     0\n");
+  Json accents = shown;
+  accents["devices"][0]["name"] = "\u00e9\u00e9";
+  EXPECT_EQ(top_text(accents, 9, 2), "DEVICE  N\n     0  \n") << "cut in front of a character, not in it";
   EXPECT_THAT(top_text(shown, 0, 4), Not(HasSubstr("job7")));
   const auto nothing = sample(1, 0, Json::array(), Json::array());
   EXPECT_THAT(top_text(top_object({}, nothing), 0, 0), HasSubstr("nothing runs"));

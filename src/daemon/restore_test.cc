@@ -1,0 +1,106 @@
+// What comes back from the vault, without processes.
+
+#include "daemon/restore.h"
+
+#include <gtest/gtest.h>
+
+namespace heddle::daemon {
+namespace {
+
+constexpr uint64_t kJob = 1, kSession = 2, kRing = 3, kTask = 4;
+
+class RestoreTest : public ::testing::Test {
+ protected:
+  RestoreTest() { registry_.devices.emplace_back(); }
+  void add(NoteKind kind, uint64_t key, std::string note, Fd descriptor = {}) {
+    items_.push_back({kind, key, std::move(note), std::move(descriptor)});
+  }
+  void add_session() {
+    add(NoteKind::kJob, kJob, write_note(JobNote{}));
+    SessionNote note{};
+    note.job = kJob;
+    note.device_count = note.seen_devices = 1;
+    add(NoteKind::kSession, kSession, write_note(note), std::move(*create_memfd("process", Bytes{4096})));
+  }
+  void add_ring() {
+    RingNote note{};
+    note.session = kSession;
+    note.assigned_device = -1;
+    auto ring = protocol::RingMemory::create(shared_.config.ring);
+    ASSERT_TRUE(ring) << ring.error().text;
+    add(NoteKind::kRing, kRing, write_note(note), std::move(ring->first));
+  }
+  void add_control() {
+    ControlNote note{};
+    note.session = kSession;
+    auto page = protocol::ControlPage::create();
+    ASSERT_TRUE(page) << page.error().text;
+    add(NoteKind::kControl, kRing, write_note(note), std::move(page->first));
+  }
+  void add_granted_task() {
+    TaskNote note{};
+    note.session = kSession;
+    note.serial = 1;
+    note.granted = 1;
+    add(NoteKind::kTask, kTask, write_note(note));
+  }
+  TakenOver taken_over() { return restore(shared_, std::move(items_)); }
+  const Task* task() { return registry_.find_session(SessionId{kSession})->devices[0].task.get(); }
+
+  ManualClock clock_;
+  std::unique_ptr<EventLoop> loop_ = *EventLoop::create(clock_);
+  std::shared_ptr<spdlog::logger> log_ = logger("restore_test");
+  Registry registry_;
+  Trace trace_{100};
+  VaultLink vault_{*loop_, [] { return fail(ErrorCode::kNotSupported, "there is no vault"); }, log_};
+  IdSource ids_{vault_};
+  EventQueue events_{[] {}};
+  Shared shared_{*parse_config("[daemon]\nring_bulk = \"128K\"\nring_records = \"128K\"\n", "test"),
+                 {},
+                 clock_,
+                 *loop_,
+                 events_,
+                 vault_,
+                 ids_,
+                 registry_,
+                 trace_,
+                 log_};
+  std::vector<RestoredItem> items_;
+};
+
+TEST_F(RestoreTest, ASessionAtWorkComesBack) {
+  add_session();
+  add_ring();
+  add_control();
+  add_granted_task();
+  EXPECT_TRUE(taken_over().broken.empty());
+  ASSERT_NE(task(), nullptr);
+  EXPECT_EQ(task()->state, TaskState::kPlaced);
+}
+
+// Its size is another, and so its worker's protocol; a session stands first in all of them.
+TEST_F(RestoreTest, ARingsNoteOfAnotherVersionBreaksItsSession) {
+  add_session();
+  std::string older(32, '\0');
+  older[0] = kSession;
+  auto ring = protocol::RingMemory::create(shared_.config.ring);
+  ASSERT_TRUE(ring) << ring.error().text;
+  add(NoteKind::kRing, kRing, older, std::move(ring->first));
+  EXPECT_EQ(taken_over().broken, std::set{SessionId{kSession}});
+}
+
+TEST_F(RestoreTest, ATaskWithoutItsRingBreaksItsSessionAndIsDropped) {
+  add_session();
+  add_granted_task();
+  EXPECT_EQ(taken_over().broken, std::set{SessionId{kSession}});
+  EXPECT_EQ(task(), nullptr);
+}
+
+TEST_F(RestoreTest, ARingWithoutItsControlPageBreaksItsSession) {
+  add_session();
+  add_ring();
+  EXPECT_EQ(taken_over().broken, std::set{SessionId{kSession}});
+}
+
+}  // namespace
+}  // namespace heddle::daemon
