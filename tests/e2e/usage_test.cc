@@ -105,6 +105,14 @@ TEST_F(UsageOf, TopEndsWellWithCtrlC) {
   EXPECT_NE(finished.out.find("DEVICE"), std::string::npos) << finished.out;
 }
 
+// As where a service's SIGPIPE is ignored.
+TEST_F(UsageOf, TopEndsWhenNobodyReadsIt) {
+  const std::string top = HEDDLE_BIN_DIRECTORY "/heddle top --json --every 100ms";
+  const Finished finished = node.run({"sh", "-c", "trap '' PIPE; " + top + " | head -n 1"}, std::chrono::seconds(20));
+  EXPECT_EQ(finished.status, 0) << finished.err;
+  EXPECT_NE(finished.err.find("cannot write"), std::string::npos) << finished.err;
+}
+
 TEST_F(UsageOf, TopGoesOnWhenHeddledIsRestarted) {
   Process top = node.spawn({"top", "--json", "--count", "6", "--every", "300ms"});
   ::usleep(500'000);
