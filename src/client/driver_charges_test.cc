@@ -164,8 +164,8 @@ TEST_F(ChargesTest, AStackThatTheBudgetDoesNotAllowIsNotSet) {
 }
 
 TEST_F(ChargesTest, StaysChargedWhileTheTaskRestsAndGoesWithTheNextOne) {
+  void* buffer = allocate();  // opens the device, of which heddled allows it
   the_heddled->allow_idle(true);
-  void* buffer = allocate();
   ASSERT_EQ(launch(&program().deep), cudaSuccess);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   EXPECT_EQ(cudaFree(buffer), cudaSuccess);
