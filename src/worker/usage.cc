@@ -17,7 +17,7 @@ uint64_t nanoseconds(Duration duration) {
 }
 
 constexpr int kMostLooks = 100;
-constexpr Duration kLookEvery = std::chrono::milliseconds(1);
+constexpr Duration kPageLookEvery = std::chrono::milliseconds(1);
 
 }  // namespace
 
@@ -29,7 +29,7 @@ Result<protocol::Usage> UsageMeter::left_on(const protocol::ControlPage& page) {
       usage.busy_since_ns = 0;
       return usage;
     }
-    std::this_thread::sleep_for(kLookEvery);
+    std::this_thread::sleep_for(kPageLookEvery);
   }
   return fail(ErrorCode::kProtocol, "somebody else goes on writing to the ring's control page");
 }
