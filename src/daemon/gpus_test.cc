@@ -5,7 +5,7 @@
 namespace heddle::daemon {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string line(const std::string& uuid, uint64_t free = 140 * kGiB) {
   return "uuid=" + uuid +

@@ -16,7 +16,7 @@
 namespace heddle::daemon {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr DeviceId kDevice{3};
 
@@ -39,7 +39,7 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-struct MpsTest : testing::Test {
+struct MpsTest : ::testing::Test {
   void SetUp() override {
     char name[] = "/tmp/heddle-mps-XXXXXX";
     ASSERT_TRUE(::mkdtemp(name));
@@ -67,12 +67,12 @@ TEST_F(MpsTest, AControlDaemonStartsForOneGpuInDirectoriesOfItsOwn) {
   const std::string environment = read_file(gpu("environment"));
   EXPECT_THAT(environment, HasSubstr("CUDA_VISIBLE_DEVICES=GPU-a\n"));
   EXPECT_THAT(environment, HasSubstr("CUDA_MPS_PIPE_DIRECTORY=" + directory + "/mps-3\n"));
-  EXPECT_THAT(mps.environment(kDevice), testing::Contains("CUDA_MPS_PIPE_DIRECTORY=" + directory + "/mps-3"));
+  EXPECT_THAT(mps.environment(kDevice), ::testing::Contains("CUDA_MPS_PIPE_DIRECTORY=" + directory + "/mps-3"));
   mps.end();
 }
 
 TEST_F(MpsTest, WorkersOfOtherGpusAreKeptFromMps) {
-  EXPECT_THAT(mps().environment(kDevice), testing::Contains("CUDA_MPS_PIPE_DIRECTORY=/nonexistent"));
+  EXPECT_THAT(mps().environment(kDevice), ::testing::Contains("CUDA_MPS_PIPE_DIRECTORY=/nonexistent"));
 }
 
 TEST_F(MpsTest, NothingIsLeftAtTheEnd) {

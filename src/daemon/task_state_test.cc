@@ -12,7 +12,7 @@ namespace {
 using enum TaskState;
 using enum TaskEvent;
 using enum TaskAction;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr TaskState kStates[] = {kNew, kArriving, kWaiting, kPlaced, kStarting, kRunning, kStopping, kEnded};
 constexpr TaskEvent kEvents[] = {kMemoryAsked, kBegun,    kRequested, kGrantedEarly, kGranted,  kRefused,
@@ -59,7 +59,7 @@ const Expected kTable[] = {
     {"StoppingEndsWithItsExecutor", kStopping, kExecutorGone, kEnded, {kWithdrawTask}},
 };
 
-class TaskTransition : public testing::TestWithParam<Expected> {};
+class TaskTransition : public ::testing::TestWithParam<Expected> {};
 
 TEST_P(TaskTransition, IsAsTheTableSays) {
   const auto step = next_step(GetParam().from, GetParam().event);
@@ -68,7 +68,7 @@ TEST_P(TaskTransition, IsAsTheTableSays) {
   EXPECT_EQ(Actions(step->actions.begin(), step->actions.end()), GetParam().actions);
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, TaskTransition, testing::ValuesIn(kTable),
+INSTANTIATE_TEST_SUITE_P(Table, TaskTransition, ::testing::ValuesIn(kTable),
                          [](const auto& row) { return std::string(row.param.name); });
 
 TEST(TaskStates, NothingElseCanHappen) {
