@@ -130,7 +130,7 @@ class Restorer {
 
   // Without its ring a session cannot go on, whatever version the note is of.
   Status ring(RestoredItem& item) {
-    const Status taken = with<RingNote>(item, [&](const RingNote& note) { return ring(item, note); });
+    Status taken = with<RingNote>(item, [&](const RingNote& note) { return ring(item, note); });
     uint64_t session = 0;
     if (!taken && item.note.size() >= sizeof session) {
       std::memcpy(&session, item.note.data(), sizeof session);
