@@ -4,14 +4,16 @@
 
 #include <gtest/gtest.h>
 
+#include "daemon/testing/books.h"
+
 namespace heddle::daemon {
 namespace {
 
 constexpr uint64_t kJob = 1, kSession = 2, kRing = 3, kTask = 4;
 
-class RestoreTest : public ::testing::Test {
+class RestoreTest : public ::testing::Test, protected testing::Books {
  protected:
-  RestoreTest() { registry_.devices.emplace_back(); }
+  RestoreTest() : Books("restore_test") { registry_.devices.emplace_back(); }
   void add(NoteKind kind, uint64_t key, std::string note, Fd descriptor = {}) {
     items_.push_back({kind, key, std::move(note), std::move(descriptor)});
   }
@@ -47,24 +49,6 @@ class RestoreTest : public ::testing::Test {
   TakenOver taken_over() { return restore(shared_, std::move(items_)); }
   const Task* task() { return registry_.find_session(SessionId{kSession})->devices[0].task.get(); }
 
-  ManualClock clock_;
-  std::unique_ptr<EventLoop> loop_ = *EventLoop::create(clock_);
-  std::shared_ptr<spdlog::logger> log_ = logger("restore_test");
-  Registry registry_;
-  Trace trace_{100};
-  VaultLink vault_{*loop_, [] { return fail(ErrorCode::kNotSupported, "there is no vault"); }, log_};
-  IdSource ids_{vault_};
-  EventQueue events_{[] {}};
-  Shared shared_{*parse_config("[daemon]\nring_bulk = \"128K\"\nring_records = \"128K\"\n", "test"),
-                 {},
-                 clock_,
-                 *loop_,
-                 events_,
-                 vault_,
-                 ids_,
-                 registry_,
-                 trace_,
-                 log_};
   std::vector<RestoredItem> items_;
 };
 

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "daemon/cuda_codes.h"
+#include "daemon/testing/books.h"
 #include "daemon/testing/fake_executor.h"
 #include "policy/placement/table.h"
 
@@ -29,9 +30,9 @@ policy::DeviceSpec spec() {
   return spec;
 }
 
-class TasksTest : public ::testing::Test {
+class TasksTest : public ::testing::Test, protected testing::Books {
  protected:
-  TasksTest() {
+  TasksTest() : Books("tasks_test") {
     registry_.devices.emplace_back();
     registry_.devices[0].config.model.kind = DeviceKind::kSoftware;
   }
@@ -95,24 +96,6 @@ class TasksTest : public ::testing::Test {
   }
   Bytes promised() const { return tasks_.scheduler().devices()[0].promised; }
 
-  ManualClock clock_;
-  std::unique_ptr<EventLoop> loop_ = *EventLoop::create(clock_);
-  std::shared_ptr<spdlog::logger> log_ = logger("tasks_test");
-  Registry registry_;
-  Trace trace_{100};
-  VaultLink vault_{*loop_, [] { return fail(ErrorCode::kNotSupported, "there is no vault"); }, log_};
-  IdSource ids_{vault_};
-  EventQueue events_{[] {}};
-  Shared shared_{*parse_config("[daemon]\nring_bulk = \"128K\"\nring_records = \"128K\"\n", "test"),
-                 {},
-                 clock_,
-                 *loop_,
-                 events_,
-                 vault_,
-                 ids_,
-                 registry_,
-                 trace_,
-                 log_};
   Keepers keepers_{*loop_, events_, "", -1};
   Copies copies_{shared_, keepers_};
   SegmentStore segments_{shared_, keepers_, copies_};
