@@ -38,7 +38,7 @@ Done DeviceMemory::all_freed() {
       task_.lazy().begun() && !segments_.idle().empty() && ring_.reached(ring_.last_work()) && can_carry_over;
   if (can_rest && task_.rest()) return {};
   HEDDLE_ANSWER(return_idle(0));
-  // Nor is what the driver took there for the next task: its worker may be another one.
+  // The next task's worker may be another one, whose driver has taken nothing yet.
   for (const uint64_t counted : charges_.lapse()) {
     Segment* const segment = segments_.arena().release(counted, ring_.last_sequence());
     if (!segment) continue;  // cudaDeviceReset, in another thread, has taken it for a buffer

@@ -13,6 +13,12 @@ tl::unexpected<Failure> refuse_place(const SegmentCount& count) {
                         static_cast<unsigned long>(count.count()), static_cast<unsigned long>(count.most())));
 }
 
+std::string held(const DeviceSegments& segments) {
+  return stringf("the program holds %s of its %s",
+                 to_string(Bytes{segments.used_bytes() + segments.bytes_beside()}).c_str(),
+                 to_string(Bytes{segments.budget_bytes()}).c_str());
+}
+
 }  // namespace
 
 Answer<uint64_t> DeviceMemory::allocate(uint64_t bytes) {
@@ -55,10 +61,8 @@ Done DeviceMemory::charge_driver(DriverCharges::Part part, uint32_t id, uint64_t
   if (more != 0) {
     if (!segments_.within_budget(more))
       return refuse(cudaErrorMemoryAllocation,
-                    stringf("%s takes %s of device %u: the program holds %s of its %s there (heddle run --mem)", what,
-                            to_string(Bytes{more}).c_str(), ring_.home_index(),
-                            to_string(Bytes{segments_.used_bytes() + segments_.bytes_beside()}).c_str(),
-                            to_string(Bytes{segments_.budget_bytes()}).c_str()));
+                    stringf("%s takes %s of device %u: %s there (heddle run --mem)", what,
+                            to_string(Bytes{more}).c_str(), ring_.home_index(), held(segments_).c_str()));
     auto placed = place_alone(lock, more, protocol::SegmentKind::kDriver);
     if (!placed) return tl::unexpected(std::move(placed).error());
     counted = *placed;
@@ -89,10 +93,8 @@ uint64_t DeviceMemory::would_add(uint64_t bytes) {
 Done DeviceMemory::check_budget(uint64_t bytes, uint64_t added) {
   if (segments_.within_budget(added)) return {};
   return refuse(cudaErrorMemoryAllocation,
-                stringf("cudaMalloc of %s: the program holds %s of its %s on device %u (heddle run --mem)",
-                        to_string(Bytes{bytes}).c_str(),
-                        to_string(Bytes{segments_.used_bytes() + segments_.bytes_beside()}).c_str(),
-                        to_string(Bytes{segments_.budget_bytes()}).c_str(), ring_.home_index()));
+                stringf("cudaMalloc of %s: %s on device %u (heddle run --mem)", to_string(Bytes{bytes}).c_str(),
+                        held(segments_).c_str(), ring_.home_index()));
 }
 
 Done DeviceMemory::make_space(uint64_t bytes, uint64_t added) {
