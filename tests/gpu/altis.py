@@ -13,10 +13,10 @@ import argparse
 import os
 import re
 import statistics
-import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
+
+from strangers import last_error, run
 
 # CUDA 13 took a location where a device's number was, and dropped a property; everything else of Altis stays as it is.
 COMPATIBLE = """\
@@ -80,11 +80,8 @@ def build(program, options):
                "-I", options.out, "-I", here, "-I", f"{base}/cuda/common", "-I", f"{base}/common", "-include", "altis_compatible.h",
                *(os.path.join(here, file) for file in sources), os.path.join(options.out, "main.cu"),
                *(os.path.join(base, "common", file) for file in COMMON), *more, "-lcublas", "-lcudadevrt", "-o", binary]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-    if done.returncode == 0:
-        return None
-    found = re.search(r".*(?:error|undefined reference|No such file).*", done.stdout)
-    return (found.group(0) if found else done.stdout)[-200:]
+    status, output, _ = run(command, options.out, 400)
+    return None if status == 0 else last_error(output)
 
 
 def prepare(options):
@@ -99,15 +96,11 @@ def prepare(options):
 
 def execute(command, options):
     """(what went wrong or None, seconds)"""
-    begin = time.monotonic()
-    try:
-        done = subprocess.run(command, cwd=options.out, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, errors="replace", timeout=options.limit)
-    except subprocess.TimeoutExpired:
-        return f"not done after {options.limit:.0f} s", options.limit
-    seconds = time.monotonic() - begin
-    if done.returncode != 0:
-        return f"exit {done.returncode}: {(done.stdout.strip().splitlines() or [''])[-1][-160:]}", seconds
+    status, output, seconds = run(command, options.out, options.limit)
+    if status is None:
+        return f"not done after {options.limit:.0f} s", seconds
+    if status != 0:
+        return f"exit {status}: {(output.strip().splitlines() or [''])[-1][-160:]}", seconds
     return None, seconds
 
 
