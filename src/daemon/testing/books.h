@@ -8,7 +8,8 @@
 
 namespace heddle::daemon::testing {
 
-// What all of heddled's parts share, without processes: a registry without devices, a clock that stands still, no vault.
+// What all of heddled's parts share, without processes: a registry without devices, a clock that stands still, no
+// vault.
 struct Books {
   explicit Books(const char* test) : log_(logger(test)) {}
 
