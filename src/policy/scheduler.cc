@@ -196,12 +196,12 @@ Status Scheduler::adopt_assignment(SessionId id, uint32_t virtual_device, Device
   Session* session = find_session(sessions_, id);
   if (!session) return fail(ErrorCode::kNotFound, "session %lu is not open", static_cast<unsigned long>(id.value));
   if (!pool().has(device) || !assigns_jobs())
-    return fail(ErrorCode::kInvalidArgument, "session %lu cannot be bound to device %lu under this policy and pool",
+    return fail(ErrorCode::kInvalidArgument, "session %lu cannot be assigned to device %lu under this policy and pool",
                 static_cast<unsigned long>(id.value), static_cast<unsigned long>(device.value));
   const auto workers = state_.ledger().workers(id, virtual_device);
   const Request request{{}, id, session->job, virtual_device, pool().model_of(device), {}, {}, workers, {}};
   if (!pool().fits(request, device))
-    return fail(ErrorCode::kOutOfMemory, "device %lu has no room for a context: %s is free",
+    return fail(ErrorCode::kOutOfMemory, "device %lu has no space for a context: %s is free",
                 static_cast<unsigned long>(device.value), to_string(pool().free(device)).c_str());
   state_.assign(request, device);
   returned_on(request.model);  // another session of the job may wait for this very assignment

@@ -119,7 +119,7 @@ bool Issuer::next() {
   }
   if (got && !*got) return false;
   gate_.close();
-  parts_.fault.raise({kCudaUnknown, got ? "the ring holds more records than there is room for" : got.error().text});
+  parts_.fault.raise({kCudaUnknown, got ? "the ring holds more records than there is space for" : got.error().text});
   return false;
 }
 

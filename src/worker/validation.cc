@@ -183,7 +183,7 @@ Checked<CheckedFill> check_fill(const protocol::FillRecord& record, const Bounds
 Checked<std::span<char>> check_symbol(const protocol::SymbolRecord& record, const Bounds& bounds) {
   constexpr uint64_t kAnswerBytes = 2 * sizeof(uint64_t);
   if (!protocol::in_bulk(*bounds.ring, record.position, kAnswerBytes))
-    return malformed("record %lu: bulk position %lu has no room for a symbol's address and size",
+    return malformed("record %lu: bulk position %lu has no space for a symbol's address and size",
                      number(record.header.sequence), number(record.position));
   const auto bulk = bounds.ring->bulk();
   return bulk.subspan(record.position % bulk.size(), kAnswerBytes);
@@ -195,7 +195,7 @@ Checked<std::span<char>> check_library_open(const protocol::LibraryOpenRecord& r
     return malformed("record %lu opens library %u, which does not exist", number(record.header.sequence),
                      record.library);
   if (!protocol::in_bulk(*bounds.ring, record.position, sizeof(protocol::LibraryOpened)))
-    return malformed("record %lu: bulk position %lu has no room for what opening a library says",
+    return malformed("record %lu: bulk position %lu has no space for what opening a library says",
                      number(record.header.sequence), number(record.position));
   const auto bulk = bounds.ring->bulk();
   return bulk.subspan(record.position % bulk.size(), sizeof(protocol::LibraryOpened));

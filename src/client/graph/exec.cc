@@ -10,7 +10,7 @@
 namespace heddle::client {
 namespace {
 
-constexpr size_t kMaxLanes = 8;  // branches beyond share streams
+constexpr size_t kMaxBranches = 8;  // those beyond share streams
 
 // Never destroyed, like the graphs. Shared: a launch goes on while another thread destroys the handle.
 struct Execs {
@@ -78,7 +78,7 @@ tl::expected<std::shared_ptr<GraphExec>, GraphExec::Refusal> GraphExec::instanti
     if (auto staged = exec->stage(step, step.work); !staged)
       return refused(cudaGraphInstantiateError, step.shown, staged.error());
   }
-  exec->assign_lanes();
+  exec->assign_branches();
   exec->references_ = graph.references;
   retain(exec->references_);
   return exec;
@@ -95,9 +95,9 @@ void GraphExec::close() {
   for (const uint64_t address : pinned_) (void)runtime().host_memory().release(address);
   pinned_.clear();
   release(std::exchange(references_, {}));
-  if (lanes_.empty()) return;
-  for (size_t i = 1; i < lanes_.size(); ++i) lanes_[i].device->streams().close(lanes_[i].slot);
-  lanes_.clear();
+  if (branches_.empty()) return;
+  for (size_t i = 1; i < branches_.size(); ++i) branches_[i].device->streams().close(branches_[i].slot);
+  branches_.clear();
 }
 
 Done GraphExec::check_device(const Work& work) {
@@ -123,9 +123,9 @@ Done GraphExec::stage(Step& step, const Work& work) {
   return place->new_segment != 0 ? runtime().announce_host_segment(place->new_segment) : Done{};
 }
 
-// A step goes on in the lane of something that it waits for, if nothing else does; else it opens one.
-void GraphExec::assign_lanes() {
-  std::vector<std::optional<size_t>> last;  // by lane: its last step
+// A step goes on in the branch of something that it waits for, if nothing else does; else it opens one.
+void GraphExec::assign_branches() {
+  std::vector<std::optional<size_t>> last;  // by branch: its last step
   for (size_t i = 0; i < steps_.size(); ++i) {
     Step& step = steps_[i];
     const auto follows = [&](const std::optional<size_t>& tail) {
@@ -134,46 +134,46 @@ void GraphExec::assign_lanes() {
     };
     const auto found = std::find_if(last.begin(), last.end(), follows);
     if (found != last.end()) {
-      step.lane = static_cast<size_t>(found - last.begin());
-    } else if (last.size() < kMaxLanes) {
-      step.lane = last.size();
+      step.branch = static_cast<size_t>(found - last.begin());
+    } else if (last.size() < kMaxBranches) {
+      step.branch = last.size();
       last.emplace_back();
     } else {
-      step.lane = i % kMaxLanes;
+      step.branch = i % kMaxBranches;
     }
-    last[step.lane] = i;
+    last[step.branch] = i;
   }
-  lane_count_ = std::max<size_t>(1, last.size());
+  branch_count_ = std::max<size_t>(1, last.size());
 }
 
-Done GraphExec::open_lanes(const StreamRef& stream) {
+Done GraphExec::open_branches(const StreamRef& stream) {
   if (device_ && device_ != stream.device)
     return refuse(cudaErrorNotSupported,
                   stringf("a CUDA graph of device %u cannot be launched into a stream of device %u", device_->index(),
                           stream.device->index()));
   device_ = stream.device;
-  if (lanes_.empty()) lanes_.push_back(stream);
-  lanes_.front() = stream;
-  while (lanes_.size() < lane_count_) {
+  if (branches_.empty()) branches_.push_back(stream);
+  branches_.front() = stream;
+  while (branches_.size() < branch_count_) {
     auto slot = device_->open_stream(true, 0);
     if (!slot) return tl::unexpected(std::move(slot).error());
-    lanes_.push_back({device_, *slot});
+    branches_.push_back({device_, *slot});
   }
   return {};
 }
 
-uint64_t GraphExec::tail(size_t lane) {
-  return device_->streams().state(lanes_[lane].slot).last;
+uint64_t GraphExec::tail(size_t branch) {
+  return device_->streams().state(branches_[branch].slot).last;
 }
 
 // Behind the launch before, and behind everything that the stream was given.
 Done GraphExec::begin(const StreamRef& stream) {
   if (end_ != 0 && device_->ring().header().completed.load(std::memory_order_acquire) < end_)
     HEDDLE_ANSWER(enqueue_wait(stream, end_));
-  if (lane_count_ == 1) return {};
+  if (branch_count_ == 1) return {};
   auto start = enqueue_marker(stream);
   if (!start) return tl::unexpected(std::move(start).error());
-  for (size_t lane = 1; lane < lane_count_; ++lane) HEDDLE_ANSWER(enqueue_wait(lanes_[lane], *start));
+  for (size_t branch = 1; branch < branch_count_; ++branch) HEDDLE_ANSWER(enqueue_wait(branches_[branch], *start));
   return {};
 }
 
@@ -189,7 +189,7 @@ Done GraphExec::charge_kernels() {
 Done GraphExec::launch(const StreamRef& stream) {
   const std::lock_guard lock(mutex_);
   HEDDLE_ANSWER(stream.device->failure());
-  HEDDLE_ANSWER(open_lanes(stream));
+  HEDDLE_ANSWER(open_branches(stream));
   HEDDLE_ANSWER(charge_kernels());
   if (only_one_) HEDDLE_ANSWER(allocate(stream));
   HEDDLE_ANSWER(begin(stream));
@@ -197,11 +197,11 @@ Done GraphExec::launch(const StreamRef& stream) {
   for (size_t i = 0; i < steps_.size(); ++i) {
     Step& step = steps_[i];
     for (const size_t before : step.dependencies) {
-      if (steps_[before].lane != step.lane && done[before] != 0)
-        HEDDLE_ANSWER(enqueue_wait(lanes_[step.lane], done[before]));
+      if (steps_[before].branch != step.branch && done[before] != 0)
+        HEDDLE_ANSWER(enqueue_wait(branches_[step.branch], done[before]));
     }
-    if (step.enabled) HEDDLE_ANSWER(run(lanes_[step.lane], step));
-    done[i] = tail(step.lane);
+    if (step.enabled) HEDDLE_ANSWER(run(branches_[step.branch], step));
+    done[i] = tail(step.branch);
   }
   HEDDLE_ANSWER(join());
   return only_one_ ? free(stream) : Done{};
@@ -244,53 +244,53 @@ Done GraphExec::free(const StreamRef& stream) {
 }
 
 Done GraphExec::join() {
-  for (size_t lane = 1; lane < lane_count_; ++lane) HEDDLE_ANSWER(enqueue_wait(lanes_[0], tail(lane)));
+  for (size_t branch = 1; branch < branch_count_; ++branch) HEDDLE_ANSWER(enqueue_wait(branches_[0], tail(branch)));
   end_ = tail(0);
   return {};
 }
 
-Done GraphExec::run(const StreamRef& lane, Step& step) {
+Done GraphExec::run(const StreamRef& branch, Step& step) {
   if (auto* kernel = std::get_if<KernelWork>(&step.work))
-    return launch_on(lane, *kernel->function, kernel->shape, kernel->arguments().data());
-  if (const auto* copy = std::get_if<CopyWork>(&step.work)) return run_copy(lane, step, *copy);
+    return launch_on(branch, *kernel->function, kernel->shape, kernel->arguments().data());
+  if (const auto* copy = std::get_if<CopyWork>(&step.work)) return run_copy(branch, step, *copy);
   if (const auto* fill = std::get_if<FillWork>(&step.work)) {
-    auto sequence = enqueue_fill(lane, fill->fill);
+    auto sequence = enqueue_fill(branch, fill->fill);
     return sequence ? Done{} : Done(tl::unexpected(std::move(sequence).error()));
   }
   if (const auto* host = std::get_if<HostWork>(&step.work))
-    return enqueue_host_function(lane, host->function, host->data);
+    return enqueue_host_function(branch, host->function, host->data);
   if (const auto* record = std::get_if<EventRecordWork>(&step.work)) {
     auto event = resolve_event(record->event);
-    return event ? record_event(*event, lane) : Done(tl::unexpected(std::move(event).error()));
+    return event ? record_event(*event, branch) : Done(tl::unexpected(std::move(event).error()));
   }
   if (const auto* wait = std::get_if<EventWaitWork>(&step.work)) {
     auto event = resolve_event(wait->event);
-    return event ? wait_for_event(lane, *event) : Done(tl::unexpected(std::move(event).error()));
+    return event ? wait_for_event(branch, *event) : Done(tl::unexpected(std::move(event).error()));
   }
   return {};
 }
 
-Done GraphExec::run_copy(const StreamRef& lane, const Step& step, const CopyWork& work) {
+Done GraphExec::run_copy(const StreamRef& branch, const Step& step, const CopyWork& work) {
   const CopyPlace &to = work.plan.to, &from = work.plan.from;
   const CopyShape shape = work.plan.shape;
-  if (!is_pageable(work.plan)) return copy(lane, to, from, shape, CopyMode::kAsync);
+  if (!is_pageable(work.plan)) return copy(branch, to, from, shape, CopyMode::kAsync);
   const auto move = [shape](const CopyPlace& target, const CopyPlace& source) {
     return [shape, target, source](cudaError_t status) {
       if (status == cudaSuccess) copy_rows_on_host(target, source, shape);
     };
   };
-  if (!to.on_device() && !from.on_device()) return enqueue_host_call(lane, move(to, from));
+  if (!to.on_device() && !from.on_device()) return enqueue_host_call(branch, move(to, from));
   CopyPlace staging;
   staging.kind = CopyPlace::kPinned;
   staging.address = step.staging;
   staging.pitch = shape.width;
   staging.slice = shape.width * shape.height;
   if (to.on_device()) {
-    HEDDLE_ANSWER(enqueue_host_call(lane, move(staging, from)));
-    return copy(lane, to, staging, shape, CopyMode::kAsync);
+    HEDDLE_ANSWER(enqueue_host_call(branch, move(staging, from)));
+    return copy(branch, to, staging, shape, CopyMode::kAsync);
   }
-  HEDDLE_ANSWER(copy(lane, staging, from, shape, CopyMode::kAsync));
-  return enqueue_host_call(lane, move(to, staging));
+  HEDDLE_ANSWER(copy(branch, staging, from, shape, CopyMode::kAsync));
+  return enqueue_host_call(branch, move(to, staging));
 }
 
 Answer<std::shared_ptr<Graph>> GraphExec::as_graph() {

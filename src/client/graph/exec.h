@@ -50,7 +50,7 @@ class GraphExec {
     size_t first_inside = 0;           // of a child graph: its steps are [first_inside, this one)
     bool is_child = false;
     bool enabled = true;
-    size_t lane = 0;
+    size_t branch = 0;
     uint64_t staging = 0, staging_bytes = 0;  // pinned memory for a copy of pageable memory
   };
   using Steps = std::vector<Step>;
@@ -63,7 +63,7 @@ class GraphExec {
                                                     Steps& steps);
   // The first step of `found` that differs from [first, ...) in form; `offset` is what stands before `first`.
   static std::optional<size_t> difference(const Steps& found, const Steps& steps, size_t first);
-  void assign_lanes();
+  void assign_branches();
   Done check_device(const Work& work);
   Done stage(Step& step, const Work& work);
   Done replace(Step& step, Work work);
@@ -73,13 +73,13 @@ class GraphExec {
   Done allocate(const StreamRef& stream);
   Done free(const StreamRef& stream);
 
-  Done open_lanes(const StreamRef& stream);
+  Done open_branches(const StreamRef& stream);
   Done charge_kernels();
   Done begin(const StreamRef& stream);
-  Done run(const StreamRef& lane, Step& step);
-  Done run_copy(const StreamRef& lane, const Step& step, const CopyWork& copy);
+  Done run(const StreamRef& branch, Step& step);
+  Done run_copy(const StreamRef& branch, const Step& step, const CopyWork& copy);
   Done join();
-  uint64_t tail(size_t lane);
+  uint64_t tail(size_t branch);
 
   std::mutex mutex_;
   unsigned long long flags_ = 0;
@@ -87,10 +87,10 @@ class GraphExec {
   VirtualDevice* device_ = nullptr;  // null: nothing in it needs a device
   References references_;
   std::shared_ptr<void> only_one_;  // of a graph with memory nodes; null: of another
-  size_t lane_count_ = 1;
-  std::vector<StreamRef> lanes_;  // [0] changes with each launch
-  std::vector<uint64_t> pinned_;  // everything that stage() took
-  uint64_t end_ = 0;              // last record of the last launch
+  size_t branch_count_ = 1;
+  std::vector<StreamRef> branches_;  // [0] changes with each launch
+  std::vector<uint64_t> pinned_;     // everything that stage() took
+  uint64_t end_ = 0;                 // last record of the last launch
 };
 
 Answer<std::shared_ptr<GraphExec>> resolve_exec(cudaGraphExec_t handle);

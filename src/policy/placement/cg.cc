@@ -7,7 +7,7 @@
 namespace heddle::policy {
 
 Answer Cg::place(const Request& request, const Pool& pool) const {
-  if (const auto own = seats_.of(request)) return Placed{*own, text("the job is bound to device ", *own)};
+  if (const auto own = seats_.of(request)) return Placed{*own, text("the job is assigned to device ", *own)};
   const auto devices = candidates(request.model, pool);
   const auto last = last_.find(request.model);
   const auto next =
