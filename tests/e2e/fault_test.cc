@@ -108,7 +108,7 @@ TEST(Faults, KillingARandomProcessHarmsNobodyElse) {
 TEST(Faults, ARestartedHeddledKnowsWhatRuns) {
   HEDDLE_NEEDS_WORKLOADS();
   Node node(
-      "[daemon]\nwarm_workers = 1\n[[device]]\npreset = 'P100'\nmemory = '64M'\nslowdown = 200000\ncopy_slowdown = "
+      "[daemon]\nwarm_workers = 1\n[[device]]\npreset = 'P100'\nmemory = '64M'\nslowdown = 25000\ncopy_slowdown = "
       "10\n");
   ASSERT_TRUE(node.ready()) << node.why();
   Process job = node.spawn_run({workload("vecadd"), "--size", "4000000", "--check", "sample"});
@@ -168,7 +168,7 @@ TEST(Faults, WorkersOfALifeThatIsForgottenEnd) {
 TEST(Faults, WithSharedFaultsADeadWorkerTakesItsNeighboursAndTheDeviceServesOn) {
   HEDDLE_NEEDS_WORKLOADS();
   Node node(
-      "[daemon]\nwarm_workers = 1\n[[device]]\npreset = 'P100'\nmemory = '128M'\nslowdown = 200000\n"
+      "[daemon]\nwarm_workers = 1\n[[device]]\npreset = 'P100'\nmemory = '128M'\nslowdown = 25000\n"
       "copy_slowdown = 10\nshared_faults = true\n");
   ASSERT_TRUE(node.ready()) << node.why();
   const Arguments command{workload("vecadd"), "--size", "4000000", "--check", "sample"};

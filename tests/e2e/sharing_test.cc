@@ -22,7 +22,7 @@ Arguments vecadd(const std::string& floats) {
 
 std::string one_paced_device(const std::string& more = "") {
   return "[daemon]\nwarm_workers = 1\n" + more +
-         "\n[[device]]\npreset = 'P100'\ncount = 1\nmemory = '64M'\nslowdown = 200000\ncopy_slowdown = 10\n";
+         "\n[[device]]\npreset = 'P100'\ncount = 1\nmemory = '64M'\nslowdown = 25000\ncopy_slowdown = 10\n";
 }
 
 TEST(Sharing, AJobThatDoesNotFitWaitsInsteadOfFailing) {
