@@ -28,9 +28,8 @@ if(HEDDLE_FUZZ)
   target_compile_options(heddle_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# With -DHEDDLE_TOGETHER=ON (the sanitizers' builds) several files of a target are compiled as one, so that headers are
-# read less often. Names in the files' unnamed namespaces must differ for that; APART leaves a target out where they do
-# not.
+# With -DHEDDLE_TOGETHER=ON (the presets) several files of a target are compiled as one, so that headers are read less
+# often. Names in the files' unnamed namespaces must differ for that; APART leaves a target out where they do not.
 function(heddle_together target)
   if(HEDDLE_TOGETHER)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)

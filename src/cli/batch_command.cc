@@ -18,7 +18,7 @@
 namespace heddle::cli {
 namespace {
 
-struct Options {
+struct BatchOptions {
   std::vector<std::string> policies;  // empty: the daemon's
   std::string jobs_file, workers = "auto", trace, baseline, output, json_file;
   bool as_json = false, quiet = false;
@@ -136,7 +136,7 @@ Json json_of(const std::vector<Outcome>& outcomes) {
   return all;
 }
 
-Status publish(const Options& options, const std::vector<Outcome>& outcomes) {
+Status publish(const BatchOptions& options, const std::vector<Outcome>& outcomes) {
   if (!options.json_file.empty()) HEDDLE_TRY(write_text(options.json_file, json_of(outcomes).dump(2) + "\n"));
   if (options.as_json) {
     print_json(json_of(outcomes));
@@ -148,7 +148,7 @@ Status publish(const Options& options, const std::vector<Outcome>& outcomes) {
 }
 
 // "trace.json" becomes "trace-sa.json" where several policies write one each.
-std::string trace_path(const Options& options, const std::string& policy) {
+std::string trace_path(const BatchOptions& options, const std::string& policy) {
   if (options.policies.size() < 2) return options.trace;
   const std::filesystem::path path = options.trace;
   return (path.parent_path() / (path.stem().string() + "-" + policy + path.extension().string())).string();
@@ -172,7 +172,7 @@ void await_ends(DaemonLink& link, const BatchResult& result) {
   }
 }
 
-Result<Outcome> run_one(const Options& options, const std::vector<BatchJob>& jobs, const std::string& policy,
+Result<Outcome> run_one(const BatchOptions& options, const std::vector<BatchJob>& jobs, const std::string& policy,
                         const std::string& directory, const KernelBaseline& baseline) {
   auto link = connect_or_start();
   if (!link) return tl::unexpected(std::move(link).error());
@@ -205,7 +205,7 @@ Result<Outcome> run_one(const Options& options, const std::vector<BatchJob>& job
   return outcome;
 }
 
-Result<int> run_batch(const Options& options) {
+Result<int> run_batch(const BatchOptions& options) {
   auto jobs = read_jobs_file(options.jobs_file);
   if (!jobs) return tl::unexpected(std::move(jobs).error());
   KernelBaseline baseline;
@@ -236,7 +236,7 @@ Result<int> run_batch(const Options& options) {
   return crashed ? kFailure : kSuccess;
 }
 
-int batch(const Options& options) {
+int batch(const BatchOptions& options) {
   auto status = run_batch(options);
   return status ? *status : report(status.error());
 }
@@ -244,7 +244,7 @@ int batch(const Options& options) {
 }  // namespace
 
 void add_batch_command(CLI::App& app, Action& chosen) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BatchOptions>();
   CLI::App* command = app.add_subcommand("batch", "Run a queue of programs under one policy, and report");
   command->add_option("jobs", options->jobs_file, "The queue: a TOML file of [[job]] entries")->required();
   command

@@ -16,7 +16,7 @@
 namespace heddle::cli {
 namespace {
 
-struct Options {
+struct RunOptions {
   std::vector<std::string> command;
   std::string memory, wait_timeout, name;
   bool check = false;
@@ -117,7 +117,7 @@ int end_checked(DaemonLink& link, Job job, int status) {
   return findings != 0 && status == kSuccess ? kCheckFound : status;
 }
 
-int run(const Options& options) {
+int run(const RunOptions& options) {
   Bytes memory;
   Duration limit{};
   if (!options.memory.empty()) {
@@ -154,7 +154,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_run_command(CLI::App& app, Action& chosen) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("run", "Run one CUDA program on the shared devices");
   command->add_option("--mem", options->memory, "Device memory the job may hold, like 8G (default: one whole device)");
   command->add_option("--wait-timeout", options->wait_timeout,

@@ -19,7 +19,7 @@
 namespace heddle::cli {
 namespace {
 
-struct Options {
+struct TopOptions {
   std::string every = "1s";
   uint32_t count = 0;  // 0: until it is ended
   bool as_json = false;
@@ -89,7 +89,7 @@ Result<TopSample> look_lastingly(DaemonLink& link) {
   return sample;
 }
 
-Status repeat(DaemonLink& link, const Options& options, Duration every) {
+Status repeat(DaemonLink& link, const TopOptions& options, Duration every) {
   const bool redraws = !options.as_json && options.count == 0 && ::isatty(STDOUT_FILENO);
   if (redraws) print(std::string(terminal().ws_row, '\n'));  // what stands there scrolls up, and is not lost
   TopSample before;
@@ -111,7 +111,7 @@ Status repeat(DaemonLink& link, const Options& options, Duration every) {
   return {};
 }
 
-int top(const Options& options) {
+int top(const TopOptions& options) {
   const auto every = parse_duration(options.every);
   if (!every) return report(every.error());
   if (*every < kShortest || *every > kLongest)
@@ -131,7 +131,7 @@ int top(const Options& options) {
 }  // namespace
 
 void add_top_command(CLI::App& app, Action& chosen) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TopOptions>();
   CLI::App* command = app.add_subcommand("top", "Show what the devices and the jobs do, again and again");
   command->add_option("--every", options->every, "Time from look to look, 100ms to 1h")->capture_default_str();
   command->add_option("--count", options->count, "End after so many looks (default: with Ctrl-C)");
