@@ -141,6 +141,25 @@ TEST_F(RestartTest, TheVaultIsReplacedAndThenSavesHeddled) {
   EXPECT_TRUE(client.wait_completed(1));
 }
 
+// Sessions that come and go fill its socket; heddled does without it then, and it makes no second heddled when it
+// wakes.
+TEST_F(RestartTest, AStoppedVaultIsReplacedAndStartsNobody) {
+  start(kOneDevice);
+  TestClient client = running(Bytes{8 * kMiB});
+  const pid_t stopped = house_->vault(), heddled = house_->heddled();
+  const Fd old_vault = *open_pidfd(stopped);
+  house_->signal(stopped, SIGSTOP);
+  for (int i = 0; i < 5000 && (*house_->ask({{"command", "status"}}))["vault_replacements"] == 0; ++i)
+    ASSERT_TRUE(house_->client());
+  house_->wait_for("status", [](const Json& answer) { return answer["vault_replacements"] == 1; });
+  house_->signal(stopped, SIGCONT);
+  house_->wait_for_end_or_answer(old_vault, heddled);
+  EXPECT_EQ(house_->heddled(), heddled);
+  EXPECT_EQ(used(), 8 * kMiB);
+  client.fill(client.at(0), 1);
+  EXPECT_TRUE(client.wait_completed(1));
+}
+
 TEST_F(RestartTest, AWorkerThatDiedMeanwhileFailsItsProgram) {
   start(kOneDevice);
   TestClient client = running(Bytes{8 * kMiB});
