@@ -1,0 +1,38 @@
+#include "policy/dispatch/table.h"
+
+#include "policy/dispatch/open.h"
+#include "policy/text.h"
+
+namespace heddle::policy {
+namespace {
+
+template <class Policy>
+std::unique_ptr<Dispatch> make() {
+  return std::make_unique<Policy>();
+}
+
+constexpr DispatchEntry kTable[] = {
+    {"open", "everybody issues at any time and the hardware decides", make<Open>},
+};
+
+std::string known() {
+  std::string names;
+  for (const DispatchEntry& entry : kTable) append(names, names.empty() ? "" : ", ", entry.name);
+  return names;
+}
+
+}  // namespace
+
+std::span<const DispatchEntry> dispatch_table() {
+  return kTable;
+}
+
+Result<std::unique_ptr<Dispatch>> make_dispatch(std::string_view name) {
+  for (const DispatchEntry& entry : kTable) {
+    if (entry.name == name) return entry.make();
+  }
+  return fail(ErrorCode::kNotFound, "dispatch policy '%.*s': there is none of that name; known policies: %s",
+              static_cast<int>(name.size()), name.data(), known().c_str());
+}
+
+}  // namespace heddle::policy
