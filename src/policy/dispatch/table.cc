@@ -1,5 +1,6 @@
 #include "policy/dispatch/table.h"
 
+#include "policy/dispatch/fs.h"
 #include "policy/dispatch/open.h"
 #include "policy/text.h"
 
@@ -13,6 +14,7 @@ std::unique_ptr<Dispatch> make() {
 
 constexpr DispatchEntry kTable[] = {
     {"open", "everybody issues at any time and the hardware decides", make<Open>},
+    {"fs", "one at a time, in turns by weight", make<Fs>},
 };
 
 std::string known() {
