@@ -97,16 +97,16 @@ TEST_P(OneHolder, IdleHolderGivesWayOnlyAfterAShortPause) {
   device.join(2);
   device.pending(1, 0);
   EXPECT_EQ(device.decide(0), "lend 1");
-  device.served(1, 1, 1);
-  device.drained(1, 1);
-  device.pending(2, 1.5);
-  EXPECT_EQ(device.decide(1.5), "");
-  EXPECT_EQ(device.next(1.5), "3");
+  device.served(1, 0.5, 0.5);
+  device.drained(1, 0.5);
+  device.pending(2, 1);
+  EXPECT_EQ(device.decide(1), "");
+  EXPECT_EQ(device.next(1), "2.5");
   device.pending(1, 2);  // it goes on
-  EXPECT_EQ(device.decide(3), "");
-  device.drained(1, 4);
-  EXPECT_EQ(device.decide(5), "");
-  EXPECT_EQ(device.decide(6), "withdraw 1");
+  EXPECT_EQ(device.decide(2.5), "");
+  device.drained(1, 2.5);
+  EXPECT_EQ(device.decide(4), "");
+  EXPECT_EQ(device.decide(4.5), "withdraw 1");
 }
 
 TEST_P(OneHolder, WhoLeavesWithTheLeaseMakesWay) {
@@ -123,7 +123,7 @@ TEST_P(OneHolder, WhoLeavesWithTheLeaseMakesWay) {
   EXPECT_EQ(device.next(3), "never");
 }
 
-INSTANTIATE_TEST_SUITE_P(Dispatch, OneHolder, testing::Values("fs"));
+INSTANTIATE_TEST_SUITE_P(Dispatch, OneHolder, testing::Values("fs", "tfs", "las"));
 
 TEST(Fs, SlicesByWeightGoRound) {
   Driven device("fs");
@@ -164,6 +164,97 @@ TEST(Fs, LesseesOfOneJobShareItsWeight) {
   EXPECT_EQ(device.decide(25), "lend 2 until 50");
   device.returned(2, 50);
   EXPECT_EQ(device.decide(50), "lend 3 until 100");
+}
+
+TEST(Tfs, OvershootIsPaidForInTheNextSlices) {
+  Driven device("tfs");
+  device.join(1);
+  device.join(2);
+  device.pending(1, 0);
+  device.pending(2, 0);
+  EXPECT_EQ(device.decide(0), "lend 1 until 5");
+  device.served(1, 60, 60);
+  device.returned(1, 60);
+  EXPECT_EQ(device.decide(60), "lend 2 until 65");
+  device.served(2, 40, 100);
+  device.returned(2, 100);  // credit: 1: 50 - 60, 2: 50 - 40
+  EXPECT_EQ(device.decide(100), "lend 2 until 110");
+  device.served(2, 10, 110);
+  device.returned(2, 110);
+  EXPECT_EQ(device.decide(110), "lend 2 until 115");
+}
+
+TEST(Tfs, TimeAloneIsNeitherPaidForNorSaved) {
+  Driven device("tfs");
+  device.join(1);
+  device.join(2);
+  device.pending(1, 0);
+  EXPECT_EQ(device.decide(0), "lend 1");
+  device.served(1, 10'001, 10'001);
+  device.pending(2, 10'001);
+  EXPECT_EQ(device.decide(10'001), "withdraw 1");
+  device.served(1, 1, 10'002);
+  device.returned(1, 10'002);
+  EXPECT_EQ(device.decide(10'002), "lend 2 until 10007");
+  device.served(2, 5, 10'007);
+  device.returned(2, 10'007);
+  EXPECT_EQ(device.decide(10'007), "lend 1 until 10012");
+}
+
+TEST(Tfs, BeginningAnewDoesNotShedWhatIsOwed) {
+  Driven device("tfs");
+  for (const uint64_t session : {1, 2}) {
+    device.join(session);
+    device.pending(session, 0);
+  }
+  EXPECT_EQ(device.decide(0), "lend 1 until 5");
+  device.served(1, 60, 60);
+  device.left(1, 60);
+  device.join(11, 1, 60, 1);
+  device.pending(11, 60);
+  EXPECT_EQ(device.decide(60), "lend 2 until 65");
+  device.served(2, 40, 100);
+  device.returned(2, 100);
+  EXPECT_EQ(device.decide(100), "lend 2 until 110");
+}
+
+TEST(Las, QuantumEndsOnlyForOneWhoHasHadLess) {
+  Driven device("las");
+  device.join(1);
+  device.join(2);
+  device.pending(1, 0);
+  device.pending(2, 0);
+  EXPECT_EQ(device.decide(0), "lend 1");
+  EXPECT_EQ(device.next(0), "10");
+  device.served(1, 10, 10);
+  EXPECT_EQ(device.decide(10), "withdraw 1");
+  device.returned(1, 10);
+  EXPECT_EQ(device.decide(10), "lend 2");
+  device.served(2, 4, 14);
+  device.drained(2, 14);
+  EXPECT_EQ(device.decide(16), "withdraw 2");
+  device.returned(2, 16);
+  EXPECT_EQ(device.decide(16), "lend 1");
+  device.pending(2, 20);
+  device.served(1, 10, 26);
+  EXPECT_EQ(device.decide(26), "withdraw 1");
+  device.returned(1, 26);
+  EXPECT_EQ(device.decide(26), "lend 2");
+  device.served(2, 10, 36);
+  EXPECT_EQ(device.decide(36), "");  // 14 against 20
+  EXPECT_EQ(device.next(36), "46");
+}
+
+// Copies count, and so does half of the time for which it has the device and waits for its host in mid-burst.
+TEST(Las, WhoHoldsTheDeviceWithoutUsingItPaysHalf) {
+  Driven device("las");
+  device.join(1);
+  device.join(2);
+  device.pending(1, 0);
+  device.pending(2, 0);
+  EXPECT_EQ(device.decide(0), "lend 1");
+  device.served(1, 0, 10);
+  EXPECT_EQ(device.decide(10), "withdraw 1");
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ TEST_P(Exclusive, EverybodyWithWorkIsLentTheDevice) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Dispatch, Exclusive, testing::Values("fs"));
+INSTANTIATE_TEST_SUITE_P(Dispatch, Exclusive, testing::Values("fs", "tfs", "las"));
 
 TEST(FsShares, FollowWeightsOfShortKernels) {
   TestDevice device("fs");
@@ -71,6 +71,71 @@ TEST(FsShares, LongKernelsTakeMore) {
   device.add(2, {.kernel = ms(1)});
   device.run_for(ms(10'000));
   EXPECT_THAT(of(device.busy(1), ms(10'000)), DoubleNear(80.0 / 130, 0.02));
+}
+
+std::vector<double> by_weight(const TestDevice& device, const std::vector<double>& weights) {
+  std::vector<double> shares;
+  for (size_t i = 0; i < weights.size(); ++i)
+    shares.push_back(static_cast<double>(device.contended(i + 1).count()) / weights[i]);
+  return shares;
+}
+
+TEST(TfsShares, AreEvenWhateverTheKernelsAreLike) {
+  for (const double longest : {0.2, 5.0, 40.0, 80.0, 150.0}) {
+    TestDevice device("tfs");
+    device.add(1, {.kernel = ms(longest)});
+    device.add(2, {.kernel = ms(1)});
+    device.run_for(ms(30'000));
+    EXPECT_GE(jain(by_weight(device, {1, 1})), 0.99) << longest;
+  }
+}
+
+TEST(TfsShares, FollowRandomWeights) {
+  uint64_t seed = 1;
+  for (int round = 0; round < 20; ++round) {
+    TestDevice device("tfs");
+    std::vector<double> weights;
+    for (uint64_t session = 1; session <= 2 + static_cast<uint64_t>(round) % 3; ++session) {
+      seed = seed * 6364136223846793005 + 1442695040888963407;
+      weights.push_back(1 + static_cast<double>(seed >> 33 & 7));
+      device.add(session,
+                 {.kernel = ms(0.5 + static_cast<double>(seed >> 40 & 31)), .tenant = {.weight = weights.back()}});
+    }
+    device.run_for(ms(30'000));
+    EXPECT_GE(jain(by_weight(device, weights)), 0.99) << round;
+  }
+}
+
+// What one leaves, the other has, and is not made to pay for it afterwards.
+TEST(TfsShares, AreWorkConserving) {
+  TestDevice device("tfs");
+  device.add(1, {.kernel = ms(1)});
+  device.add(2, {.kernel = ms(1), .kernels = 5, .gap = ms(95)});
+  device.run_for(ms(10'000));
+  EXPECT_GT(of(device.busy(1), ms(10'000)), 0.9);
+  EXPECT_GT(device.bursts_done(2), 70u);
+}
+
+TEST(LasShares, ShortEpisodesOvertakeLongOnes) {
+  const auto finished = [](const char* policy) {
+    TestDevice device(policy);
+    device.add(1, {.kernel = ms(2)});
+    device.add(2, {.kernel = ms(2)});
+    device.add(3, {.kernel = ms(1), .kernels = 5, .gap = ms(40)});
+    device.run_for(ms(10'000));
+    return device.bursts_done(3);
+  };
+  EXPECT_LT(finished("fs"), 130u);
+  EXPECT_GT(finished("las"), 170u);  // 222 if it never waited
+}
+
+TEST(LasShares, NewcomersDoNotStarveWhoHasHadMuch) {
+  TestDevice device("las");
+  device.add(1, {.kernel = ms(1)});
+  device.run_for(ms(5000));
+  device.add(2, {.kernel = ms(1), .starts = device.now()});
+  device.run_for(ms(10'000));
+  EXPECT_LT(device.longest_wait(1), ms(3000));
 }
 
 }  // namespace

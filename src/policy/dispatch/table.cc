@@ -1,7 +1,9 @@
 #include "policy/dispatch/table.h"
 
 #include "policy/dispatch/fs.h"
+#include "policy/dispatch/las.h"
 #include "policy/dispatch/open.h"
+#include "policy/dispatch/tfs.h"
 #include "policy/text.h"
 
 namespace heddle::policy {
@@ -15,6 +17,8 @@ std::unique_ptr<Dispatch> make() {
 constexpr DispatchEntry kTable[] = {
     {"open", "everybody issues at any time and the hardware decides", make<Open>},
     {"fs", "one at a time, in turns by weight", make<Fs>},
+    {"tfs", "one at a time, by weight over what each has had of the device", make<Tfs>},
+    {"las", "one at a time, who has had least of the device first", make<Las>},
 };
 
 std::string known() {
