@@ -27,9 +27,9 @@ void turn(benchmark::State& state, const char* policy) {
       dispatch->decide(now, orders);
       if (orders.empty()) now = std::max(now, dispatch->next(now).value());
     }
-    const Lend* const lend = std::get_if<Lend>(&orders[0]);
-    if (!lend) std::abort();
-    return lend->to;
+    const Lend* const order = std::get_if<Lend>(&orders[0]);
+    if (!order) std::abort();
+    return order->to;
   };
   for (uint64_t id = 0; id < 20 * lessees; ++id) {  // until its books are as full as they get
     const Lessee holder = lend();

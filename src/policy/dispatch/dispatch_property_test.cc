@@ -153,7 +153,7 @@ class RandomLessees {
 class AnyLessees : public testing::TestWithParam<const char*> {};
 
 TEST_P(AnyLessees, HaveTheDeviceOneAtATimeAndEachInTheEnd) {
-  for (uint64_t seed = 0; seed < 300; ++seed) {
+  for (uint64_t seed = 0; seed < 150; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     RandomLessees run(GetParam(), seed);
     for (int step = 0; step < 400 && !testing::Test::HasFailure(); ++step) run.step();
