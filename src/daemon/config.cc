@@ -12,8 +12,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/toml_table.h"
 #include "daemon/device_tables.h"
-#include "daemon/toml_table.h"
 #include "policy/placement/table.h"
 
 namespace heddle::daemon {

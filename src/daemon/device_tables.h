@@ -2,8 +2,8 @@
 
 #include <vector>
 
+#include "core/toml_table.h"
 #include "daemon/device_config.h"
-#include "daemon/toml_table.h"
 
 namespace heddle::daemon {
 

@@ -8,7 +8,7 @@ namespace {
 
 constexpr Duration kWindow = std::chrono::seconds(10);
 constexpr Duration kBase = std::chrono::milliseconds(250);
-constexpr Duration kLeast = std::chrono::milliseconds(100);
+constexpr Duration kLeastQuota = std::chrono::milliseconds(100);
 constexpr Duration kLeastDue = std::chrono::milliseconds(50);
 
 double count_of(Duration duration) {
@@ -191,7 +191,7 @@ std::optional<TimePoint> Token::gives_way(const Holder& holder) const {
 Lend Token::lend(const Line::Member& member, TimePoint now) {
   const double limit = std::min(1.0, member.job->tenant.limit);
   Quota& quota = quotas_.try_emplace(member.lessee, Quota{kBase}).first->second;
-  quota.last = quota.burst == Duration{} ? kBase : std::max(kLeast, (quota.burst + quota.last) / 2);
+  quota.last = quota.burst == Duration{} ? kBase : std::max(kLeastQuota, (quota.burst + quota.last) / 2);
   quota.last = std::min(quota.last, part_of(kWindow, limit));
   const Standing its = standing(*member.job, now);
   const auto cut_to = [&](double most, Duration least) {

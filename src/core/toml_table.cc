@@ -1,6 +1,6 @@
-#include "daemon/toml_table.h"
+#include "core/toml_table.h"
 
-namespace heddle::daemon {
+namespace heddle {
 
 const toml::node* TomlTable::find(const char* key) {
   known_.insert(key);
@@ -95,4 +95,4 @@ Status TomlTable::finish() {
   return status_;
 }
 
-}  // namespace heddle::daemon
+}  // namespace heddle

@@ -9,7 +9,7 @@
 #include "core/result.h"
 #include "core/units.h"
 
-namespace heddle::daemon {
+namespace heddle {
 
 // Reads one TOML table key by key. The first thing wrong is kept, with its file, line and key, and told by finish(),
 // which also refuses keys that nobody asked for.
@@ -41,4 +41,4 @@ class TomlTable {
   Status status_;
 };
 
-}  // namespace heddle::daemon
+}  // namespace heddle
