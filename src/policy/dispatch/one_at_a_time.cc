@@ -20,17 +20,17 @@ void OneAtATime::left(Lessee lessee, TimePoint now) {
 
 void OneAtATime::pending(Lessee lessee, TimePoint now) {
   pass(now);
-  if (Line::Member* member = line_.find(lessee)) line_.begin_work(*member, now);
+  if (LesseeLine::Member* member = line_.find(lessee)) line_.begin_work(*member, now);
 }
 
 void OneAtATime::drained(Lessee lessee, TimePoint now) {
   pass(now);
-  if (Line::Member* member = line_.find(lessee)) line_.end_work(*member, now);
+  if (LesseeLine::Member* member = line_.find(lessee)) line_.end_work(*member, now);
 }
 
 void OneAtATime::served(Lessee lessee, const Service& since_last, TimePoint now) {
   pass(now);
-  Line::Member* member = line_.find(lessee);
+  LesseeLine::Member* member = line_.find(lessee);
   if (!member) return;
   if (holds(lessee)) return charge(since_last, now);
   const Duration late = since_last.busy + since_last.copies;
@@ -42,7 +42,7 @@ void OneAtATime::returned(Lessee lessee, TimePoint now) {
   if (!holds(lessee)) return;
   charge({}, now);
   holder_.reset();
-  Line::Member* member = line_.find(lessee);
+  LesseeLine::Member* member = line_.find(lessee);
   if (member->working) member->since = now;  // from here on it waits again
 }
 
@@ -53,7 +53,7 @@ void OneAtATime::decide(TimePoint now, std::vector<LeaseOrder>& out) {
     return;
   }
   if (holder_->withdrawn || now >= holder_->until || !others_wait() || now < turn_ends()) return;
-  const Line::Member& member = *line_.find(holder_->lessee);
+  const LesseeLine::Member& member = *line_.find(holder_->lessee);
   if (member.working && goes_on(member, line_)) {
     holder_->turn = now;
     return;
@@ -97,13 +97,13 @@ bool OneAtATime::others_wait() const {
 }
 
 TimePoint OneAtATime::turn_ends() const {
-  const Line::Member& member = *line_.find(holder_->lessee);
+  const LesseeLine::Member& member = *line_.find(holder_->lessee);
   const TimePoint slice_ends = holder_->turn + slice(member, line_);
   return member.working ? slice_ends : std::min(slice_ends, member.since + kMergeGap);
 }
 
 void OneAtATime::lend(TimePoint now, std::vector<LeaseOrder>& out) {
-  const Line::Member& next = choose(line_);
+  const LesseeLine::Member& next = choose(line_);
   holder_ = Holder{next.lessee, now, now, TimePoint::max()};
   if (line_.working() > 1 && !may_go_on()) holder_->until = now + slice(next, line_);
   out.emplace_back(Lend{next.lessee, holder_->until});

@@ -10,7 +10,7 @@ constexpr Duration kLeast = std::chrono::milliseconds(5);
 constexpr int64_t kMostEpochsOwed = 4;
 
 // `epochs` in a row in which those jobs had work that `worked` says it of.
-void give_credit(Line& line, int64_t epochs) {
+void give_credit(LesseeLine& line, int64_t epochs) {
   uint64_t all = 0;
   size_t jobs = 0;
   for (const auto& [id, job] : line.jobs()) {
@@ -29,10 +29,10 @@ void give_credit(Line& line, int64_t epochs) {
 
 }  // namespace
 
-const Line::Member& Tfs::choose(const Line& line) {
-  const Line::Member* best = nullptr;
+const LesseeLine::Member& Tfs::choose(const LesseeLine& line) {
+  const LesseeLine::Member* best = nullptr;
   double most = 0;
-  for (const Line::Member& member : line.members()) {
+  for (const LesseeLine::Member& member : line.members()) {
     if (!member.working) continue;
     const double credit = member.job->balance / static_cast<double>(member.job->weight);
     if (best && (credit < most || (credit == most && member.since >= best->since))) continue;
@@ -42,17 +42,17 @@ const Line::Member& Tfs::choose(const Line& line) {
   return *best;
 }
 
-Duration Tfs::slice(const Line::Member& member, const Line& /*line*/) const {
+Duration Tfs::slice(const LesseeLine::Member& member, const LesseeLine& /*line*/) const {
   return std::clamp(Duration(static_cast<int64_t>(member.job->balance)), kLeast, kEpoch);
 }
 
-void Tfs::used(Line::Job& job, Duration amount, Duration contended) {
+void Tfs::used(LesseeLine::Job& job, Duration amount, Duration contended) {
   const Duration owed = std::min(amount, contended);
   job.balance =
       std::max(job.balance - static_cast<double>(owed.count()), -static_cast<double>(kMostEpochsOwed * kEpoch.count()));
 }
 
-void Tfs::advance(Line& line, TimePoint now) {
+void Tfs::advance(LesseeLine& line, TimePoint now) {
   const int64_t epochs = (now - epoch_) / kEpoch;
   if (epochs <= 0) return;
   epoch_ += epochs * kEpoch;

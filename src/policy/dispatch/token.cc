@@ -17,7 +17,7 @@ double count_of(Duration duration) {
 Duration part_of(Duration whole, double part) {
   return std::chrono::duration_cast<Duration>(whole * part);
 }
-bool unlimited(const Line::Job& job) {
+bool unlimited(const LesseeLine::Job& job) {
   return job.tenant.limit >= 1;
 }
 
@@ -34,7 +34,7 @@ void Token::left(Lessee lessee, TimePoint now) {
 }
 
 void Token::pending(Lessee lessee, TimePoint now) {
-  Line::Member* member = line_.find(lessee);
+  LesseeLine::Member* member = line_.find(lessee);
   if (!member) return;
   if (!start_) start_ = now;
   for (Holder& holder : holders_) {
@@ -44,7 +44,7 @@ void Token::pending(Lessee lessee, TimePoint now) {
 }
 
 void Token::drained(Lessee lessee, TimePoint now) {
-  Line::Member* member = line_.find(lessee);
+  LesseeLine::Member* member = line_.find(lessee);
   if (!member) return;
   count_all(now);
   line_.end_work(*member, now);
@@ -71,7 +71,7 @@ void Token::decide(TimePoint now, std::vector<LeaseOrder>& out) {
     holders_.back().withdrawn = true;
   }
   if (!overlap_ && !holders_.empty()) return;
-  if (const Line::Member* next = choose(now)) out.emplace_back(lend(*next, now));
+  if (const LesseeLine::Member* next = choose(now)) out.emplace_back(lend(*next, now));
 }
 
 std::optional<TimePoint> Token::next(TimePoint now) const {
@@ -85,7 +85,7 @@ std::optional<TimePoint> Token::next(TimePoint now) const {
   if (!overlap_ && !holders_.empty()) return {};
   if (choose(now)) return now;
   std::optional<TimePoint> next;
-  for (const Line::Member& member : line_.members()) {
+  for (const LesseeLine::Member& member : line_.members()) {
     if (!waits(member)) continue;
     const TimePoint remains = something_remains(*member.job, now);
     next = std::min(next.value_or(TimePoint::max()), remains);
@@ -108,7 +108,7 @@ bool Token::anybody_waits() const {
 bool Token::anybody_requests() const {
   const auto members = line_.members();
   return std::any_of(members.begin(), members.end(),
-                     [](const Line::Member& member) { return member.working && member.job->tenant.request > 0; });
+                     [](const LesseeLine::Member& member) { return member.working && member.job->tenant.request > 0; });
 }
 
 // Tokens are given out one after the other, so only the last of them may still be good.
@@ -133,7 +133,7 @@ void Token::release(Lessee lessee, TimePoint now) {
   if (!find(lessee)) return;
   count_all(now);
   std::erase_if(holders_, [&](const Holder& holder) { return holder.lessee == lessee; });
-  Line::Member* member = line_.find(lessee);
+  LesseeLine::Member* member = line_.find(lessee);
   if (member->working) member->since = now;  // from here on it waits again
 }
 
@@ -141,7 +141,7 @@ Duration Token::elapsed(TimePoint now) const {
   return std::min(kWindow, now - *start_);
 }
 
-Token::Standing Token::standing(Line::Job& job, TimePoint now) const {
+Token::Standing Token::standing(LesseeLine::Job& job, TimePoint now) const {
   const double window = count_of(elapsed(now));
   const double usage = job.had.had(now);
   const double requested = job.tenant.request * window;
@@ -151,17 +151,17 @@ Token::Standing Token::standing(Line::Job& job, TimePoint now) const {
           .part_missing = requested > 0 ? (requested - usage) / requested : 0};
 }
 
-const Line::Member* Token::choose(TimePoint now) const {
-  const Line::Member* first = nullptr;
-  const Line::Member* best = nullptr;
+const LesseeLine::Member* Token::choose(TimePoint now) const {
+  const LesseeLine::Member* first = nullptr;
+  const LesseeLine::Member* best = nullptr;
   Standing best_standing;
-  const auto goes_before = [&](const Line::Member& member, const Standing& standing) {
+  const auto goes_before = [&](const LesseeLine::Member& member, const Standing& standing) {
     const double missing = std::max(0.0, standing.part_missing), other = std::max(0.0, best_standing.part_missing);
     if (missing != other) return missing > other;
     if (standing.usage != best_standing.usage) return standing.usage < best_standing.usage;
     return member.since < best->since;
   };
-  for (const Line::Member& member : line_.members()) {
+  for (const LesseeLine::Member& member : line_.members()) {
     if (!waits(member)) continue;
     if (!first || member.since < first->since) first = &member;
     const Standing its = standing(*member.job, now);
@@ -173,7 +173,7 @@ const Line::Member* Token::choose(TimePoint now) const {
 }
 
 // When the job may be lent the device if it does not have it until then.
-TimePoint Token::something_remains(Line::Job& job, TimePoint now) const {
+TimePoint Token::something_remains(LesseeLine::Job& job, TimePoint now) const {
   const Standing its = standing(job, now);
   if (its.remaining > 0 || job.had.empty()) return now;
   // While the window still grows, nothing leaves it.
@@ -183,12 +183,12 @@ TimePoint Token::something_remains(Line::Job& job, TimePoint now) const {
 }
 
 std::optional<TimePoint> Token::gives_way(const Holder& holder) const {
-  const Line::Member& member = *line_.find(holder.lessee);
+  const LesseeLine::Member& member = *line_.find(holder.lessee);
   if (member.working || (unlimited(*member.job) && !anybody_waits())) return {};
   return member.since + kMergeGap;
 }
 
-Lend Token::lend(const Line::Member& member, TimePoint now) {
+Lend Token::lend(const LesseeLine::Member& member, TimePoint now) {
   const double limit = std::min(1.0, member.job->tenant.limit);
   Quota& quota = quotas_.try_emplace(member.lessee, Quota{kBase}).first->second;
   quota.last = quota.burst == Duration{} ? kBase : std::max(kLeastQuota, (quota.burst + quota.last) / 2);

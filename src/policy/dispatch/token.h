@@ -62,7 +62,7 @@ class Token : public Dispatch {
   };
 
   const Holder* find(Lessee lessee) const;
-  bool waits(const Line::Member& member) const { return member.working && !find(member.lessee); }
+  bool waits(const LesseeLine::Member& member) const { return member.working && !find(member.lessee); }
   bool anybody_waits() const;
   bool anybody_requests() const;
   // The holder who may still issue, if one may.
@@ -72,14 +72,14 @@ class Token : public Dispatch {
   void release(Lessee lessee, TimePoint now);
 
   Duration elapsed(TimePoint now) const;
-  Standing standing(Line::Job& job, TimePoint now) const;
-  const Line::Member* choose(TimePoint now) const;
-  TimePoint something_remains(Line::Job& job, TimePoint now) const;
+  Standing standing(LesseeLine::Job& job, TimePoint now) const;
+  const LesseeLine::Member* choose(TimePoint now) const;
+  TimePoint something_remains(LesseeLine::Job& job, TimePoint now) const;
   std::optional<TimePoint> gives_way(const Holder& holder) const;
-  Lend lend(const Line::Member& member, TimePoint now);
+  Lend lend(const LesseeLine::Member& member, TimePoint now);
 
   const bool overlap_;
-  Line line_;
+  LesseeLine line_;
   std::map<Lessee, Quota> quotas_;
   std::vector<Holder> holders_;     // without overlap at most one
   std::optional<TimePoint> start_;  // when somebody had work for the first time
