@@ -16,6 +16,7 @@ void add_top_command(CLI::App& app, Action& chosen);
 void add_cancel_command(CLI::App& app, Action& chosen);
 void add_devices_command(CLI::App& app, Action& chosen);
 void add_policies_command(CLI::App& app, Action& chosen);
+void add_sim_command(CLI::App& app, Action& chosen);
 void add_doctor_command(CLI::App& app, Action& chosen);
 void add_daemon_command(CLI::App& app, Action& chosen);
 

@@ -27,6 +27,8 @@ class TomlTable {
   void read(const char* key, uint32_t& value, uint32_t least = 0, uint32_t most = UINT32_MAX);
   void read_address(const char* key, uint64_t& value);
 
+  // Somebody else reads `key`.
+  void leave(const char* key) { known_.insert(key); }
   // Records an error about `key`.
   void wrong(const char* key, const std::string& what);
   Status finish();

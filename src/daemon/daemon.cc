@@ -47,18 +47,6 @@ Status make_cache(const std::string& directory, const Config& config) {
   return {};
 }
 
-policy::DeviceSpec spec_of(DeviceId id, const DeviceModel& model) {
-  policy::DeviceSpec spec;
-  spec.id = id;
-  spec.name = model.name;
-  spec.model = model.model;
-  spec.memory = Bytes{model.memory_bytes};
-  spec.context_memory = Bytes{model.context_bytes};
-  spec.sms = model.sms;
-  spec.sm = sm_of(model);
-  return spec;
-}
-
 // The GPUs of a driver that is named by hand are not this machine's: other heddleds, with other drivers, have the same.
 std::string lock_directory(const Config& config) {
   return std::getenv("HEDDLE_CUDA_LIBRARY") ? std::string() : config.gpu_locks;
@@ -285,7 +273,7 @@ Result<Tasks::Scheduler> Daemon::make_scheduler(const std::string& policy, bool&
   grants_at_malloc = (*placement)->memory_oblivious();
   std::vector<policy::DeviceSpec> specs;
   for (const DeviceState& device : registry_.devices) {
-    specs.push_back(spec_of(device.id, device.config.model));
+    specs.push_back(policy::spec_of(device.id, device.config.model));
     if (mps_.serves(device.id)) specs.back().max_clients = kMpsClients;
   }
   return std::make_unique<policy::Scheduler>(

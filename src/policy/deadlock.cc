@@ -10,7 +10,7 @@
 namespace heddle::policy {
 namespace {
 
-constexpr size_t kNamed = 4;  // sessions of a deadlock that the reason names
+constexpr size_t kNamedSessions = 4;  // sessions of a deadlock that the reason names
 
 using Requests = std::map<SessionId, std::vector<size_t>>;  // by session: indices into the blocked ones
 
@@ -163,7 +163,7 @@ std::string explain(const PlacementState& state, const std::vector<Blocked>& blo
   std::string reason = "refused, because waiting could never end: ";
   size_t named = 0;
   for (const SessionId session : deadlock) {
-    if (named == kNamed) break;
+    if (named == kNamedSessions) break;
     append(reason, named++ == 0 ? "" : "; ", describe(state, blocked[stuck.at(session).front()]));
   }
   if (deadlock.size() > named) append(reason, "; and ", deadlock.size() - named, " more sessions");

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "core/device_model.h"
 #include "core/ids.h"
 #include "core/occupancy.h"
 #include "core/units.h"
@@ -20,5 +21,8 @@ struct DeviceSpec {
   SmModel sm;
   uint32_t max_clients = 0;  // workers at once; 0: unlimited
 };
+
+// Of a device without a limit of clients.
+DeviceSpec spec_of(DeviceId id, const DeviceModel& model);
 
 }  // namespace heddle::policy

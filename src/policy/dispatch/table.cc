@@ -15,7 +15,7 @@ std::unique_ptr<Dispatch> make() {
   return std::make_unique<Policy>();
 }
 
-constexpr DispatchEntry kTable[] = {
+constexpr DispatchEntry kDispatchTable[] = {
     {"open", "everybody issues at any time and the hardware decides", make<Open>},
     {"fs", "one at a time, in turns by weight", make<Fs>},
     {"tfs", "one at a time, by weight over what each has had of the device", make<Tfs>},
@@ -27,18 +27,18 @@ constexpr DispatchEntry kTable[] = {
 
 std::string known() {
   std::string names;
-  for (const DispatchEntry& entry : kTable) append(names, names.empty() ? "" : ", ", entry.name);
+  for (const DispatchEntry& entry : kDispatchTable) append(names, names.empty() ? "" : ", ", entry.name);
   return names;
 }
 
 }  // namespace
 
 std::span<const DispatchEntry> dispatch_table() {
-  return kTable;
+  return kDispatchTable;
 }
 
 Result<std::unique_ptr<Dispatch>> make_dispatch(std::string_view name) {
-  for (const DispatchEntry& entry : kTable) {
+  for (const DispatchEntry& entry : kDispatchTable) {
     if (entry.name == name) return entry.make();
   }
   return fail(ErrorCode::kNotFound, "dispatch policy '%.*s': there is none of that name; known policies: %s",

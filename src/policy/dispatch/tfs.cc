@@ -6,7 +6,7 @@ namespace heddle::policy {
 namespace {
 
 constexpr Duration kEpoch = std::chrono::milliseconds(100);
-constexpr Duration kLeast = std::chrono::milliseconds(5);
+constexpr Duration kLeastSlice = std::chrono::milliseconds(5);
 constexpr int64_t kMostEpochsOwed = 4;
 
 // `epochs` in a row in which those jobs had work that `worked` says it of.
@@ -43,7 +43,7 @@ const LesseeLine::Member& Tfs::choose(const LesseeLine& line) {
 }
 
 Duration Tfs::slice(const LesseeLine::Member& member, const LesseeLine& /*line*/) const {
-  return std::clamp(Duration(static_cast<int64_t>(member.job->balance)), kLeast, kEpoch);
+  return std::clamp(Duration(static_cast<int64_t>(member.job->balance)), kLeastSlice, kEpoch);
 }
 
 void Tfs::used(LesseeLine::Job& job, Duration amount, Duration contended) {

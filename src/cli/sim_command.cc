@@ -1,0 +1,182 @@
+// heddle sim: a scenario's jobs on devices that are only counted, under one policy or several.
+
+#include <algorithm>
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "simulator/world.h"
+
+namespace heddle::cli {
+namespace {
+
+constexpr char kExample[] =
+    "A scenario is a TOML file:\n"
+    "  policy = \"mgb-warps\"     # and dispatch, workers, horizon, seed, age_limit, window\n"
+    "  [[device]]\n"
+    "  preset = \"P100\"          # and count, memory, context, slowdown, copy_slowdown, sharing, model\n"
+    "  count = 2\n"
+    "  [[job]]\n"
+    "  name = \"train\"           # and app, weight, share, limit, model\n"
+    "  count = 16               # and start, every, arrivals = \"random\", repeats\n"
+    "  memory = \"4G\"            # of each of its tasks; blocks, threads, registers, shared of its kernels\n"
+    "  tasks = 1\n"
+    "  bursts = 100             # of each task: host time, then a copy, then kernels\n"
+    "  host = \"5ms\"\n"
+    "  copy = \"1ms\"\n"
+    "  busy = \"20ms\"            # kernel: how long one of them is";
+
+struct SimOptions {
+  std::string file;
+  std::vector<std::string> policies, dispatches;
+  bool as_json = false, lists_jobs = false;
+};
+
+struct Simulated {
+  std::string policy, dispatch;
+  simulator::Outcome outcome;
+  double jain = 1;
+};
+
+double seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+std::string format(const char* form, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, form, value);
+  return text;
+}
+
+double used(const simulator::Outcome& outcome) {
+  Duration sum{};
+  for (const Duration busy : outcome.busy) sum += busy;
+  const double whole = seconds(outcome.makespan) * double(outcome.busy.size());
+  return whole > 0 ? seconds(sum) / whole : 0;
+}
+
+double mean_wait(const simulator::Outcome& outcome) {
+  Duration sum{};
+  for (const auto& job : outcome.jobs) sum += job.waited;
+  return outcome.jobs.empty() ? 0 : seconds(sum) / double(outcome.jobs.size());
+}
+
+uint64_t refused(const simulator::Outcome& outcome) {
+  return uint64_t(
+      std::count_if(outcome.jobs.begin(), outcome.jobs.end(), [](const auto& job) { return !job.refused.empty(); }));
+}
+
+Json json_of(const simulator::JobOutcome& job) {
+  Json json{{"name", job.name},
+            {"arrived", seconds(job.arrived.time_since_epoch())},
+            {"granted", seconds(job.granted.time_since_epoch())},
+            {"ended", seconds(job.ended.time_since_epoch())},
+            {"waited", seconds(job.waited)},
+            {"busy", seconds(job.busy)},
+            {"runs", job.runs}};
+  if (!job.refused.empty()) json["refused"] = job.refused;
+  return json;
+}
+
+Json json_of(const Simulated& run, bool lists_jobs) {
+  const simulator::Outcome& outcome = run.outcome;
+  Json json{{"policy", run.policy},
+            {"dispatch", run.dispatch},
+            {"completed", outcome.completed()},
+            {"refused", refused(outcome)},
+            {"makespan", seconds(outcome.makespan)},
+            {"runs_per_second", outcome.runs_per_second()},
+            {"mean_turnaround", seconds(outcome.mean_turnaround())},
+            {"mean_wait", mean_wait(outcome)},
+            {"used", used(outcome)},
+            {"jain", run.jain},
+            {"events", outcome.events}};
+  for (const Duration busy : outcome.busy) json["device_busy"].push_back(seconds(busy));
+  if (!lists_jobs) return json;
+  for (const auto& job : outcome.jobs) json["jobs"].push_back(json_of(job));
+  return json;
+}
+
+std::string table_of(const std::vector<Simulated>& runs) {
+  Table table({"POLICY", "DISPATCH", "DONE", "REFUSED", "MAKESPAN", "JOBS/S", "OVER FIRST", "TURNAROUND", "WAIT",
+               "USED", "JAIN"});
+  const double first = runs.front().outcome.runs_per_second();
+  for (const Simulated& run : runs) {
+    const simulator::Outcome& outcome = run.outcome;
+    table.add({run.policy, run.dispatch, std::to_string(outcome.completed()), std::to_string(refused(outcome)),
+               format("%.2f s", seconds(outcome.makespan)), format("%.3f", outcome.runs_per_second()),
+               first > 0 ? format("%.2f", outcome.runs_per_second() / first) : "-",
+               format("%.2f s", seconds(outcome.mean_turnaround())), format("%.2f s", mean_wait(outcome)),
+               format("%.0f %%", 100 * used(outcome)), format("%.3f", run.jain)});
+  }
+  return table.text();
+}
+
+std::string jobs_of(const Simulated& run) {
+  Table table({"JOB", "ARRIVED", "STARTED", "ENDED", "WAITED", "BUSY", "RUNS", ""});
+  const auto when = [](TimePoint at) {
+    return at == TimePoint{} ? std::string("-") : format("%.3f s", seconds(at.time_since_epoch()));
+  };
+  for (const auto& job : run.outcome.jobs) {
+    table.add({job.name, format("%.3f s", seconds(job.arrived.time_since_epoch())),
+               job.refused.empty() ? format("%.3f s", seconds(job.granted.time_since_epoch())) : "-", when(job.ended),
+               format("%.3f s", seconds(job.waited)), format("%.3f s", seconds(job.busy)), std::to_string(job.runs),
+               job.refused});
+  }
+  return "\n" + run.policy + ", " + run.dispatch + "\n" + table.text();
+}
+
+Result<std::vector<Simulated>> simulate(const SimOptions& options) {
+  auto scenario = simulator::load_scenario(options.file);
+  if (!scenario) return tl::unexpected(std::move(scenario).error());
+  const auto policies = options.policies.empty() ? std::vector{scenario->policy} : options.policies;
+  const auto dispatches = options.dispatches.empty() ? std::vector{scenario->dispatch} : options.dispatches;
+  std::vector<double> weights;
+  for (const auto& line : scenario->jobs) weights.push_back(line.shape.weight);
+  std::vector<Simulated> runs;
+  for (const std::string& policy : policies) {
+    for (const std::string& dispatch : dispatches) {
+      scenario->policy = policy;
+      scenario->dispatch = dispatch;
+      auto outcome = simulator::World::run(*scenario);
+      if (!outcome) return tl::unexpected(std::move(outcome).error());
+      const double jain = jain_index(*outcome, weights);
+      runs.push_back({policy, dispatch, std::move(*outcome), jain});
+    }
+  }
+  return runs;
+}
+
+int simulate_and_show(const SimOptions& options) {
+  const auto runs = simulate(options);
+  if (!runs) return report(runs.error());
+  if (options.as_json) {
+    Json all = Json::array();
+    for (const Simulated& run : *runs) all.push_back(json_of(run, options.lists_jobs));
+    print_json(all);
+    return kSuccess;
+  }
+  print(table_of(*runs));
+  if (!options.lists_jobs) return kSuccess;
+  for (const Simulated& run : *runs) print(jobs_of(run));
+  return kSuccess;
+}
+
+}  // namespace
+
+void add_sim_command(CLI::App& app, Action& chosen) {
+  auto options = std::make_shared<SimOptions>();
+  CLI::App* command = app.add_subcommand(
+      "sim", "Simulate a scenario: the scheduler and the policies of heddled on devices that are only counted");
+  command->add_option("scenario", options->file, "The TOML file")->required();
+  command
+      ->add_option("--policy", options->policies, "Placement policies instead of the scenario's, one after the other")
+      ->delimiter(',');
+  command->add_option("--dispatch", options->dispatches, "Dispatch policies likewise: each with each")->delimiter(',');
+  command->add_flag("--jobs", options->lists_jobs, "Each job, too");
+  command->add_flag("--json", options->as_json, "As JSON");
+  command->footer(kExample);
+  command->callback([options, &chosen] { chosen = [options] { return simulate_and_show(*options); }; });
+}
+
+}  // namespace heddle::cli

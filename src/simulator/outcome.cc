@@ -1,0 +1,61 @@
+#include "simulator/outcome.h"
+
+#include <algorithm>
+
+namespace heddle::simulator {
+namespace {
+
+double seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+bool has_ended(const JobOutcome& job) {
+  return job.ended != TimePoint{};
+}
+
+}  // namespace
+
+uint64_t Outcome::completed() const {
+  uint64_t runs = 0;
+  for (const JobOutcome& job : jobs) runs += job.runs;
+  return runs;
+}
+
+double Outcome::runs_per_second() const {
+  return makespan > Duration::zero() ? double(completed()) / seconds(makespan) : 0;
+}
+
+Duration Outcome::mean_turnaround() const {
+  Duration sum{};
+  int64_t count = 0;
+  for (const JobOutcome& job : jobs) {
+    if (!has_ended(job)) continue;
+    sum += job.ended - job.arrived;
+    ++count;
+  }
+  return count == 0 ? Duration{} : sum / count;
+}
+
+double jain_index(const Outcome& outcome, const std::vector<double>& weights) {
+  double sum = 0, squares = 0;
+  for (const JobOutcome& job : outcome.jobs) {
+    const double share = seconds(job.busy) / weights[job.line];
+    sum += share;
+    squares += share * share;
+  }
+  return squares == 0 ? 1 : sum * sum / (double(outcome.jobs.size()) * squares);
+}
+
+double weighted_speedup(const Outcome& outcome, const Outcome& base) {
+  double sum = 0;
+  size_t count = 0;
+  for (size_t i = 0; i < std::min(outcome.jobs.size(), base.jobs.size()); ++i) {
+    const JobOutcome &job = outcome.jobs[i], &before = base.jobs[i];
+    if (!has_ended(job) || !has_ended(before)) continue;
+    sum += seconds(before.ended - before.arrived) / seconds(job.ended - job.arrived);
+    ++count;
+  }
+  return count == 0 ? 0 : sum / double(count);
+}
+
+}  // namespace heddle::simulator

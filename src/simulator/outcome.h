@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/units.h"
+
+namespace heddle::simulator {
+
+// What became of one job.
+struct JobOutcome {
+  std::string name;
+  size_t line = 0;      // of the scenario's jobs, from 0
+  TimePoint arrived{};  // times count from the beginning of the simulation
+  TimePoint granted{};  // its first task
+  TimePoint ended{};    // zero: it had not at the horizon
+  Duration waited{};    // for memory and a device, over all its tasks
+  Duration busy{};      // that a kernel of it was on a device
+  uint32_t runs = 0;    // that were completed
+  std::string refused;  // why; empty: it was not
+};
+
+struct Outcome {
+  std::vector<JobOutcome> jobs;  // in the order in which they arrived
+  std::vector<Duration> busy;    // by device: that any kernel was there
+  Duration makespan{};           // until the last job ended, or the horizon
+  uint64_t events = 0;           // of the simulation
+
+  uint64_t completed() const;  // runs
+  double runs_per_second() const;
+  Duration mean_turnaround() const;  // from arrival to end, of those that ended
+};
+
+// Jain's index of the jobs' busy times by their weights: (sum x)^2 / (n sum x^2), x = busy / weight. 1: all alike; 1/n:
+// one has everything. `weights` by line. Of nobody, 1. (Rain, 5.1.)
+double jain_index(const Outcome& outcome, const std::vector<double>& weights);
+
+// (1/n) sum of base time / time, over jobs that ended in both, in order: how much faster they are than in `base`.
+// (Rain, 5.1, weighted speedup.)
+double weighted_speedup(const Outcome& outcome, const Outcome& base);
+
+}  // namespace heddle::simulator

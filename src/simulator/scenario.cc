@@ -1,0 +1,172 @@
+#include "simulator/scenario.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "core/toml_table.h"
+
+namespace heddle::simulator {
+namespace {
+
+Result<std::vector<DeviceModel>> parse_devices(const toml::table& table, const std::string& file) {
+  TomlTable keys(table, file, "device");
+  std::string preset = "P100", model, sharing = "concurrent";
+  uint32_t count = 1;
+  keys.read("preset", preset);
+  auto device = device_preset(preset);
+  if (!device) {
+    keys.wrong("preset", device.error().text);
+    return tl::unexpected(keys.finish().error());
+  }
+  Bytes memory{device->memory_bytes}, context{device->context_bytes};
+  keys.read("model", model);
+  keys.read("count", count, 1, 4096);
+  keys.read("memory", memory);
+  keys.read("context", context);
+  keys.read("slowdown", device->slowdown);
+  keys.read("copy_slowdown", device->copy_slowdown);
+  keys.read("sharing", sharing);
+  if (sharing != "concurrent" && sharing != "time-sliced")
+    keys.wrong("sharing", "it is '" + sharing + "', but must be concurrent or time-sliced");
+  if (device->slowdown <= 0) keys.wrong("slowdown", "simulated time needs one above 0");
+  if (device->copy_slowdown <= 0) keys.wrong("copy_slowdown", "simulated time needs one above 0");
+  if (model.size() >= sizeof device->model) keys.wrong("model", "a name of at most 31 bytes is wanted");
+  HEDDLE_TRY(keys.finish());
+  if (!model.empty()) std::snprintf(device->model, sizeof device->model, "%s", model.c_str());
+  device->memory_bytes = memory.value;
+  device->context_bytes = context.value;
+  device->sharing = sharing == "concurrent" ? Sharing::kConcurrent : Sharing::kTimeSliced;
+  return std::vector<DeviceModel>(count, *device);
+}
+
+// Of a fraction of the device.
+void check_shares(TomlTable& keys, const JobShape& shape) {
+  if (shape.weight <= 0) keys.wrong("weight", "a weight above 0 is wanted");
+  if (shape.limit <= 0 || shape.limit > 1) keys.wrong("limit", "a part of the device above 0 and up to 1 is wanted");
+  if (shape.request > shape.limit) keys.wrong("share", "it is more than the job's limit");
+}
+
+Result<JobLine> parse_job(const toml::table& table, const std::string& file, size_t number) {
+  TomlTable keys(table, file, "job");
+  JobLine line;
+  JobShape& shape = line.shape;
+  uint32_t blocks = 1, threads = 256, registers = 32;
+  Bytes shared;
+  std::string arrivals = "every";
+  shape.name = "job " + std::to_string(number);
+  keys.read("name", shape.name);
+  keys.read("app", shape.app);
+  keys.read("model", shape.model);
+  keys.read("weight", shape.weight);
+  keys.read("share", shape.request);
+  keys.read("limit", shape.limit);
+  keys.read("memory", shape.memory);
+  keys.read("blocks", blocks, 1);
+  keys.read("threads", threads, 1, 1024);
+  keys.read("registers", registers, 0, 255);
+  keys.read("shared", shared);
+  keys.read("tasks", shape.tasks, 1);
+  keys.read("bursts", shape.bursts, 1);
+  keys.read("host", shape.host);
+  keys.read("copy", shape.copy);
+  keys.read("busy", shape.busy);
+  keys.read("kernel", shape.kernel);
+  keys.read("count", line.count, 1, 10'000'000);
+  keys.read("start", line.start);
+  keys.read("every", line.every);
+  keys.read("arrivals", arrivals);
+  keys.read("repeats", line.repeats);
+  if (arrivals != "every" && arrivals != "random")
+    keys.wrong("arrivals", "it is '" + arrivals + "', but must be every or random");
+  if (shape.busy <= Duration::zero()) keys.wrong("busy", "how long each burst's kernels take is wanted: \"20ms\"");
+  check_shares(keys, shape);
+  HEDDLE_TRY(keys.finish());
+  shape.need = {blocks, threads, registers, shared};
+  if (shape.app.empty()) shape.app = shape.name;
+  if (shape.kernel <= Duration::zero()) shape.kernel = shape.busy;
+  line.random = arrivals == "random";
+  return line;
+}
+
+// Calls `use` for each table of the array `key`.
+template <class Use>
+Status for_each_table(const toml::table& root, const char* key, const std::string& file, Use use) {
+  const toml::node* node = root.get(key);
+  if (!node) return {};
+  const toml::array* tables = node->as_array();
+  if (!tables)
+    return fail(ErrorCode::kInvalidArgument, "%s: '%s' is no list of tables: [[%s]]", file.c_str(), key, key);
+  for (const toml::node& each : *tables) {
+    if (!each.is_table())
+      return fail(ErrorCode::kInvalidArgument, "%s: '%s' is no list of tables: [[%s]]", file.c_str(), key, key);
+    HEDDLE_TRY(use(*each.as_table()));
+  }
+  return {};
+}
+
+Status read_root(const toml::table& root, const std::string& file, Scenario& scenario) {
+  TomlTable keys(root, file, "scenario");
+  keys.leave("device");
+  keys.leave("job");
+  keys.read("policy", scenario.policy);
+  keys.read("dispatch", scenario.dispatch);
+  keys.read("age_limit", scenario.age_limit);
+  keys.read("window", scenario.window);
+  keys.read("workers", scenario.workers);
+  keys.read("horizon", scenario.horizon);
+  keys.read("seed", scenario.seed);
+  return keys.finish();
+}
+
+Status check(const Scenario& scenario, const std::string& file) {
+  if (scenario.devices.empty())
+    return fail(ErrorCode::kInvalidArgument, "%s: no devices: add a [[device]] table", file.c_str());
+  if (scenario.jobs.empty()) return fail(ErrorCode::kInvalidArgument, "%s: no jobs: add a [[job]] table", file.c_str());
+  for (const JobLine& line : scenario.jobs) {
+    if (line.repeats && scenario.horizon <= Duration::zero())
+      return fail(ErrorCode::kInvalidArgument, "%s: '%s' repeats: the scenario needs a horizon", file.c_str(),
+                  line.shape.name.c_str());
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Scenario> parse_scenario(const std::string& text, const std::string& name) {
+  toml::table root;
+  try {
+    root = toml::parse(text, name);
+  } catch (const toml::parse_error& error) {
+    return fail(ErrorCode::kInvalidArgument, "%s:%u: %s", name.c_str(),
+                static_cast<unsigned>(error.source().begin.line), std::string(error.description()).c_str());
+  }
+  Scenario scenario;
+  HEDDLE_TRY(read_root(root, name, scenario));
+  HEDDLE_TRY(for_each_table(root, "device", name, [&](const toml::table& table) -> Status {
+    auto devices = parse_devices(table, name);
+    if (!devices) return tl::unexpected(std::move(devices).error());
+    scenario.devices.insert(scenario.devices.end(), devices->begin(), devices->end());
+    return {};
+  }));
+  HEDDLE_TRY(for_each_table(root, "job", name, [&](const toml::table& table) -> Status {
+    auto line = parse_job(table, name, scenario.jobs.size() + 1);
+    if (!line) return tl::unexpected(std::move(line).error());
+    scenario.jobs.push_back(std::move(*line));
+    return {};
+  }));
+  HEDDLE_TRY(check(scenario, name));
+  return scenario;
+}
+
+Result<Scenario> load_scenario(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return fail_errno(-1, "cannot read the scenario '%s'", path.c_str());
+  if (std::filesystem::is_directory(path))
+    return fail(ErrorCode::kInvalidArgument, "the scenario '%s' is a directory: name a file", path.c_str());
+  std::ostringstream text;
+  text << file.rdbuf();
+  return parse_scenario(text.str(), path);
+}
+
+}  // namespace heddle::simulator

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/device_model.h"
+#include "core/units.h"
+#include "policy/task.h"
+
+namespace heddle::simulator {
+
+// What a job does. A job is one process that uses one device: `tasks` one after the other, each with `memory` and
+// `bursts` bursts; a burst is a time on the host, then a copy, then kernels back to back. Times are those of a device
+// without slowdown that nobody else uses.
+struct JobShape {
+  std::string name;
+  std::string app;    // what it is known by in the history; empty: its name
+  std::string model;  // of the devices that it asks for; empty: the first device's
+  double weight = 1, request = 0, limit = 1;
+  Bytes memory;
+  policy::ComputeNeed need;
+  uint32_t tasks = 1;
+  uint32_t bursts = 1;
+  Duration host{};
+  Duration copy{};
+  Duration busy{};
+  Duration kernel{};  // one of them: how long a device that is taken back waits at most; 0: the whole burst
+};
+
+// Jobs alike: `count` of them, the first at `start`, each further one `every` later, or that on average (`random`, a
+// Poisson process).
+struct JobLine {
+  JobShape shape;
+  uint32_t count = 1;
+  Duration start{}, every{};
+  bool random = false;
+  bool repeats = false;  // each begins anew when it has ended, until the horizon
+};
+
+struct Scenario {
+  std::string policy = "mgb-warps";
+  std::string dispatch = "open";
+  Duration age_limit = std::chrono::seconds(2);
+  Duration window = std::chrono::milliseconds(2);  // of work in flight under exclusive dispatch, on the device's clock
+  uint32_t workers = 0;                            // jobs at once; those that come later wait in line; 0: all
+  Duration horizon{};                              // the end; 0: when all jobs have ended
+  uint32_t seed = 1;                               // of random arrivals
+  std::vector<DeviceModel> devices;
+  std::vector<JobLine> jobs;
+};
+
+// Reads a scenario. `name` stands for the file in errors, which give line and key. Unknown keys are errors.
+Result<Scenario> parse_scenario(const std::string& text, const std::string& name);
+Result<Scenario> load_scenario(const std::string& path);
+
+}  // namespace heddle::simulator

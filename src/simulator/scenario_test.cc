@@ -1,0 +1,74 @@
+#include "simulator/scenario.h"
+
+#include <gmock/gmock.h>
+
+namespace heddle::simulator {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Scenario, SaysWhatDevicesAndJobsThereAre) {
+  const auto scenario = parse_scenario(R"(
+policy = "sa"
+dispatch = "fs"
+workers = 4
+horizon = "10s"
+[[device]]
+preset = "V100"
+count = 3
+memory = "8G"
+slowdown = 2.5
+[[job]]
+name = "train"
+weight = 2
+memory = "1G"
+bursts = 20
+busy = "30ms"
+host = "5ms"
+count = 7
+every = "1s"
+arrivals = "random"
+repeats = true
+)",
+                                       "here");
+  ASSERT_TRUE(scenario) << scenario.error().text;
+  EXPECT_EQ(scenario->policy, "sa");
+  EXPECT_EQ(scenario->dispatch, "fs");
+  ASSERT_EQ(scenario->devices.size(), 3u);
+  EXPECT_STREQ(scenario->devices[2].model, "V100");
+  EXPECT_EQ(scenario->devices[2].memory_bytes, 8 * kGiB);
+  EXPECT_EQ(scenario->devices[2].slowdown, 2.5);
+  ASSERT_EQ(scenario->jobs.size(), 1u);
+  const JobLine& line = scenario->jobs[0];
+  EXPECT_EQ(line.count, 7u);
+  EXPECT_TRUE(line.random);
+  EXPECT_EQ(line.shape.app, "train");
+  EXPECT_EQ(line.shape.kernel, line.shape.busy);
+}
+
+class Wrong : public ::testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+TEST_P(Wrong, IsToldWithItsPlace) {
+  const auto& [text, why] = GetParam();
+  const auto scenario = parse_scenario(text, "here");
+  ASSERT_FALSE(scenario);
+  EXPECT_THAT(scenario.error().text, HasSubstr(why));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Scenarios, Wrong,
+    ::testing::Values(
+        std::pair("[[job]]\nbusy = '1ms'\n", "here: no devices: add a [[device]] table"),
+        std::pair("[[device]]\n", "here: no jobs"), std::pair("[device]\n", "'device' is no list of tables"),
+        std::pair("[[device]]\npreset = 'P100\n", "here:2:"),
+        std::pair("[[device]]\npreset = 'P1000'\n", "here:2: device.preset: "),
+        std::pair("[[device]]\nslowdown = 0\n", "here:2: device.slowdown: simulated time needs one above 0"),
+        std::pair("[[device]]\n[[job]]\n", "here:2: job.busy: "),
+        std::pair("[[device]]\n[[job]]\nbusy = '1ms'\nlimit = 1.5\n", "here:4: job.limit: "),
+        std::pair("[[device]]\n[[job]]\nbusy = '1ms'\nlimit = 0.5\nshare = 0.6\n", "here:5: job.share: it is more"),
+        std::pair("[[device]]\n[[job]]\nbusy = '1ms'\nrepeats = true\n", "the scenario needs a horizon"),
+        std::pair("[[device]]\n[[job]]\nbusy = '1ms'\nbuzy = 1\n", "buzy"),
+        std::pair("polici = 'sa'\n[[device]]\n[[job]]\nbusy = '1ms'\n", "polici")));
+
+}  // namespace
+}  // namespace heddle::simulator

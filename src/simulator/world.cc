@@ -1,0 +1,154 @@
+#include "simulator/world.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "policy/dispatch/table.h"
+#include "policy/placement/table.h"
+
+namespace heddle::simulator {
+namespace {
+
+// When the jobs of a line arrive. Drawn by hand: the standard's distributions differ from library to library.
+std::vector<TimePoint> arrivals_of(const JobLine& line, std::mt19937_64& random) {
+  std::vector<TimePoint> arrivals;
+  TimePoint at{line.start};
+  for (uint32_t i = 0; i < line.count; ++i) {
+    arrivals.push_back(at);
+    const double part = double(random() >> 11) / double(1ull << 53);
+    at += line.random ? Duration(static_cast<int64_t>(-std::log(1 - part) * double(line.every.count()))) : line.every;
+  }
+  return arrivals;
+}
+
+}  // namespace
+
+Result<Outcome> World::run(const Scenario& scenario) {
+  World world(scenario);
+  HEDDLE_TRY(world.build());
+  return world.play();
+}
+
+World::World(const Scenario& scenario) : scenario_(scenario) {}
+
+Status World::build() {
+  auto placement = policy::make_placement(scenario_.policy);
+  if (!placement) return tl::unexpected(std::move(placement).error());
+  std::vector<policy::DeviceSpec> specs;
+  for (const DeviceModel& model : scenario_.devices) {
+    specs.push_back(policy::spec_of(DeviceId{specs.size()}, model));
+    places_.emplace_back(model);
+    auto dispatch = policy::make_dispatch(scenario_.dispatch);
+    if (!dispatch) return tl::unexpected(std::move(dispatch).error());
+    places_.back().dispatch = std::move(*dispatch);
+  }
+  scheduler_.emplace(std::move(*placement), std::move(specs), policy::Options{.age_limit = scenario_.age_limit});
+  std::mt19937_64 random(scenario_.seed);
+  for (size_t line = 0; line < scenario_.jobs.size(); ++line) {
+    const JobShape& shape = scenario_.jobs[line].shape;
+    const auto has_model = [&](const DeviceModel& each) { return shape.model == each.model; };
+    if (!shape.model.empty() && std::none_of(scenario_.devices.begin(), scenario_.devices.end(), has_model))
+      return fail(ErrorCode::kInvalidArgument, "job '%s' asks for a %s, which no device of the scenario is",
+                  shape.name.c_str(), shape.model.c_str());
+    for (const TimePoint at : arrivals_of(scenario_.jobs[line], random)) {
+      Job& job = jobs_.emplace_back();
+      job.shape = &shape;
+      job.outcome.name = shape.name;
+      job.outcome.line = line;
+      job.outcome.arrived = at;
+    }
+  }
+  std::stable_sort(jobs_.begin(), jobs_.end(),
+                   [](const Job& a, const Job& b) { return a.outcome.arrived < b.outcome.arrived; });
+  owners_.emplace_back();  // sessions count from 1
+  for (JobIndex job = 0; job < jobs_.size(); ++job)
+    queue_.put({jobs_[job].outcome.arrived, Event::Kind::kArrival, job});
+  return {};
+}
+
+Outcome World::play() {
+  const TimePoint end = scenario_.horizon > Duration::zero() ? TimePoint{scenario_.horizon} : TimePoint::max();
+  while (!queue_.empty() && queue_.next().at < end) {
+    const Event event = queue_.take();
+    now_ = event.at;
+    handle(event);
+    decide();
+    ++outcome_.events;
+  }
+  if (end != TimePoint::max()) now_ = end;
+  TimePoint last{};
+  for (JobIndex job = 0; job < jobs_.size(); ++job) {
+    Job& each = jobs_[job];
+    if (each.in_burst()) each.outcome.busy += place_of(each).shared.busy_of(job, now_);
+    last = std::max(last, each.outcome.ended);
+    outcome_.jobs.push_back(std::move(each.outcome));
+  }
+  for (Place& place : places_) outcome_.busy.push_back(place.shared.busy(now_));
+  outcome_.makespan = (end != TimePoint::max() ? end : last) - TimePoint{};
+  return std::move(outcome_);
+}
+
+void World::handle(const Event& event) {
+  switch (event.kind) {
+    case Event::Kind::kArrival:
+      return arrive(event.index);
+    case Event::Kind::kHostDone:
+      return begin_burst(event.index);
+    case Event::Kind::kWorkDone: {
+      Place& place = places_[event.index];
+      if (place.version != event.version) return;  // something else has come or gone since
+      return work_done(place.shared.next()->job);
+    }
+    case Event::Kind::kLeaseEnds: {
+      Place& place = places_[event.index];
+      if (place.lease == event.version && place.holder) withdraw(place);
+      return;
+    }
+    case Event::Kind::kDispatch: {
+      Place& place = places_[event.index];
+      if (place.decision != event.at) return;
+      place.decision.reset();
+      return told(place);
+    }
+    case Event::Kind::kSchedule:
+      books_changed_ = true;
+      return;
+  }
+}
+
+// As heddled's turn: the scheduler once about all that has changed, then each device's dispatch.
+void World::decide() {
+  while (books_changed_) {
+    books_changed_ = false;
+    for (const policy::Decision& decision : scheduler_->decisions(now_)) carry_out(decision);
+    const auto next = scheduler_->next_deadline();
+    if (next && next != comes_of_age_) queue_.put({std::max(now_, *next), Event::Kind::kSchedule});
+    comes_of_age_ = next;
+  }
+  for (size_t i = 0; i < told_.size(); ++i) decide_leases(places_[told_[i]]);
+  told_.clear();
+}
+
+// Its dispatch policy has been told something, and is to decide.
+void World::told(Place& place) {
+  if (!std::exchange(place.undecided, true)) told_.push_back(index_of(place));
+}
+
+void World::decide_leases(Place& place) {
+  while (std::exchange(place.undecided, false)) {
+    if (place.holder) tell_service(place, *place.holder);
+    orders_.clear();
+    place.dispatch->decide(now_, orders_);
+    for (const policy::LeaseOrder& order : orders_) {
+      if (const auto* lent = std::get_if<policy::Lend>(&order)) {
+        lend(place, *lent);
+      } else if (place.holder && std::get<policy::Withdraw>(order).from == lessee_of(*place.holder)) {
+        withdraw(place);
+      }
+    }
+  }
+  place.decision = place.dispatch->next(now_);
+  if (place.decision) queue_.put({*place.decision, Event::Kind::kDispatch, index_of(place)});
+}
+
+}  // namespace heddle::simulator

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <random>
+#include <unordered_map>
+
+#include "policy/dispatch/dispatch.h"
+#include "policy/scheduler.h"
+#include "simulator/event_queue.h"
+#include "simulator/job.h"
+
+namespace heddle::simulator {
+
+// A node without processes: the scheduler and the dispatch policies that heddled runs, fed by jobs and devices that are
+// only counted. Deterministic: the same scenario gives the same outcome.
+class World {
+ public:
+  // Runs the scenario to its end. kNotFound, kInvalidArgument: there is no such policy, or a job asks for a model that
+  // the scenario does not have.
+  static Result<Outcome> run(const Scenario& scenario);
+
+ private:
+  // A device, and who holds its lease where its dispatch is exclusive.
+  struct Place {
+    explicit Place(const DeviceModel& of) : model(of), shared(of) {}
+    DeviceModel model;
+    SharedDevice shared;
+    std::unique_ptr<policy::Dispatch> dispatch;
+    uint64_t version = 0;  // of what is on it
+    uint64_t lease = 0;    // counts them
+    std::optional<JobIndex> holder;
+    TimePoint until{};
+    bool whole_bursts = false, fresh = false;  // fresh: no burst has begun with this lease
+    bool withdrawing = false;
+    bool undecided = false;             // the dispatch policy was told something
+    std::optional<TimePoint> decision;  // when it wants to be asked next
+  };
+
+  explicit World(const Scenario& scenario);
+  Status build();
+  Outcome play();
+  void handle(const Event& event);
+  void decide();
+  void decide_leases(Place& place);
+  void told(Place& place);
+
+  // Jobs (world_jobs.cc).
+  void arrive(JobIndex job);
+  void open(JobIndex job);
+  void begin_task(JobIndex job);
+  void carry_out(const policy::Decision& decision);
+  void next_burst(JobIndex job);
+  void end_task(JobIndex job);
+  void close(JobIndex job);
+
+  // Bursts and leases (world_bursts.cc).
+  void begin_burst(JobIndex job);
+  void go_on(JobIndex job);
+  void work_done(JobIndex job);
+  void burst_over(JobIndex job);
+  void lend(Place& place, const policy::Lend& order);
+  void withdraw(Place& place);
+  void give_back(Place& place);
+  void tell_service(Place& place, JobIndex job);
+  void watch(Place& place);
+  Place& place_of(const Job& job) { return places_[job.device.value]; }
+  bool may_issue(const Place& place, JobIndex job) const;
+  uint32_t index_of(const Place& place) const { return static_cast<uint32_t>(&place - places_.data()); }
+  policy::Lessee lessee_of(JobIndex job) const { return {jobs_[job].session, 0}; }
+  JobIndex job_of(SessionId session) const { return owners_[session.value]; }
+
+  const Scenario& scenario_;
+  TimePoint now_{};
+  EventQueue queue_;
+  std::optional<policy::Scheduler> scheduler_;
+  std::vector<Place> places_;
+  std::vector<Job> jobs_;
+  std::vector<JobIndex> owners_;  // by session
+  std::unordered_map<TaskId, JobIndex> tasks_;
+  std::deque<JobIndex> line_;  // arrived, while enough others run
+  uint32_t open_ = 0;
+  uint64_t last_task_ = 0;
+  bool books_changed_ = false;
+  std::optional<TimePoint> comes_of_age_;  // the next request
+  std::vector<uint32_t> told_;             // places whose dispatch is to decide
+  std::vector<policy::LeaseOrder> orders_;
+  Outcome outcome_;
+};
+
+}  // namespace heddle::simulator

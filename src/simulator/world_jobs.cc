@@ -1,0 +1,105 @@
+// Jobs: from their arrival to their end.
+
+#include "policy/occupancy.h"
+#include "simulator/world.h"
+
+namespace heddle::simulator {
+
+void World::arrive(JobIndex job) {
+  if (scenario_.workers > 0 && open_ >= scenario_.workers) return line_.push_back(job);
+  open(job);
+}
+
+void World::open(JobIndex index) {
+  Job& job = jobs_[index];
+  ++open_;
+  job.session = SessionId{owners_.size()};
+  owners_.push_back(index);
+  job.tasks_left = job.shape->tasks;
+  const std::string model = job.shape->model.empty() ? scenario_.devices.front().model : job.shape->model;
+  scheduler_->session_opened(job.session, JobId{job.session.value}, model, Bytes{}, now_);
+  begin_task(index);
+}
+
+void World::begin_task(JobIndex index) {
+  Job& job = jobs_[index];
+  job.phase = Job::Phase::kWaiting;
+  job.waits_since = now_;
+  job.task = TaskId{++last_task_};
+  tasks_[job.task] = index;
+  policy::TaskRequest request;
+  request.id = job.task;
+  request.session = job.session;
+  request.job = JobId{job.session.value};
+  request.memory = job.shape->memory;
+  request.compute = job.shape->need;
+  scheduler_->task_arrived(request, now_);
+  books_changed_ = true;
+}
+
+void World::carry_out(const policy::Decision& decision) {
+  const auto found = tasks_.find(decision.task);
+  if (found == tasks_.end()) return;
+  const JobIndex index = found->second;
+  Job& job = jobs_[index];
+  job.outcome.waited += now_ - job.waits_since;
+  if (decision.kind == policy::Decision::Kind::kRefuse) {
+    job.outcome.refused = decision.reason;
+    tasks_.erase(found);
+    return close(index);
+  }
+  if (job.outcome.granted == TimePoint{}) job.outcome.granted = now_;
+  job.device = decision.device;
+  Place& place = place_of(job);
+  job.warps = policy::resident(job.shape->need, policy::spec_of(decision.device, place.model)).warps;
+  job.bursts_left = job.shape->bursts;
+  job.told_busy = job.outcome.busy;
+  job.bursts = job.told_bursts = 0;
+  job.longest_burst = job.merged_burst = Duration{};
+  if (place.dispatch->exclusive()) {
+    const JobShape& shape = *job.shape;
+    place.dispatch->joined(lessee_of(index),
+                           {JobId{job.session.value}, shape.weight, shape.request, shape.limit, shape.app}, now_);
+    told(place);
+  }
+  next_burst(index);
+}
+
+void World::next_burst(JobIndex index) {
+  Job& job = jobs_[index];
+  job.phase = Job::Phase::kHost;
+  queue_.put({now_ + job.shape->host, Event::Kind::kHostDone, index});
+}
+
+void World::end_task(JobIndex index) {
+  Job& job = jobs_[index];
+  Place& place = place_of(job);
+  if (place.dispatch->exclusive()) {
+    if (place.holder == index) place.holder.reset();
+    place.dispatch->left(lessee_of(index), now_);
+    place.withdrawing = place.withdrawing && place.holder.has_value();
+    told(place);
+  }
+  tasks_.erase(job.task);
+  scheduler_->task_ended(job.task, now_);
+  books_changed_ = true;
+  if (--job.tasks_left > 0) return begin_task(index);
+  ++job.outcome.runs;
+  job.outcome.ended = now_;
+  close(index);
+}
+
+void World::close(JobIndex index) {
+  Job& job = jobs_[index];
+  job.phase = Job::Phase::kAway;
+  scheduler_->session_closed(job.session, now_);
+  books_changed_ = true;
+  --open_;
+  if (scenario_.jobs[job.outcome.line].repeats && job.outcome.refused.empty()) line_.push_back(index);
+  if (line_.empty()) return;
+  const JobIndex next = line_.front();
+  line_.pop_front();
+  open(next);
+}
+
+}  // namespace heddle::simulator

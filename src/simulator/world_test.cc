@@ -1,0 +1,164 @@
+#include "simulator/world.h"
+
+#include <gmock/gmock.h>
+
+namespace heddle::simulator {
+namespace {
+
+using ::testing::Each;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr Duration millis(int64_t count) {
+  return std::chrono::milliseconds(count);
+}
+
+// A P100 has 16 GiB and 3584 warps; 448 blocks of 256 threads fill it.
+Scenario scenario(size_t devices, const char* policy = "mgb-warps", const char* dispatch = "open") {
+  Scenario made;
+  made.policy = policy;
+  made.dispatch = dispatch;
+  made.devices.assign(devices, *device_preset("P100"));
+  return made;
+}
+
+JobLine jobs(uint32_t count, uint32_t bursts, Duration busy, Duration host = {}, uint32_t blocks = 448) {
+  JobLine line;
+  line.count = count;
+  line.shape.name = line.shape.app = "job";
+  line.shape.memory = Bytes{kGiB};
+  line.shape.need = {blocks, 256, 32, {}};
+  line.shape.bursts = bursts;
+  line.shape.busy = busy;
+  line.shape.kernel = millis(1);
+  line.shape.host = host;
+  return line;
+}
+
+Outcome outcome_of(const Scenario& scenario) {
+  auto outcome = World::run(scenario);
+  EXPECT_TRUE(outcome) << outcome.error().text;
+  return outcome ? std::move(*outcome) : Outcome{};
+}
+
+TEST(World, OneJobTakesItsHostAndItsBusyTime) {
+  Scenario node = scenario(1);
+  node.jobs = {jobs(1, 10, millis(20), millis(5))};
+  node.jobs[0].shape.copy = millis(2);
+  node.jobs[0].shape.tasks = 3;
+  const Outcome outcome = outcome_of(node);
+  EXPECT_EQ(outcome.makespan, millis(3 * 10 * 27));
+  EXPECT_EQ(outcome.jobs[0].busy, millis(3 * 10 * 20));
+  EXPECT_EQ(outcome.busy[0], millis(600));
+  EXPECT_EQ(outcome.jobs[0].waited, millis(0));
+  EXPECT_EQ(outcome.completed(), 1u);
+}
+
+TEST(World, JobsThatDoNotFitWaitForMemory) {
+  Scenario node = scenario(1, "schedgpu");
+  node.jobs = {jobs(3, 1, millis(100))};
+  node.jobs[0].shape.memory = Bytes{10 * kGiB};
+  const Outcome outcome = outcome_of(node);
+  EXPECT_EQ(outcome.makespan, millis(300));
+  EXPECT_EQ(outcome.jobs[1].waited, millis(100));
+  EXPECT_EQ(outcome.jobs[2].waited, millis(200));
+}
+
+TEST(World, WhatCouldNeverFitIsRefusedAndSaysWhy) {
+  Scenario node = scenario(1);
+  node.jobs = {jobs(1, 1, millis(1))};
+  node.jobs[0].shape.memory = Bytes{17 * kGiB};
+  const Outcome outcome = outcome_of(node);
+  EXPECT_EQ(outcome.completed(), 0u);
+  EXPECT_THAT(outcome.jobs[0].refused, HasSubstr("17"));
+}
+
+TEST(World, PlacementSpreadsJobsOverDevices) {
+  Scenario node = scenario(4);
+  node.jobs = {jobs(4, 10, millis(10))};
+  EXPECT_EQ(outcome_of(node).makespan, millis(100));
+}
+
+TEST(World, AsManyJobsRunAtOnceAsThereAreWorkers) {
+  Scenario node = scenario(4);
+  node.workers = 2;
+  node.jobs = {jobs(4, 10, millis(10))};
+  const Outcome outcome = outcome_of(node);
+  EXPECT_EQ(outcome.makespan, millis(200));
+  EXPECT_EQ(outcome.jobs[3].arrived, TimePoint{});
+  EXPECT_EQ(outcome.jobs[3].granted, TimePoint{millis(100)});
+}
+
+// Every dispatch policy: all work is done, nothing is lost by taking the device back, and no job is left behind.
+class EveryDispatch : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(EveryDispatch, CompletesAllWork) {
+  Scenario node = scenario(2, "schedgpu", GetParam());
+  node.jobs = {jobs(3, 40, millis(7), millis(3)), jobs(2, 5, millis(150)), jobs(3, 100, millis(1), millis(1))};
+  const Outcome outcome = outcome_of(node);
+  EXPECT_EQ(outcome.completed(), 8u);
+  EXPECT_THAT(outcome.jobs, Each(Field(&JobOutcome::refused, IsEmpty())));
+  Duration least{};
+  for (const JobLine& line : node.jobs) least += line.count * line.shape.bursts * line.shape.busy;
+  Duration busy{};
+  for (const JobOutcome& job : outcome.jobs) busy += job.busy;
+  if (std::string_view(GetParam()) != "open") {
+    // One at a time: busy time is the work itself, to the rounding of each end.
+    EXPECT_NEAR(double(busy.count()), double(least.count()), 1e5);
+    EXPECT_LE(outcome.busy[0] + outcome.busy[1], least + millis(1));
+  }
+}
+
+TEST_P(EveryDispatch, IsRepeatable) {
+  Scenario node = scenario(2, "mgb-warps", GetParam());
+  node.jobs = {jobs(20, 10, millis(7), millis(3))};
+  node.jobs[0].every = millis(20);
+  node.jobs[0].random = true;
+  const Outcome once = outcome_of(node), again = outcome_of(node);
+  EXPECT_EQ(once.makespan, again.makespan);
+  EXPECT_EQ(once.events, again.events);
+  node.seed = 2;
+  EXPECT_NE(outcome_of(node).makespan, once.makespan);
+}
+
+INSTANTIATE_TEST_SUITE_P(Dispatch, EveryDispatch, ::testing::Values("open", "fs", "tfs", "las", "token"));
+
+TEST(Shares, FollowWeightsUnderTrueFairShare) {
+  Scenario node = scenario(1, "schedgpu", "tfs");
+  node.horizon = std::chrono::seconds(20);
+  node.jobs = {jobs(1, 1000, millis(10), millis(1)), jobs(1, 1000, millis(10), millis(1))};
+  node.jobs[0].shape.weight = 3;
+  for (JobLine& line : node.jobs) line.repeats = true;
+  const Outcome outcome = outcome_of(node);
+  EXPECT_GT(jain_index(outcome, {3, 1}), 0.99);
+}
+
+TEST(Shares, AreHeldByTokensAndIdleOnesGivenAway) {
+  Scenario node = scenario(1, "schedgpu", "token");
+  node.horizon = std::chrono::seconds(40);
+  node.jobs = {jobs(1, 10'000, millis(10)), jobs(1, 10'000, millis(10))};
+  node.jobs[0].shape.request = 0.7;
+  node.jobs[1].shape.request = 0.3;
+  for (JobLine& line : node.jobs) line.repeats = true;
+  const Outcome both = outcome_of(node);
+  EXPECT_NEAR(double(both.jobs[0].busy.count()) / 40e9, 0.7, 0.02);
+  EXPECT_NEAR(double(both.jobs[1].busy.count()) / 40e9, 0.3, 0.02);
+  node.jobs.pop_back();
+  EXPECT_GT(double(outcome_of(node).jobs[0].busy.count()) / 40e9, 0.95);
+}
+
+TEST(World, WhatItDoesNotKnowIsSaid) {
+  Scenario node = scenario(1, "fifo");
+  node.jobs = {jobs(1, 1, millis(1))};
+  EXPECT_THAT(World::run(node).error().text, HasSubstr("fifo"));
+  node.policy = "sa";
+  node.dispatch = "fair";
+  EXPECT_THAT(World::run(node).error().text, HasSubstr("fair"));
+  node.dispatch = "fs";
+  node.jobs[0].shape.model = "V100";
+  EXPECT_THAT(World::run(node).error().text, HasSubstr("V100"));
+}
+
+}  // namespace
+}  // namespace heddle::simulator
