@@ -1,0 +1,23 @@
+#pragma once
+
+#include "policy/dispatch/one_at_a_time.h"
+
+namespace heddle::policy {
+
+// Fair share (Rain section 4.2.2): at any time at most one lessee uses the device, and it does so for a time in
+// proportion to its job's weight: of each round of 100 ms, its part of the weights of all that have work. The round
+// goes by id. Wall time counts; what drains afterwards does not, so that long kernels get more than their share: tfs is
+// the policy that accounts for them.
+//
+// Left open by the paper, and chosen: the length of a round, and that no slice is below 1 ms; that shares are a job's,
+// its lessees with work having equal parts of it; that who has nothing to do for kMergeGap gives way.
+class Fs : public OneAtATime {
+ protected:
+  const Line::Member& choose(const Line& line) override;
+  Duration slice(const Line::Member& member, const Line& line) const override;
+
+ private:
+  Lessee last_;  // lent the device last: the round goes on behind it
+};
+
+}  // namespace heddle::policy

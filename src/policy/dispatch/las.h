@@ -1,0 +1,29 @@
+#pragma once
+
+#include "policy/dispatch/one_at_a_time.h"
+
+namespace heddle::policy {
+
+// Least attained service (Rain section 4.2.1): the job that has had least of the device goes first, so that short
+// episodes are over soon and their programs' hosts do not wait.
+//
+//   who is next   least attained; of equal ones who has waited longest
+//   quantum       10 ms; at its end the lease is withdrawn only where another with work has attained less
+//   attained      what was used of the device, halved each second, so that the past fades
+//
+// Left open by the paper, and chosen: the quantum and how the past fades; that a new job begins at 0; that attained
+// service is a job's; that one lessee at a time has the device; copies count as use.
+class Las : public OneAtATime {
+ protected:
+  const Line::Member& choose(const Line& line) override;
+  Duration slice(const Line::Member& member, const Line& line) const override;
+  bool may_go_on() const override { return true; }
+  bool goes_on(const Line::Member& holder, const Line& line) const override;
+  void used(Line::Job& job, Duration amount, Duration contended) override;
+  void advance(Line& line, TimePoint now) override;
+
+ private:
+  TimePoint faded_{};  // when it was halved last
+};
+
+}  // namespace heddle::policy

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "core/result.h"
+#include "policy/dispatch/dispatch.h"
+
+namespace heddle::policy {
+
+struct DispatchEntry {
+  std::string_view name;
+  std::string_view description;
+  std::unique_ptr<Dispatch> (*make)();
+};
+
+// Every dispatch policy, in the order in which `heddle policies` lists them; the first is what devices have unless
+// something else is configured.
+std::span<const DispatchEntry> dispatch_table();
+
+// One object, for one device. kNotFound for an unknown name; the error lists what is known.
+Result<std::unique_ptr<Dispatch>> make_dispatch(std::string_view name);
+
+}  // namespace heddle::policy

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "policy/dispatch/one_at_a_time.h"
+
+namespace heddle::policy {
+
+// True fair share (Rain section 4.2.2): as fs, but by what each has had of the device, so that who overshoots its slice
+// (long kernels, a slow drain) has less in the slices to come.
+//
+//   each 100 ms   a job that had work in them gets its part of them by weight as credit, up to twice that
+//   who is next   the largest credit by weight; of equal ones who has waited longest
+//   slice         the credit, at least 5 ms, at most 100 ms
+//   used          goes off the credit, drain and overshoot included, while another job has work
+//
+// So it is work conserving: what one does not use others have, and pay nothing for while nobody else waits.
+//
+// Left open by the paper, and chosen: the figures; that credit ends at four epochs below nothing, so that a job with
+// kernels of seconds is not kept away for minutes; that an epoch in which one job alone had work changes nothing, so
+// that it does not save up against those who come; shares are a job's; copies count as use.
+class Tfs : public OneAtATime {
+ protected:
+  const Line::Member& choose(const Line& line) override;
+  Duration slice(const Line::Member& member, const Line& line) const override;
+  void used(Line::Job& job, Duration amount, Duration contended) override;
+  void advance(Line& line, TimePoint now) override;
+
+ private:
+  TimePoint epoch_{};  // when the present one began
+};
+
+}  // namespace heddle::policy

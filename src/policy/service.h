@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/units.h"
+
+namespace heddle::policy {
+
+// What a lessee used of its device, as its worker measured it. Busy time is the union, not the sum, of the times in
+// which a kernel, library call or fill of it was on the device; copies count apart. A burst begins with the first
+// record that comes to an idle ring and ends when nothing is pending or in flight.
+struct Service {
+  Duration busy{}, copies{};
+  uint64_t bursts = 0;
+  // No sums but the largest of the last seconds; 0 where nothing was measured in them.
+  Duration longest_burst{};  // of a single one
+  Duration merged_burst{};   // where bursts with gaps of at most 2 ms count as one
+  Duration longest_gap{};    // from a burst's end to the beginning of the next
+};
+
+}  // namespace heddle::policy
