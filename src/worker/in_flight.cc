@@ -5,21 +5,38 @@
 
 namespace heddle::worker {
 
-bool InFlight::admits(const WorkKind& kind, Duration window) {
+bool InFlight::admits(const WorkKind& kind, uint32_t stream, Duration window, bool wanted) {
   if (window == Duration::zero()) return true;
   std::lock_guard lock(mutex_);
-  const bool admitted = running_ < kLeast || estimated_ + times_.estimate(kind).value_or(window) <= window;
+  const Duration estimate = times_.estimate(kind).value_or(window);
+  const bool fits = wanted ? estimated_ + estimate <= window : estimated_of_[stream] + estimate <= kAlone * window;
+  const bool admitted = fits || running_ < least();
   if (!admitted) awaited_ = true;
   return admitted;
 }
 
-void InFlight::hand_over(uint64_t sequence, const WorkKind& kind, Duration window) {
+void InFlight::hand_over(uint64_t sequence, uint32_t stream, const WorkKind& kind, Duration window) {
   std::lock_guard lock(mutex_);
+  count_stream(stream);
   const Duration estimate = times_.estimate(kind).value_or(window);
-  work_.push_back({sequence, kind, estimate});
+  work_.push_back({sequence, stream, kind, estimate});
   estimated_ += estimate;
+  estimated_of_[stream] += estimate;
   ++running_;
   any_.store(true, std::memory_order_release);
+}
+
+void InFlight::count_stream(uint32_t stream) {
+  const auto known = [this](uint32_t which) {
+    const size_t count = std::min(handed_over_, latest_.size());
+    return std::count(latest_.begin(), latest_.begin() + static_cast<std::ptrdiff_t>(count), which);
+  };
+  uint32_t& place = latest_[handed_over_ % latest_.size()];
+  if (handed_over_ >= latest_.size() && known(place) == 1) --streams_;
+  if (handed_over_ >= latest_.size()) place = UINT32_MAX;
+  streams_ += known(stream) == 0;
+  place = stream;
+  ++handed_over_;
 }
 
 void InFlight::take_back(uint64_t sequence) {
@@ -56,6 +73,7 @@ InFlight::Work* InFlight::find(uint64_t sequence) {
 void InFlight::end(Work& work) {
   work.over = ended_ = true;
   estimated_ -= work.estimate;
+  estimated_of_[work.stream] -= work.estimate;
   --running_;
   while (!work_.empty() && work_.front().over) work_.pop_front();
   any_.store(!work_.empty(), std::memory_order_release);

@@ -45,6 +45,7 @@ void Issuer::run() {
   const auto restored = execution_.restore();
   if (!restored) parts_.fault.raise(restored.error());
   protocol::Bell& bell = parts_.ring.header().to_worker;
+  if (lease_.exclusive()) count_leases();
   while (!stopping_.load(std::memory_order_acquire)) {
     const uint32_t seen = protocol::read_bell(bell);
     attend();

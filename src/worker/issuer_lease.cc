@@ -38,14 +38,15 @@ bool Issuer::may_issue() {
   say_backlog();
   const TimePoint at = now();
   if (between_bursts_) lease_.begin_burst(at, parts_.usage.longest_burst());
-  return lease_.holds(at) && parts_.in_flight.admits(work_of(record_), lease_.window());
+  return lease_.holds(at) &&
+         parts_.in_flight.admits(work_of(record_), record_.header.stream, lease_.window(), lease_.wanted());
 }
 
 Checked<Issuer::Step> Issuer::execute_leased() {
   count_leases();
   if (!may_issue()) return Step::kWait;
   const uint64_t sequence = record_.header.sequence;
-  parts_.in_flight.hand_over(sequence, work_of(record_), lease_.window());
+  parts_.in_flight.hand_over(sequence, record_.header.stream, work_of(record_), lease_.window());
   auto step = execution_.execute(record_);
   const bool handed_over = step && *step == Step::kTaken && parts_.progress.pending(sequence).on_device;
   if (!handed_over) {
