@@ -8,7 +8,8 @@ namespace heddle::policy {
 
 // What a lessee used of its device, as its worker measured it. Busy time is the union, not the sum, of the times in
 // which a kernel, library call or fill of it was on the device; copies count apart. A burst begins with the first
-// record that comes to an idle ring and ends when nothing is pending or in flight.
+// record that comes to an idle ring and ends when nothing is pending or in flight; where the lessee waits for the
+// device's lease, that time is no part of it.
 struct Service {
   Duration busy{}, copies{};
   uint64_t bursts = 0;

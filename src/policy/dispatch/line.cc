@@ -6,7 +6,7 @@
 namespace heddle::policy {
 namespace {
 
-constexpr Duration kRemembered = std::chrono::seconds(1);
+constexpr Duration kRemembered = std::chrono::seconds(10);
 
 uint64_t in_thousandths(double weight) {
   return static_cast<uint64_t>(std::llround(std::clamp(weight * 1000, 1.0, 1e12)));
@@ -21,7 +21,7 @@ void Line::join(Lessee lessee, const Tenant& tenant, TimePoint now) {
   });
   const auto [entry, fresh] = jobs_.try_emplace(tenant.job);
   Job& job = entry->second;
-  if (!fresh && job.lessees == 0 && now - job.emptied >= kRemembered) job = {};
+  if (!fresh && job.lessees == 0 && now - job.emptied >= kRemembered) job = Job();
   job.tenant = tenant;
   if (job.working == 0) job.weight = in_thousandths(tenant.weight);
   ++job.lessees;

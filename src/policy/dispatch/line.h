@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/units.h"
+#include "policy/dispatch/time_window.h"
 #include "policy/lessee.h"
 
 namespace heddle::policy {
@@ -15,8 +16,8 @@ namespace heddle::policy {
 inline constexpr Duration kMergeGap = std::chrono::milliseconds(2);
 
 // Who has a device and which of them have work for it: the line that a dispatch policy picks from. Lessees of one job
-// are one party; what a policy keeps of it outlives them for a second, so that nobody gets rid of what he has used by
-// ending a task and beginning another.
+// are one party; what a policy keeps of it outlives them for ten seconds, so that nobody gets rid of what he has used
+// by ending a task and beginning another.
 class Line {
  public:
   struct Job {
@@ -26,6 +27,7 @@ class Line {
     uint32_t working = 0;  // of those, with work
     bool worked = false;   // one had work since the policy last cleared it
     double balance = 0;    // what the policy keeps of it, in nanoseconds
+    TimeWindow had;        // when it had the device, where the policy goes by that
     TimePoint emptied{};   // when its last lessee left
   };
   struct Member {

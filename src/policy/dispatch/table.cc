@@ -4,6 +4,7 @@
 #include "policy/dispatch/las.h"
 #include "policy/dispatch/open.h"
 #include "policy/dispatch/tfs.h"
+#include "policy/dispatch/token.h"
 #include "policy/text.h"
 
 namespace heddle::policy {
@@ -19,6 +20,9 @@ constexpr DispatchEntry kTable[] = {
     {"fs", "one at a time, in turns by weight", make<Fs>},
     {"tfs", "one at a time, by weight over what each has had of the device", make<Tfs>},
     {"las", "one at a time, who has had least of the device first", make<Las>},
+    {"token", "one at a time, by the fractions of the device that jobs request and are limited to", make<Token>},
+    {"token:overlap", "as token, but the next does not wait for what the last has in flight",
+     [] { return std::unique_ptr<Dispatch>(std::make_unique<Token>(true)); }},
 };
 
 std::string known() {

@@ -66,6 +66,7 @@ class TestDevice {
   void run_for(Duration time) { run_until(now_ + time); }
 
   TimePoint now() const { return now_; }
+  bool has(uint64_t session) const { return programs_.contains(lessee(session)); }
   Dispatch& dispatch() { return *dispatch_; }
   // Device time so far; of that, while every program had work.
   Duration busy(uint64_t session) const { return programs_.at(lessee(session)).busy; }
@@ -201,6 +202,7 @@ class TestDevice {
     state.whole_bursts = lend.whole_bursts;
     state.stopping = false;
     state.fresh = true;
+    state.burst_began = state.merged_began = now_;  // what it waited is no part of its burst
     ++state.leases;
     go_on(lend.to, state);
   }

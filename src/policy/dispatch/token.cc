@@ -1,0 +1,210 @@
+#include "policy/dispatch/token.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace heddle::policy {
+namespace {
+
+constexpr Duration kWindow = std::chrono::seconds(10);
+constexpr Duration kBase = std::chrono::milliseconds(250);
+constexpr Duration kLeast = std::chrono::milliseconds(100);
+constexpr Duration kLeastDue = std::chrono::milliseconds(50);
+
+double count_of(Duration duration) {
+  return static_cast<double>(duration.count());
+}
+Duration part_of(Duration whole, double part) {
+  return std::chrono::duration_cast<Duration>(whole * part);
+}
+bool unlimited(const Line::Job& job) {
+  return job.tenant.limit >= 1;
+}
+
+}  // namespace
+
+void Token::joined(Lessee lessee, const Tenant& tenant, TimePoint now) {
+  line_.join(lessee, tenant, now);
+}
+
+void Token::left(Lessee lessee, TimePoint now) {
+  release(lessee, now);
+  line_.leave(lessee, now);
+  quotas_.erase(lessee);
+}
+
+void Token::pending(Lessee lessee, TimePoint now) {
+  Line::Member* member = line_.find(lessee);
+  if (!member) return;
+  if (!start_) start_ = now;
+  for (Holder& holder : holders_) {
+    if (holder.lessee == lessee) count(holder, now);  // a pause between bursts is part of the use
+  }
+  line_.begin_work(*member, now);
+}
+
+void Token::drained(Lessee lessee, TimePoint now) {
+  Line::Member* member = line_.find(lessee);
+  if (!member) return;
+  count_all(now);
+  line_.end_work(*member, now);
+}
+
+void Token::served(Lessee lessee, const Service& since_last, TimePoint /*now*/) {
+  if (!line_.find(lessee)) return;
+  const bool never_pauses = since_last.longest_gap > Duration{} && since_last.longest_gap < kMergeGap;
+  Quota& quota = quotas_.try_emplace(lessee, Quota{kBase}).first->second;
+  quota.burst = since_last.merged_burst * (never_pauses ? 2 : 1);
+  quota.single_burst = since_last.longest_burst;
+}
+
+void Token::returned(Lessee lessee, TimePoint now) {
+  release(lessee, now);
+}
+
+void Token::decide(TimePoint now, std::vector<LeaseOrder>& out) {
+  count_all(now);
+  if (const Holder* holder = current(now)) {
+    const auto ends = gives_way(*holder);
+    if (!ends || now < *ends) return;
+    out.emplace_back(Withdraw{holder->lessee});
+    holders_.back().withdrawn = true;
+  }
+  if (!overlap_ && !holders_.empty()) return;
+  if (const Line::Member* next = choose(now)) out.emplace_back(lend(*next, now));
+}
+
+std::optional<TimePoint> Token::next(TimePoint now) const {
+  const auto not_before_now = [&](TimePoint time) { return std::max(time, now); };
+  if (const Holder* holder = current(now)) {
+    auto next = gives_way(*holder);
+    if (overlap_ && anybody_waits()) next = std::min(next.value_or(TimePoint::max()), holder->until);
+    if (!overlap_ && next && *next >= holder->until) return {};  // its worker stops by itself
+    return next ? std::optional(not_before_now(*next)) : next;
+  }
+  if (!overlap_ && !holders_.empty()) return {};
+  if (choose(now)) return now;
+  std::optional<TimePoint> next;
+  for (const Line::Member& member : line_.members()) {
+    if (!waits(member)) continue;
+    const TimePoint remains = something_remains(*member.job, now);
+    next = std::min(next.value_or(TimePoint::max()), remains);
+  }
+  return next ? std::optional(not_before_now(*next)) : next;
+}
+
+const Token::Holder* Token::find(Lessee lessee) const {
+  const auto is = [&](const Holder& holder) { return holder.lessee == lessee; };
+  const auto found = std::find_if(holders_.begin(), holders_.end(), is);
+  return found == holders_.end() ? nullptr : &*found;
+}
+
+bool Token::anybody_waits() const {
+  size_t holders_with_work = 0;
+  for (const Holder& holder : holders_) holders_with_work += line_.find(holder.lessee)->working;
+  return line_.working() > holders_with_work;
+}
+
+bool Token::anybody_requests() const {
+  const auto members = line_.members();
+  return std::any_of(members.begin(), members.end(),
+                     [](const Line::Member& member) { return member.working && member.job->tenant.request > 0; });
+}
+
+// Tokens are given out one after the other, so only the last of them may still be good.
+const Token::Holder* Token::current(TimePoint now) const {
+  if (holders_.empty() || holders_.back().withdrawn || now >= holders_.back().until) return nullptr;
+  return &holders_.back();
+}
+
+void Token::count(Holder& holder, TimePoint now) {
+  line_.find(holder.lessee)->job->had.add(holder.counted, now, static_cast<uint32_t>(holders_.size()));
+  holder.counted = now;
+}
+
+// A holder without work is only counted if it has some again, with the token still in its hands.
+void Token::count_all(TimePoint now) {
+  for (Holder& holder : holders_) {
+    if (line_.find(holder.lessee)->working) count(holder, now);
+  }
+}
+
+void Token::release(Lessee lessee, TimePoint now) {
+  if (!find(lessee)) return;
+  count_all(now);
+  std::erase_if(holders_, [&](const Holder& holder) { return holder.lessee == lessee; });
+  Line::Member* member = line_.find(lessee);
+  if (member->working) member->since = now;  // from here on it waits again
+}
+
+Duration Token::elapsed(TimePoint now) const {
+  return std::min(kWindow, now - *start_);
+}
+
+Token::Standing Token::standing(Line::Job& job, TimePoint now) const {
+  const double window = count_of(elapsed(now));
+  const double usage = job.had.had(now);
+  const double requested = job.tenant.request * window;
+  return {.usage = usage,
+          .remaining = unlimited(job) ? count_of(kWindow) : job.tenant.limit * window - usage,
+          .missing = std::max(0.0, requested - usage),
+          .part_missing = requested > 0 ? (requested - usage) / requested : 0};
+}
+
+const Line::Member* Token::choose(TimePoint now) const {
+  const Line::Member* first = nullptr;
+  const Line::Member* best = nullptr;
+  Standing best_standing;
+  const auto goes_before = [&](const Line::Member& member, const Standing& standing) {
+    const double missing = std::max(0.0, standing.part_missing), other = std::max(0.0, best_standing.part_missing);
+    if (missing != other) return missing > other;
+    if (standing.usage != best_standing.usage) return standing.usage < best_standing.usage;
+    return member.since < best->since;
+  };
+  for (const Line::Member& member : line_.members()) {
+    if (!waits(member)) continue;
+    if (!first || member.since < first->since) first = &member;
+    const Standing its = standing(*member.job, now);
+    if (its.remaining <= 0 || (best && !goes_before(member, its))) continue;
+    best = &member;
+    best_standing = its;
+  }
+  return first && first->job->had.empty() ? first : best;
+}
+
+// When the job may be lent the device if it does not have it until then.
+TimePoint Token::something_remains(Line::Job& job, TimePoint now) const {
+  const Standing its = standing(job, now);
+  if (its.remaining > 0 || job.had.empty()) return now;
+  // While the window still grows, nothing leaves it.
+  const Duration enough = part_of(Duration(1), std::ceil(its.usage / job.tenant.limit));
+  if (enough < kWindow) return std::max(*start_ + enough, now) + Duration(1);
+  return job.had.falls_to(job.tenant.limit * count_of(kWindow) - 1, now);
+}
+
+std::optional<TimePoint> Token::gives_way(const Holder& holder) const {
+  const Line::Member& member = *line_.find(holder.lessee);
+  if (member.working || (unlimited(*member.job) && !anybody_waits())) return {};
+  return member.since + kMergeGap;
+}
+
+Lend Token::lend(const Line::Member& member, TimePoint now) {
+  const double limit = std::min(1.0, member.job->tenant.limit);
+  Quota& quota = quotas_.try_emplace(member.lessee, Quota{kBase}).first->second;
+  quota.last = quota.burst == Duration{} ? kBase : std::max(kLeast, (quota.burst + quota.last) / 2);
+  quota.last = std::min(quota.last, part_of(kWindow, limit));
+  const Standing its = standing(*member.job, now);
+  const auto cut_to = [&](double most, Duration least) {
+    const Duration whole = std::max({Duration(static_cast<int64_t>(most)), least, quota.single_burst});
+    return std::min(quota.last, whole);
+  };
+  Duration length = cut_to(its.remaining, kLeastDue);
+  if (line_.working() > 1) length = std::min(length, cut_to(its.missing, anybody_requests() ? kLeastDue : kBase));
+  const TimePoint until = now + length;
+  count_all(now);  // from now on one more shares
+  for (Holder& holder : holders_) holder.counted = now;
+  holders_.push_back({member.lessee, until, now});
+  return {member.lessee, until, true};
+}
+
+}  // namespace heddle::policy

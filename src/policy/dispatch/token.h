@@ -1,0 +1,88 @@
+#pragma once
+
+#include <map>
+
+#include "policy/dispatch/dispatch.h"
+#include "policy/dispatch/line.h"
+
+namespace heddle::policy {
+
+// Token-based time sharing (Gemini: papers/gemini.txt and the constants of the authors' published program). A job has
+// `request` and `limit`, fractions of the device's time: the first is what it gets while it has work, the second what
+// it never exceeds, though nobody else wants the device. Who has the token may issue until its quota is over.
+//
+//   usage     what the job had in the last W = min(10 s, time since the start); overlapping tokens count by parts
+//   missing   request * W - usage;   remaining = limit * W - usage
+//   who       the first in line if its job had nothing in the window; else, of those with something remaining, first
+//             those with something missing, by how much of their request; then by least usage
+//   quota     250 ms where no burst was measured; else, each time, the mean of the last quota and the longest merged
+//             burst (twice that where no pause was longer than 2 ms), at least 100 ms, at most limit * 10 s
+//   bursts    one that would not end within the quota is not begun (Lend::whole_bursts)
+//
+// The article says what it takes into account and has no formula; all of these are the program's. Where the two leave
+// it open or differ, we chose:
+// - After the end of a quota the published scheduler lends to the next at once, beside a kernel that still runs. Here
+//   the next waits for the drain, so that shares are exact; `token:overlap` does as published.
+// - A token is not longer than what remains, nor, while others have work, than what is missing; but at least 50 ms (250
+//   while nobody with work requests anything) and one single burst. The published scheduler gives whole quotas: it
+//   exceeds a limit by up to one in a window, gives those with small requests more than these, since who is a little
+//   behind gets as much as who is far behind, and has the others wait for up to 10 s.
+// - "In the case a POD exceeded its quota, the token will be revoked": that is, nothing remains. Kernels in flight are
+//   not interrupted, their time counts.
+// - A holder without work for 2 ms gives the token back if others wait or its limit is below 1, and the time
+//   without work at the end does not count; the published client keeps it until the quota is over.
+// - request, limit and usage are a job's: its lessees share them. Quotas are a lessee's.
+class Token : public Dispatch {
+ public:
+  explicit Token(bool overlap = false) : overlap_(overlap) {}
+  void joined(Lessee lessee, const Tenant& tenant, TimePoint now) override;
+  void left(Lessee lessee, TimePoint now) override;
+  void pending(Lessee lessee, TimePoint now) override;
+  void drained(Lessee lessee, TimePoint now) override;
+  void served(Lessee lessee, const Service& since_last, TimePoint now) override;
+  void returned(Lessee lessee, TimePoint now) override;
+  void decide(TimePoint now, std::vector<LeaseOrder>& out) override;
+  std::optional<TimePoint> next(TimePoint now) const override;
+
+ private:
+  struct Quota {
+    Duration last;     // as lent last, before what remained cut it
+    Duration burst{};  // merged, as measured last; 0: none
+    Duration single_burst{};
+  };
+  struct Holder {
+    Lessee lessee;
+    TimePoint until;
+    TimePoint counted;  // its job's usage is, up to here
+    bool withdrawn = false;
+  };
+  struct Standing {
+    double usage = 0, remaining = 0, missing = 0;
+    double part_missing = 0;  // of what it requests
+  };
+
+  const Holder* find(Lessee lessee) const;
+  bool waits(const Line::Member& member) const { return member.working && !find(member.lessee); }
+  bool anybody_waits() const;
+  bool anybody_requests() const;
+  // The holder who may still issue, if one may.
+  const Holder* current(TimePoint now) const;
+  void count(Holder& holder, TimePoint now);
+  void count_all(TimePoint now);
+  void release(Lessee lessee, TimePoint now);
+
+  Duration elapsed(TimePoint now) const;
+  Standing standing(Line::Job& job, TimePoint now) const;
+  const Line::Member* choose(TimePoint now) const;
+  TimePoint something_remains(Line::Job& job, TimePoint now) const;
+  std::optional<TimePoint> gives_way(const Holder& holder) const;
+  Lend lend(const Line::Member& member, TimePoint now);
+
+  const bool overlap_;
+  Line line_;
+  std::map<Lessee, Quota> quotas_;
+  std::vector<Holder> holders_;     // without overlap at most one
+  std::optional<TimePoint> start_;  // when somebody had work for the first time
+};
+
+}  // namespace heddle::policy
