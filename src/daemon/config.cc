@@ -157,8 +157,10 @@ Status read_dispatch(const toml::table& table, const std::string& file, Dispatch
   reader.read("policy", dispatch.policy);
   reader.read("window", dispatch.window);
   reader.read("return_limit", dispatch.return_limit);
+  reader.read("most_weight", dispatch.most_weight);
   if (const auto made = policy::make_dispatch(dispatch.policy); !made) reader.wrong("policy", made.error().text);
   if (dispatch.return_limit == Duration::zero()) reader.wrong("return_limit", "more than 0 is wanted");
+  if (dispatch.most_weight < 1) reader.wrong("most_weight", "at least 1 is wanted: jobs have that by default");
   return reader.finish();
 }
 

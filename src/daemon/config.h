@@ -40,6 +40,7 @@ struct DispatchConfig {
   std::string policy = "open";
   Duration window = std::chrono::milliseconds(2);   // of a device's time that a lessee may have in flight; 0: any
   Duration return_limit = std::chrono::minutes(5);  // for a lease that is over to come back
+  double most_weight = 10;                          // that a job may ask for
 };
 
 struct Config {

@@ -42,6 +42,16 @@ void Leases::open(const MakeDispatch& make) {
   }
 }
 
+policy::Tenant Leases::tenant_of(const Session& session) const {
+  policy::Tenant tenant{.job = session.job, .app = session.program};
+  if (const Job* job = shared_.registry.find_job(session.job)) {
+    tenant.weight = job->share.weight;
+    tenant.request = job->share.request;
+    tenant.limit = job->share.limit;
+  }
+  return tenant;
+}
+
 // Null where everybody may issue.
 Leases::Device* Leases::lent(DeviceId device) {
   if (device.value >= devices_.size() || !devices_[device.value].dispatch->exclusive()) return nullptr;
@@ -82,7 +92,8 @@ void Leases::joined(const Session& session, VirtualDevice& device, bool restored
     return write(lessee_id(session, device), lessee);
   }
   const TimePoint now = shared_.now();
-  lessee.job = session.job;
+  const policy::Tenant tenant = tenant_of(session);
+  lessee.limited = tenant.limit < 1;
   lessee.since = now;
   lessee.ends = now;
   lessee.told = usage_of(device, now);
@@ -93,7 +104,7 @@ void Leases::joined(const Session& session, VirtualDevice& device, bool restored
   const policy::Lessee id = lessee_id(session, device);
   on->lessees[id] = lessee;
   write(id, lessee);
-  on->dispatch->joined(id, {.job = session.job}, now);
+  on->dispatch->joined(id, tenant, now);
   on->changed = true;
 }
 
@@ -188,7 +199,7 @@ void Leases::carry_out(Device& on, const policy::Lend& order) {
   lessee.lease.until_ns = ends ? static_cast<uint64_t>(order.until.time_since_epoch().count()) : UINT64_MAX;
   lessee.lease.window_ns = static_cast<uint64_t>(shared_.config.dispatch.window.count());
   lessee.lease.whole_bursts = order.whole_bursts;
-  lessee.lease.wanted = others_wait(on, order.to);
+  lessee.lease.wanted = lessee.limited || others_wait(on, order.to);
   lessee.out = true;
   lessee.since = shared_.now();
   lessee.ends = order.until;
@@ -209,13 +220,14 @@ bool Leases::others_wait(const Device& on, const policy::Lessee& id) {
                      [&](const auto& other) { return other.second.pending && other.first != id; });
 }
 
-// A holder says that it has nothing more to do only where somebody waits for that.
+// A holder says that it has nothing more to do only where that matters: others wait, or it has a part of the device
+// only and is not to be charged for what it does not use.
 void Leases::say_who_is_wanted(Device& on) {
   for (auto& [id, lessee] : on.lessees) {
     if (!lessee.out) continue;
-    const bool others = others_wait(on, id);
-    if (lessee.lease.wanted == others) continue;
-    lessee.lease.wanted = others;
+    const bool wanted = lessee.limited || others_wait(on, id);
+    if (lessee.lease.wanted == wanted) continue;
+    lessee.lease.wanted = wanted;
     write(id, lessee);
   }
 }

@@ -50,7 +50,7 @@ class Leases {
 
  private:
   struct Lessee {
-    JobId job;
+    bool limited = false;   // its job may not have all of the device
     protocol::Lease lease;  // as it stands on the page
     bool out = false;       // lent and not back
     bool stray = false;     // it is one from before a restart
@@ -73,6 +73,7 @@ class Leases {
     policy::Lessee id;
   };
 
+  policy::Tenant tenant_of(const Session& session) const;
   Device* lent(DeviceId device);
   Found find(const Session& session, const VirtualDevice& device);
   VirtualDevice* ring_of(const policy::Lessee& id);
