@@ -8,10 +8,10 @@ namespace heddle::worker {
 bool InFlight::admits(const WorkKind& kind, uint32_t stream, Duration window, bool wanted) {
   if (window == Duration::zero()) return true;
   std::lock_guard lock(mutex_);
+  const Room room{stream, window, wanted};
   const Duration estimate = times_.estimate(kind).value_or(window);
-  const bool fits = wanted ? estimated_ + estimate <= window : estimated_of_[stream] + estimate <= kAlone * window;
-  const bool admitted = fits || running_ < least();
-  if (!admitted) awaited_ = true;
+  const bool admitted = running_ < least() || taken(room) + estimate <= limit(room);
+  if (!admitted) awaited_room_ = room;
   return admitted;
 }
 
@@ -46,8 +46,8 @@ void InFlight::take_back(uint64_t sequence) {
 
 bool InFlight::drained(uint64_t sequence) {
   std::lock_guard lock(mutex_);
-  const bool drained = work_.empty() || work_.front().sequence >= sequence;
-  if (!drained) awaited_ = true;
+  const bool drained = done_before(sequence);
+  if (!drained) awaited_end_ = sequence;
   return drained;
 }
 
@@ -61,7 +61,11 @@ void InFlight::done(uint64_t sequence, Duration took) {
 
 bool InFlight::take_awaited() {
   std::lock_guard lock(mutex_);
-  return std::exchange(ended_, false) && std::exchange(awaited_, false);
+  const bool room = awaited_room_ && (running_ < least() || taken(*awaited_room_) <= limit(*awaited_room_) / 2);
+  const bool end = awaited_end_ && done_before(*awaited_end_);
+  if (room) awaited_room_.reset();
+  if (end) awaited_end_.reset();
+  return room || end;
 }
 
 InFlight::Work* InFlight::find(uint64_t sequence) {
@@ -71,7 +75,7 @@ InFlight::Work* InFlight::find(uint64_t sequence) {
 }
 
 void InFlight::end(Work& work) {
-  work.over = ended_ = true;
+  work.over = true;
   estimated_ -= work.estimate;
   estimated_of_[work.stream] -= work.estimate;
   --running_;

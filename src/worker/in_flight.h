@@ -6,12 +6,14 @@
 // While no leases are written nothing is kept here, and the completions thread looks at one word.
 //
 // Thread safety: the issuer hands over and asks, the completions thread ends; the mutex orders the two. The issuer asks
-// to be woken under the same lock under which it has looked, so that no end is missed.
+// to be woken under the same lock under which it has looked, so that no end is missed; and not for each end, but once
+// half of the window is free.
 
 #include <array>
 #include <atomic>
 #include <deque>
 #include <mutex>
+#include <optional>
 
 #include "worker/kernel_times.h"
 
@@ -43,7 +45,7 @@ class InFlight {
   bool any() const { return any_.load(std::memory_order_acquire); }
   // Times come from the device; zero where it never ran. Work that is not here changes nothing.
   void done(uint64_t sequence, Duration took);
-  // Whether the issuer is to be woken, since something has ended.
+  // Whether what the issuer was refused is there now.
   bool take_awaited();
 
  private:
@@ -54,7 +56,17 @@ class InFlight {
     Duration estimate;
     bool over = false;
   };
+  // In which the issuer wants to hand more over.
+  struct Room {
+    uint32_t stream;
+    Duration window;
+    bool wanted;
+  };
+
   Work* find(uint64_t sequence);
+  Duration taken(const Room& room) const { return room.wanted ? estimated_ : estimated_of_[room.stream]; }
+  static Duration limit(const Room& room) { return room.wanted ? room.window : kAlone * room.window; }
+  bool done_before(uint64_t sequence) const { return work_.empty() || work_.front().sequence >= sequence; }
   void end(Work& work);
   size_t least() const { return streams_ > 1 ? streams_ * kLeastOfEach : kLeast; }
   void count_stream(uint32_t stream);
@@ -68,7 +80,9 @@ class InFlight {
   std::array<uint32_t, 32> latest_;                             // streams of the latest work, round
   size_t handed_over_ = 0;
   size_t streams_ = 0;  // different ones among them
-  bool awaited_ = false, ended_ = false;
+  // What the issuer waits for.
+  std::optional<Room> awaited_room_;
+  std::optional<uint64_t> awaited_end_;
   KernelTimes times_;
 };
 

@@ -74,6 +74,24 @@ TEST_F(InFlightTest, WhoWasRefusedIsWokenWhenSomethingEnds) {
   EXPECT_TRUE(in_flight.admits(kLong, 0, kWindow, true));
 }
 
+TEST_F(InFlightTest, WhoWasRefusedIsWokenOnceHalfOfTheWindowIsFree) {
+  ASSERT_EQ(fill(kShort, 0, true), 10u);
+  const uint64_t first = sequence - 9;
+  for (uint64_t i = 0; i < 4; ++i) in_flight.done(first + i, Duration(100));
+  EXPECT_FALSE(in_flight.take_awaited());
+  in_flight.done(first + 4, Duration(100));
+  EXPECT_TRUE(in_flight.take_awaited());
+}
+
+TEST_F(InFlightTest, WhoWaitsForTheEndIsWokenThen) {
+  const uint64_t first = hand_over(kShort, 0), second = hand_over(kShort, 0);
+  EXPECT_FALSE(in_flight.drained(UINT64_MAX));
+  in_flight.done(first, Duration(100));
+  EXPECT_FALSE(in_flight.take_awaited());
+  in_flight.done(second, Duration(100));
+  EXPECT_TRUE(in_flight.take_awaited());
+}
+
 TEST_F(InFlightTest, IsDrainedUpToARecordInWhateverOrderWorkEnds) {
   const uint64_t first = hand_over(kShort, 1), second = hand_over(kShort, 2), third = hand_over(kShort, 3);
   in_flight.done(second, Duration(1));

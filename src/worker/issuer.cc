@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/clock.h"
 #include "core/log.h"
 
 namespace heddle::worker {
@@ -64,7 +63,7 @@ void Issuer::run() {
 // looking, too.
 void Issuer::rest(protocol::Bell& bell, uint32_t seen) {
   const bool watch = gate_.serving() && protocol::spare_watch() > Duration::zero();
-  const Duration longest = lease_.exclusive() ? patience(MonotonicClock().now()) : nap_;
+  const Duration longest = lease_.exclusive() ? patience() : nap_;
   const bool rung = (watch ? protocol::watch_bell : protocol::wait_bell)(bell, seen, std::min(nap_, longest));
   if (rung || longest < nap_) return;
   const bool again = nap_ > kFirstSleep;

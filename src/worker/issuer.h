@@ -71,7 +71,7 @@ class Issuer {
   void attend_lease();
   void look_whether_drained(TimePoint now);
   bool nothing_computes();
-  Duration patience(TimePoint now) const;
+  Duration patience() const;
 
   // One record.
   bool next();
@@ -100,11 +100,10 @@ class Issuer {
   uint64_t reclaims_ = 0;     // of heddled's requests, those that were met
   Duration nap_{};            // how long the ring was silent so far, and is slept on next
   WorkerLease lease_;
-  bool counts_ = false;         // leases do: what is handed over is in in_flight
-  uint64_t uncounted_ = 0;      // up to here it may not be
-  uint64_t last_work_ = 0;      // sequence of what needed the device last, as far as leases count
-  bool backlog_ = false;        // was said, and not taken back
-  bool between_bursts_ = true;  // nothing was handed over since there was nothing to do
+  bool counts_ = false;     // leases do: what is handed over is in in_flight
+  uint64_t uncounted_ = 0;  // up to here it may not be
+  uint64_t last_work_ = 0;  // sequence of what needed the device last, as far as leases count
+  bool backlog_ = false;    // was said, and not taken back
   std::optional<TimePoint> idle_since_;
   DeferredQueue deferred_;
   std::vector<HostCall> host_calls_;

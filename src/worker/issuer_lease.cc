@@ -36,8 +36,8 @@ void Issuer::say_backlog() {
 // For record_, which needs the device.
 bool Issuer::may_issue() {
   say_backlog();
-  const TimePoint at = now();
-  if (between_bursts_) lease_.begin_burst(at, parts_.usage.longest_burst());
+  const TimePoint at = lease_.undisturbed() ? TimePoint{} : now();
+  if (lease_.whole_bursts() && !parts_.in_flight.any()) lease_.begin_burst(at, parts_.usage.longest_burst());
   return lease_.holds(at) &&
          parts_.in_flight.admits(work_of(record_), record_.header.stream, lease_.window(), lease_.wanted());
 }
@@ -54,7 +54,6 @@ Checked<Issuer::Step> Issuer::execute_leased() {
     return step;
   }
   lease_.used();
-  between_bursts_ = false;
   last_work_ = sequence;
   return step;
 }
@@ -80,6 +79,7 @@ bool Issuer::nothing_computes() {
 // Nothing can be taken from the ring just now.
 void Issuer::attend_lease() {
   count_leases();
+  if (lease_.undisturbed()) return;
   if (!nothing_computes()) {
     idle_since_.reset();
     return;
@@ -98,7 +98,6 @@ void Issuer::look_whether_drained(TimePoint at) {
     return last_work_ > call.sequence && host_call_returned(call);
   });
   if (waits || held_back) return;
-  between_bursts_ = true;
   if (!backlog_ || !gate_.serving()) return;
   if (!idle_since_) idle_since_ = at;
   if (!lease_.wanted() || at - *idle_since_ < kSilence) return;
@@ -108,7 +107,9 @@ void Issuer::look_whether_drained(TimePoint at) {
 }
 
 // For how long the issuer may sleep before it must look at its lease.
-Duration Issuer::patience(TimePoint at) const {
+Duration Issuer::patience() const {
+  if (lease_.undisturbed()) return nap_;
+  const TimePoint at = now();
   Duration longest = nap_;
   if (const auto remaining = lease_.remaining(at)) longest = std::min(longest, *remaining);
   if (idle_since_ && lease_.wanted()) longest = std::min(longest, *idle_since_ + kSilence - at);

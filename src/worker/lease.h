@@ -37,6 +37,12 @@ class WorkerLease {
   // due() was said to heddled.
   void returned() { returned_ = true; }
 
+  // Held without an end, and nobody waits for the device: there is nothing to look after.
+  bool undisturbed() const {
+    return lease_.state == protocol::Lease::State::kHeld && lease_.until_ns == UINT64_MAX && !lease_.wanted &&
+           !given_up_ && !returned_;
+  }
+  bool whole_bursts() const { return lease_.whole_bursts; }
   // Others wait for the device.
   bool wanted() const { return lease_.wanted; }
   // How much of the device's time may be in flight; zero: without bound.
