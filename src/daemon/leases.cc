@@ -99,8 +99,9 @@ void Leases::joined(const Session& session, VirtualDevice& device, bool restored
   lessee.told = usage_of(device, now);
   lessee.lease.state = State::kWithdrawn;
   lessee.lease.wanted = false;
-  // Even one that came back may have done so in a message that was lost: the worker says it again.
-  lessee.out = lessee.stray = restored && lessee.lease.generation > 0;
+  // Even one that came back may have done so in a message that was lost: the worker says it again. Without a worker
+  // nothing is out.
+  lessee.out = lessee.stray = restored && device.worker && lessee.lease.generation > 0;
   const policy::Lessee id = lessee_id(session, device);
   on->lessees[id] = lessee;
   write(id, lessee);

@@ -295,6 +295,18 @@ TEST_F(LeasesTest, AfterARestartNobodyIsLentTheDeviceBeforeOldLeasesAreBack) {
   EXPECT_EQ(lease(holder).generation, 6u);
 }
 
+// Its program may not launch anything for a long time.
+TEST_F(LeasesTest, AfterARestartATaskWithoutAWorkerHoldsNothing) {
+  Session &placed_only = placed(1), &other = placed(2);
+  placed_only.devices[0].worker = nullptr;
+  placed_only.devices[0].control->write_lease({.state = State::kWithdrawn, .generation = 5});
+  leases_.joined(placed_only, placed_only.devices[0], true);
+  leases_.joined(other, other.devices[0], true);
+  EXPECT_EQ(view(placed_only), "idle");
+  lend(other);
+  EXPECT_EQ(view(other), "held");
+}
+
 TEST_F(LeasesTest, AnOldLeaseWhoseWorkerDoesNotComeBackIsOverdueToo) {
   Session &holder = placed(1), &other = joined(2);
   holder.devices[0].control->write_lease({.state = State::kWithdrawn, .generation = 5});
