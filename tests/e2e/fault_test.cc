@@ -24,7 +24,7 @@ unsigned setting(const char* name, unsigned fallback) {
 enum class Victim { kProgram, kWorker, kDaemon, kVault };
 
 struct Storm {
-  explicit Storm(const std::string& more = "") : node(Node::default_config() + more) {}
+  explicit Storm(const std::string& config = Node::default_config()) : node(config) {}
   Node node;
   std::mt19937 random{setting("HEDDLE_FAULT_SEED", 20260)};
   int hits[4] = {};
@@ -109,10 +109,12 @@ TEST(Faults, KillingARandomProcessHarmsNobodyElse) {
   kill_at_random(storm);
 }
 
-// The devices are lent to one program after the other meanwhile.
+// A device is lent to one program after the other meanwhile.
 TEST(Faults, KillingARandomProcessLosesNoLease) {
   HEDDLE_NEEDS_WORKLOADS();
-  Storm storm("\n[dispatch]\npolicy = 'tfs'\n");
+  Storm storm(
+      "[daemon]\nwarm_workers = 1\n[dispatch]\npolicy = 'tfs'\n[[device]]\npreset = 'P100'\nmemory = '256M'\n"
+      "slowdown = 0\ncopy_slowdown = 0\n");
   kill_at_random(storm);
 }
 
