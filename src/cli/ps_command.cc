@@ -36,6 +36,13 @@ Cells measured(const Json& session) {
   return {seconds(number_of(usage, "busy_ns")), string_of(usage, "bursts", "-")};
 }
 
+// Whether it has its device now, where devices are lent to one after the other, and for how long: "held 0.1 s".
+std::string lease(const Json& task) {
+  const auto found = task.find("lease");
+  if (found == task.end()) return "-";
+  return string_of(*found, "state") + " " + seconds(number_of(*found, "for_ns"));
+}
+
 // One line a task; a session without one gets a line of its own. What belongs to the session stands in its first line.
 void add_rows(Table& table, const Json& session) {
   const std::string job = string_of(session, "job"), id = string_of(session, "session"),
@@ -46,13 +53,13 @@ void add_rows(Table& table, const Json& session) {
   once.insert(once.end(), used.begin(), used.end());
   const auto tasks = session.find("tasks");
   if (tasks == session.end() || tasks->empty()) {
-    table.add(row({job, id, pid, program, "idle", "-", "0 B"}, once, {"-", ""}));
+    table.add(row({job, id, pid, program, "idle", "-", "-", "0 B"}, once, {"-", ""}));
     return;
   }
   for (const Json& task : *tasks) {
     const std::string state = string_of(task, "state");
-    table.add(row({job, id, pid, program, state, string_of(task, "device", "-"), bytes_of(task, "memory")}, once,
-                  {seconds(number_of(task, "waited_ns")), string_of(task, "reason")}));
+    table.add(row({job, id, pid, program, state, string_of(task, "device", "-"), lease(task), bytes_of(task, "memory")},
+                  once, {seconds(number_of(task, "waited_ns")), string_of(task, "reason")}));
     once.assign(once.size(), "");
   }
 }
@@ -66,7 +73,7 @@ int ps(bool as_json) {
     print_json(*answer);
     return kSuccess;
   }
-  Table table({"JOB", "SESSION", "PID", "PROGRAM", "STATE", "DEVICE", "MEMORY", "DECLARED", "USED", "BESIDE",
+  Table table({"JOB", "SESSION", "PID", "PROGRAM", "STATE", "DEVICE", "LEASE", "MEMORY", "DECLARED", "USED", "BESIDE",
                "EXTENSIONS", "BUSY", "BURSTS", "WAITED", "WHY"});
   for (const Json& session : answer->value("sessions", Json::array())) add_rows(table, session);
   print(table.empty() ? "nothing runs\n" : table.text());

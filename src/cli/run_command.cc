@@ -19,6 +19,7 @@ namespace {
 struct RunOptions {
   std::vector<std::string> command;
   std::string memory, wait_timeout, name;
+  std::optional<double> weight, share, limit;
   bool check = false;
 };
 
@@ -134,7 +135,8 @@ int run(const RunOptions& options) {
   if (!anchor) return report(anchor.error());
   auto queries = connect_or_start();
   if (!queries) return report(queries.error());
-  auto job = open_job(*anchor, {options.name.empty() ? options.command[0] : options.name, memory});
+  auto job = open_job(*anchor, {options.name.empty() ? options.command[0] : options.name, memory, options.weight,
+                                options.share, options.limit});
   if (!job) return report(job.error());
 
   TenantOptions tenant;
@@ -157,6 +159,11 @@ void add_run_command(CLI::App& app, Action& chosen) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("run", "Run one CUDA program on the shared devices");
   command->add_option("--mem", options->memory, "Device memory the job may hold, like 8G (default: one whole device)");
+  command->add_option("--weight", options->weight,
+                      "The job's part of a device, against other jobs' (default 1; dispatch policies fs, tfs)");
+  command->add_option("--share", options->share,
+                      "The fraction of a device's time that the job gets while it has work (dispatch policy token)");
+  command->add_option("--limit", options->limit, "The fraction that it never exceeds (dispatch policy token)");
   command->add_option("--wait-timeout", options->wait_timeout,
                       "End the program (status 124) when it has waited for a device for so long, like 30s");
   command->add_option("--name", options->name, "What 'heddle ps' calls the job (default: the program)");

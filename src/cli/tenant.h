@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ struct Job {
 struct JobRequest {
   std::string name;
   Bytes memory;  // budget over all its sessions; 0: the largest device
+  // Of devices that are lent to one program after the other; what is left out is heddled's default.
+  std::optional<double> weight = {}, request = {}, limit = {};
 };
 // Outlasts a restart of heddled; `link` then leads to the new one.
 Result<Job> open_job(DaemonLink& link, const JobRequest& request);

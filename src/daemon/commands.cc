@@ -7,6 +7,7 @@
 
 #include "daemon/descriptions.h"
 #include "daemon/usage.h"
+#include "policy/dispatch/table.h"
 #include "policy/placement/table.h"
 
 namespace heddle::daemon {
@@ -31,6 +32,25 @@ Result<uint64_t> number_in(const Json& request, const char* key) {
   return found->get<uint64_t>();
 }
 
+// `least` to `most` of it.
+Status read_fraction(const Json& request, const char* key, double least, double most, double& value) {
+  const auto found = request.find(key);
+  if (found == request.end()) return {};
+  if (!found->is_number()) return fail(ErrorCode::kInvalidArgument, "\"%s\" must be a number", key);
+  value = found->get<double>();
+  if (value >= least && value <= most) return {};
+  return fail(ErrorCode::kInvalidArgument, "%s is %g; it may be from %g to %g", key, value, least, most);
+}
+
+Result<JobShare> share_in(const Json& request, double most_weight) {
+  constexpr double kLeastWeight = 0.01, kLeastLimit = 0.01;
+  JobShare share;
+  HEDDLE_TRY(read_fraction(request, "weight", kLeastWeight, most_weight, share.weight));
+  HEDDLE_TRY(read_fraction(request, "limit", kLeastLimit, 1, share.limit));
+  HEDDLE_TRY(read_fraction(request, "request", 0, share.limit, share.request));
+  return share;
+}
+
 int64_t nanoseconds(Duration duration) {
   return duration.count();
 }
@@ -53,12 +73,13 @@ Commands::Answer packed(const std::string& text) {
 }  // namespace
 
 Commands::Commands(Shared& shared, Sessions& sessions, Tasks& tasks, const Executor& executor, Workers& workers,
-                   Control control)
+                   const Leases& leases, Control control)
     : shared_(shared),
       sessions_(sessions),
       tasks_(tasks),
       executor_(executor),
       workers_(workers),
+      leases_(leases),
       control_(std::move(control)),
       started_(shared.now()) {}
 
@@ -99,6 +120,7 @@ Result<Json> Commands::status(const Json&, Asker&) {
               {"pid", ::getpid()},
               {"uptime_ns", nanoseconds(shared_.now() - started_)},
               {"policy", shared_.config.policy},
+              {"dispatch", shared_.config.dispatch.policy},
               {"socket", shared_.places.control},
               {"worker_socket", shared_.places.worker},
               {"restarts", control_.restarts()},
@@ -137,6 +159,7 @@ Result<Json> Commands::devices(const Json&, Asker&) {
                     {"workers", shared_.registry.workers_on(view.id, Worker::State::kBound)},
                     {"warm_workers", shared_.registry.workers_on(view.id, Worker::State::kWarm)},
                     {"kept_workers", shared_.registry.workers_on(view.id, Worker::State::kKept)},
+                    {"dispatch", shared_.config.dispatch.policy},
                     {"slowdown", model.slowdown},
                     {"copy_slowdown", model.copy_slowdown},
                     {"keeper_copies", device.copies},
@@ -162,6 +185,9 @@ Json json_of(Job& job, const protocol::Usage& usage) {
           {"name", job.name},
           {"uid", job.uid},
           {"memory", job.budget.value},
+          {"weight", job.share.weight},
+          {"request", job.share.request},
+          {"limit", job.share.limit},
           {"sessions", job.sessions.size()},
           {"usage", usage_json(usage, job.told_busy_ns)},
           {"cancelled", job.cancelled}};
@@ -186,7 +212,7 @@ Result<Json> Commands::ps(const Json& request, Asker& asker) {
     Job& job = each->second;
     if (asker.may_see(job.uid)) jobs.push_back(json_of(job, usage_of(job, shared_.registry, shared_.now())));
   }
-  const Descriptions describe(shared_, executor_, tasks_.scheduler());
+  const Descriptions describe(shared_, executor_, tasks_.scheduler(), leases_);
   for (auto each = all_sessions.lower_bound(SessionId{from}); each != all_sessions.end() && each->first.value < end;
        ++each) {
     if (asker.may_see(each->second.uid)) {
@@ -207,7 +233,12 @@ Result<Json> Commands::policies(const Json&, Asker&) {
     if (!entry.argument.empty()) name += ":" + std::string(entry.argument);
     list.push_back({{"name", name}, {"description", std::string(entry.description)}});
   }
-  return Json{{"current", shared_.config.policy}, {"policies", list}};
+  Json dispatch = Json::array();
+  for (const auto& entry : policy::dispatch_table())
+    dispatch.push_back({{"name", std::string(entry.name)}, {"description", std::string(entry.description)}});
+  return Json{{"current", shared_.config.policy},
+              {"policies", list},
+              {"dispatch", {{"current", shared_.config.dispatch.policy}, {"policies", dispatch}}}};
 }
 
 Result<Json> Commands::job_open(const Json& request, Asker& asker) {
@@ -219,10 +250,14 @@ Result<Json> Commands::job_open(const Json& request, Asker& asker) {
     if (!bytes) return tl::unexpected(bytes.error());
     memory = Bytes{*bytes};
   }
+  const auto share = share_in(request, shared_.config.dispatch.most_weight);
+  if (!share) return tl::unexpected(share.error());
   const std::string text = name == request.end() ? "" : name->get<std::string>().substr(0, kLongestName);
   auto job = sessions_.open_job(text, memory, asker.peer, &asker.connection);
   if (!job) return tl::unexpected(job.error());
   asker.jobs.insert((*job)->id);
+  (*job)->share = *share;
+  sessions_.deposit_job(**job);
   return Json{{"job", (*job)->id.value}, {"secret", (*job)->secret}};
 }
 
@@ -241,7 +276,7 @@ Result<Json> Commands::job(const Json& request, Asker& asker) {
   if (!job) return tl::unexpected(job.error());
   Json json{{"job", (*job)->id.value}, {"name", (*job)->name}, {"cancelled", (*job)->cancelled}, {"waiting_ns", 0}};
   Json sessions = Json::array();
-  const Descriptions describe(shared_, executor_, tasks_.scheduler());
+  const Descriptions describe(shared_, executor_, tasks_.scheduler(), leases_);
   uint64_t findings = (*job)->findings;
   for (const SessionId id : (*job)->sessions) {
     Session* session = shared_.registry.find_session(id);

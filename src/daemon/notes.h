@@ -47,6 +47,7 @@ struct BoardNote {
 struct JobNote {
   uint64_t secret, budget_bytes;
   uint32_t uid, reserved;
+  double weight, request, limit;
   char name[64];
 };
 struct SessionNote {

@@ -218,6 +218,9 @@ void Sessions::deposit_job(const Job& job) {
   note.secret = job.secret;
   note.budget_bytes = job.budget.value;
   note.uid = job.uid;
+  note.weight = job.share.weight;
+  note.request = job.share.request;
+  note.limit = job.share.limit;
   protocol::set_text(note.name, job.name);
   shared_.vault.deposit(NoteKind::kJob, job.id.value, write_note(note), -1);
 }

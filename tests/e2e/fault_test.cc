@@ -24,6 +24,7 @@ unsigned setting(const char* name, unsigned fallback) {
 enum class Victim { kProgram, kWorker, kDaemon, kVault };
 
 struct Storm {
+  explicit Storm(const std::string& config = Node::default_config()) : node(config) {}
   Node node;
   std::mt19937 random{setting("HEDDLE_FAULT_SEED", 20260)};
   int hits[4] = {};
@@ -61,9 +62,7 @@ pid_t child_of(pid_t parent) {
   return child;
 }
 
-TEST(Faults, KillingARandomProcessHarmsNobodyElse) {
-  HEDDLE_NEEDS_WORKLOADS();
-  Storm storm;
+void kill_at_random(Storm& storm) {
   ASSERT_TRUE(storm.node.ready()) << storm.node.why();
   const unsigned rounds = setting("HEDDLE_FAULT_ROUNDS", 12);
   int right = 0, failed = 0;
@@ -102,6 +101,21 @@ TEST(Faults, KillingARandomProcessHarmsNobodyElse) {
   std::printf("killed %d programs, %d workers, %d heddleds, %d vaults; %d programs right, %d failed\n", storm.hits[0],
               storm.hits[1], storm.hits[2], storm.hits[3], right, failed);
   EXPECT_TRUE(storm.node.stop_cleanly()) << "processes were left behind";
+}
+
+TEST(Faults, KillingARandomProcessHarmsNobodyElse) {
+  HEDDLE_NEEDS_WORKLOADS();
+  Storm storm;
+  kill_at_random(storm);
+}
+
+// A device is lent to one program after the other meanwhile.
+TEST(Faults, KillingARandomProcessLosesNoLease) {
+  HEDDLE_NEEDS_WORKLOADS();
+  Storm storm(
+      "[daemon]\nwarm_workers = 1\n[dispatch]\npolicy = 'tfs'\n[[device]]\npreset = 'P100'\nmemory = '256M'\n"
+      "slowdown = 0\ncopy_slowdown = 0\n");
+  kill_at_random(storm);
 }
 
 // heddled is gone and back: what ran goes on to its end, and the ledger counts it again meanwhile.
