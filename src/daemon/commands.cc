@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/descriptions.h"
+#include "daemon/tenant.h"
 #include "daemon/usage.h"
 #include "policy/placement/table.h"
 
@@ -158,13 +159,15 @@ uint64_t end_of_page(const Table& table, uint64_t from, size_t count) {
 }
 
 Json json_of(Job& job, const protocol::Usage& usage) {
-  return {{"job", job.id.value},
-          {"name", job.name},
-          {"uid", job.uid},
-          {"memory", job.budget.value},
-          {"sessions", job.sessions.size()},
-          {"usage", usage_json(usage, job.told_busy_ns)},
-          {"cancelled", job.cancelled}};
+  Json json{{"job", job.id.value},
+            {"name", job.name},
+            {"uid", job.uid},
+            {"memory", job.budget.value},
+            {"sessions", job.sessions.size()},
+            {"usage", usage_json(usage, job.told_busy_ns)},
+            {"cancelled", job.cancelled}};
+  describe_tenant(job.tenant, json);
+  return json;
 }
 
 }  // namespace
@@ -220,7 +223,9 @@ Result<Json> Commands::job_open(const Json& request, Asker& asker) {
     memory = Bytes{*bytes};
   }
   const std::string text = name == request.end() ? "" : name->get<std::string>().substr(0, kLongestName);
-  auto job = sessions_.open_job(text, memory, asker.peer, &asker.connection);
+  const auto tenant = read_tenant(request);
+  if (!tenant) return tl::unexpected(tenant.error());
+  auto job = sessions_.open_job(text, memory, *tenant, asker.peer, &asker.connection);
   if (!job) return tl::unexpected(job.error());
   asker.jobs.insert((*job)->id);
   return Json{{"job", (*job)->id.value}, {"secret", (*job)->secret}};

@@ -141,6 +141,11 @@ Status read_limits(const toml::table& table, const std::string& file, Limits& li
   reader.read("sessions_per_user", limits.sessions_per_user, 1);
   reader.read("connections_per_user", limits.connections_per_user, 1);
   reader.read("jobs_per_user", limits.jobs_per_user, 1);
+  reader.read("weight_of_job", limits.weight_of_job);
+  reader.read("share_of_job", limits.share_of_job);
+  reader.read("share_per_user", limits.share_per_user);
+  if (limits.weight_of_job < 1) reader.wrong("weight_of_job", "at least 1 is wanted, which is what jobs have");
+  if (limits.share_of_job > 1) reader.wrong("share_of_job", "a part of a device is wanted, at most 1");
   reader.read("device_memory_per_user", limits.device_memory_per_user);
   reader.read("segments_per_session", limits.segments_per_session, 1);
   reader.read("modules_per_session", limits.modules_per_session, 1);

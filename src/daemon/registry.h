@@ -19,6 +19,7 @@
 #include "daemon/event_loop.h"
 #include "daemon/events.h"
 #include "daemon/task_state.h"
+#include "policy/lessee.h"
 #include "policy/task.h"
 #include "protocol/control_page.h"
 #include "protocol/ring_memory.h"
@@ -154,7 +155,8 @@ struct Job {
   uint64_t secret = 0;
   uid_t uid = 0;
   std::string name;
-  Bytes budget;  // 0: no limit of its own
+  Bytes budget;           // 0: no limit of its own
+  policy::Tenant tenant;  // as it was asked for: see tenant_of (tenant.h)
   bool cancelled = false;
   // Of sessions that are over; since a restart of heddled.
   uint64_t findings = 0;
