@@ -39,15 +39,19 @@ Scheduler::Scheduler(std::unique_ptr<Placement> placement, std::vector<DeviceSpe
 }
 
 void Scheduler::session_opened(SessionId session, JobId job, std::string model, Bytes budget, TimePoint now,
-                               UserId user) {
+                               UserId user, const std::string& app) {
   seen_ = std::max(seen_, now);
   if (budget.value == 0) {
     if (const auto known = pool().find_model(model)) budget = largest(pool(), pool().devices_of(*known));
   }
-  state_.open_session(session, job);
+  state_.open_session(session, job, app, seen_);
   budgets_.open(session, job, budget);
   users_.open(session, user);
   sessions_[session] = {job, std::move(model), {}, {}};
+}
+
+void Scheduler::served(SessionId session, DeviceId device, const Service& since_last) {
+  if (sessions_.contains(session) && pool().has(device)) state_.served(session, device, since_last);
 }
 
 void Scheduler::session_closed(SessionId id, TimePoint now) {
@@ -56,7 +60,7 @@ void Scheduler::session_closed(SessionId id, TimePoint now) {
   if (!session) return;
   for (const WaitKey& key : std::vector<WaitKey>(session->waits)) drop_wait(key);
   for (const TaskId task : session->tasks) tasks_.erase(task);
-  state_.close_session(id);
+  state_.close_session(id, seen_);
   budgets_.close(id);
   users_.close(id);
   sessions_.erase(id);
