@@ -137,7 +137,6 @@ class Scheduler {
   void returned_on(size_t model) {
     for (size_t each = 0; each < lines_.size(); ++each) lines_[each].retry |= each == model || users_.most().value != 0;
   }
-  void refuse_now(Decision decision, Error error);
 
   // Deciding (scheduler_pass.cc).
   void serve(size_t model, TimePoint now);
