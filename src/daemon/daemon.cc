@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 
@@ -274,10 +275,11 @@ Result<Tasks::Scheduler> Daemon::make_scheduler(const std::string& policy, bool&
   auto placement = policy::make_placement(policy);
   if (!placement) return tl::unexpected(std::move(placement).error());
   grants_at_malloc = (*placement)->memory_oblivious();
-  std::vector<policy::DeviceSpec> specs;
-  for (const DeviceState& device : registry_.devices) {
-    specs.push_back(policy::spec_of(device.id, device.config.model));
-    if (mps_.serves(device.id)) specs.back().max_clients = kMpsClients;
+  std::vector<DeviceModel> models;
+  for (const DeviceState& device : registry_.devices) models.push_back(device.config.model);
+  std::vector<policy::DeviceSpec> specs = policy::specs_of(models);
+  for (policy::DeviceSpec& spec : specs) {
+    if (mps_.serves(spec.id)) spec.max_clients = kMpsClients;
   }
   return std::make_unique<policy::Scheduler>(
       std::move(*placement), std::move(specs),

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "core/device_model.h"
 #include "core/ids.h"
@@ -19,10 +21,12 @@ struct DeviceSpec {
   Bytes context_memory;  // charged for each worker that serves on the device; 0 for software devices
   uint32_t sms = 0;
   SmModel sm;
+  uint32_t weight = 1000;    // its speed, in thousandths of the fastest device's of its model
   uint32_t max_clients = 0;  // workers at once; 0: unlimited
 };
 
-// Of a device without a limit of clients.
-DeviceSpec spec_of(DeviceId id, const DeviceModel& model);
+// Of all devices of a pool, in their order; none has a limit of clients. Weights go by the SMs' peak rate, slowed down
+// as they are (Rain, 4.1); devices without a pace are as fast as the real thing.
+std::vector<DeviceSpec> specs_of(std::span<const DeviceModel> models);
 
 }  // namespace heddle::policy

@@ -34,15 +34,14 @@ World::World(const Scenario& scenario) : scenario_(scenario) {}
 Status World::build() {
   auto placement = policy::make_placement(scenario_.policy);
   if (!placement) return tl::unexpected(std::move(placement).error());
-  std::vector<policy::DeviceSpec> specs;
   for (const DeviceModel& model : scenario_.devices) {
-    specs.push_back(policy::spec_of(DeviceId{specs.size()}, model));
     places_.emplace_back(model);
     auto dispatch = policy::make_dispatch(scenario_.dispatch);
     if (!dispatch) return tl::unexpected(std::move(dispatch).error());
     places_.back().dispatch = std::move(*dispatch);
   }
-  scheduler_.emplace(std::move(*placement), std::move(specs), policy::Options{.age_limit = scenario_.age_limit});
+  specs_ = policy::specs_of(scenario_.devices);
+  scheduler_.emplace(std::move(*placement), specs_, policy::Options{.age_limit = scenario_.age_limit});
   std::mt19937_64 random(scenario_.seed);
   for (size_t line = 0; line < scenario_.jobs.size(); ++line) {
     const JobShape& shape = scenario_.jobs[line].shape;

@@ -75,6 +75,7 @@ class World {
   TimePoint now_{};
   EventQueue queue_;
   std::optional<policy::Scheduler> scheduler_;
+  std::vector<policy::DeviceSpec> specs_;
   std::vector<Place> places_;
   std::vector<Job> jobs_;
   std::vector<JobIndex> owners_;  // by session

@@ -51,7 +51,7 @@ void World::carry_out(const policy::Decision& decision) {
   if (job.outcome.granted == TimePoint{}) job.outcome.granted = now_;
   job.device = decision.device;
   Place& place = place_of(job);
-  job.warps = policy::resident(job.shape->need, policy::spec_of(decision.device, place.model)).warps;
+  job.warps = policy::resident(job.shape->need, specs_[decision.device.value]).warps;
   job.bursts_left = job.shape->bursts;
   job.told_busy = job.outcome.busy;
   job.bursts = job.told_bursts = 0;
