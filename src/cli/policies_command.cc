@@ -1,4 +1,4 @@
-// heddle policies: what a daemon or a batch can be told to place by.
+// heddle policies: what a daemon or a batch can be told to place by, and a daemon to dispatch by.
 
 #include "cli/commands.h"
 #include "cli/daemon_link.h"
@@ -23,7 +23,14 @@ int policies(bool as_json) {
     const bool in_use = current == name || current.starts_with(name.substr(0, name.find('<')) + ":");
     table.add({name, in_use ? "*" : "", string_of(policy, "description")});
   }
-  print(table.text() + "* in use: " + current + "\n");
+  const Json dispatch = answer->value("dispatch", Json::object());
+  const std::string dispatched = string_of(dispatch, "current");
+  Table lending({"DISPATCH", "", "LETS PROGRAMS ISSUE WORK"});
+  for (const Json& policy : dispatch.value("policies", Json::array())) {
+    const std::string name = string_of(policy, "name");
+    lending.add({name, dispatched == name ? "*" : "", string_of(policy, "description")});
+  }
+  print(table.text() + "* in use: " + current + "\n\n" + lending.text() + "* in use: " + dispatched + "\n");
   return kSuccess;
 }
 
@@ -31,7 +38,7 @@ int policies(bool as_json) {
 
 void add_policies_command(CLI::App& app, Action& chosen) {
   auto as_json = std::make_shared<bool>(false);
-  CLI::App* command = app.add_subcommand("policies", "List the placement policies");
+  CLI::App* command = app.add_subcommand("policies", "List the placement and dispatch policies");
   command->add_flag("--json", *as_json, "As JSON");
   command->callback([as_json, &chosen] { chosen = [as_json] { return policies(*as_json); }; });
 }

@@ -47,6 +47,13 @@ Cells asked(const Json& session, const std::map<std::string, Json>& jobs) {
   return {stringf("%g", found->second.value("weight", 1.0)), any ? stringf("%g to %g", share, limit) : "-"};
 }
 
+// Whether it has its device now, where devices are lent to one after the other, and for how long: "held 0.1 s".
+std::string lease(const Json& task) {
+  const auto found = task.find("lease");
+  if (found == task.end()) return "-";
+  return string_of(*found, "state") + " " + seconds(number_of(*found, "for_ns"));
+}
+
 // One line a task; a session without one gets a line of its own. What belongs to the session stands in its first line.
 void add_rows(Table& table, const Json& session, const std::map<std::string, Json>& jobs) {
   const std::string job = string_of(session, "job"), id = string_of(session, "session"),
@@ -59,13 +66,13 @@ void add_rows(Table& table, const Json& session, const std::map<std::string, Jso
   once.insert(once.end(), share.begin(), share.end());
   const auto tasks = session.find("tasks");
   if (tasks == session.end() || tasks->empty()) {
-    table.add(row({job, id, pid, program, "idle", "-", "0 B"}, once, {"-", ""}));
+    table.add(row({job, id, pid, program, "idle", "-", "-", "0 B"}, once, {"-", ""}));
     return;
   }
   for (const Json& task : *tasks) {
     const std::string state = string_of(task, "state");
-    table.add(row({job, id, pid, program, state, string_of(task, "device", "-"), bytes_of(task, "memory")}, once,
-                  {seconds(number_of(task, "waited_ns")), string_of(task, "reason")}));
+    table.add(row({job, id, pid, program, state, string_of(task, "device", "-"), lease(task), bytes_of(task, "memory")},
+                  once, {seconds(number_of(task, "waited_ns")), string_of(task, "reason")}));
     once.assign(once.size(), "");
   }
 }
@@ -79,7 +86,7 @@ int ps(bool as_json) {
     print_json(*answer);
     return kSuccess;
   }
-  Table table({"JOB", "SESSION", "PID", "PROGRAM", "STATE", "DEVICE", "MEMORY", "DECLARED", "USED", "BESIDE",
+  Table table({"JOB", "SESSION", "PID", "PROGRAM", "STATE", "DEVICE", "LEASE", "MEMORY", "DECLARED", "USED", "BESIDE",
                "EXTENSIONS", "BUSY", "BURSTS", "WEIGHT", "SHARE", "WAITED", "WHY"});
   std::map<std::string, Json> jobs;
   for (const Json& job : answer->value("jobs", Json::array())) jobs[string_of(job, "job")] = job;

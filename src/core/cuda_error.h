@@ -18,6 +18,7 @@ enum CudaError : uint32_t {
   kCudaNoKernelImageForDevice = 209,
   kCudaIllegalAddress = 700,
   kCudaLaunchOutOfResources = 701,
+  kCudaLaunchTimeout = 702,
   kCudaAssert = 710,
   kCudaHardwareStackError = 714,
   kCudaIllegalInstruction = 715,

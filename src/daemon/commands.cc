@@ -8,6 +8,7 @@
 #include "daemon/descriptions.h"
 #include "daemon/tenant.h"
 #include "daemon/usage.h"
+#include "policy/dispatch/table.h"
 #include "policy/placement/table.h"
 
 namespace heddle::daemon {
@@ -54,12 +55,13 @@ Commands::Answer packed(const std::string& text) {
 }  // namespace
 
 Commands::Commands(Shared& shared, Sessions& sessions, Tasks& tasks, const Executor& executor, Workers& workers,
-                   Control control)
+                   const Leases& leases, Control control)
     : shared_(shared),
       sessions_(sessions),
       tasks_(tasks),
       executor_(executor),
       workers_(workers),
+      leases_(leases),
       control_(std::move(control)),
       started_(shared.now()) {}
 
@@ -100,6 +102,7 @@ Result<Json> Commands::status(const Json&, Asker&) {
               {"pid", ::getpid()},
               {"uptime_ns", nanoseconds(shared_.now() - started_)},
               {"policy", shared_.config.policy},
+              {"dispatch", shared_.config.dispatch.policy},
               {"socket", shared_.places.control},
               {"worker_socket", shared_.places.worker},
               {"restarts", control_.restarts()},
@@ -138,6 +141,7 @@ Result<Json> Commands::devices(const Json&, Asker&) {
                     {"workers", shared_.registry.workers_on(view.id, Worker::State::kBound)},
                     {"warm_workers", shared_.registry.workers_on(view.id, Worker::State::kWarm)},
                     {"kept_workers", shared_.registry.workers_on(view.id, Worker::State::kKept)},
+                    {"dispatch", shared_.config.dispatch.policy},
                     {"slowdown", model.slowdown},
                     {"copy_slowdown", model.copy_slowdown},
                     {"keeper_copies", device.copies},
@@ -189,7 +193,7 @@ Result<Json> Commands::ps(const Json& request, Asker& asker) {
     Job& job = each->second;
     if (asker.may_see(job.uid)) jobs.push_back(json_of(job, usage_of(job, shared_.registry, shared_.now())));
   }
-  const Descriptions describe(shared_, executor_, tasks_.scheduler());
+  const Descriptions describe(shared_, executor_, tasks_.scheduler(), leases_);
   for (auto each = all_sessions.lower_bound(SessionId{from}); each != all_sessions.end() && each->first.value < end;
        ++each) {
     if (asker.may_see(each->second.uid)) {
@@ -210,7 +214,12 @@ Result<Json> Commands::policies(const Json&, Asker&) {
     if (!entry.argument.empty()) name += ":" + std::string(entry.argument);
     list.push_back({{"name", name}, {"description", std::string(entry.description)}});
   }
-  return Json{{"current", shared_.config.policy}, {"policies", list}};
+  Json dispatch = Json::array();
+  for (const auto& entry : policy::dispatch_table())
+    dispatch.push_back({{"name", std::string(entry.name)}, {"description", std::string(entry.description)}});
+  return Json{{"current", shared_.config.policy},
+              {"policies", list},
+              {"dispatch", {{"current", shared_.config.dispatch.policy}, {"policies", dispatch}}}};
 }
 
 Result<Json> Commands::job_open(const Json& request, Asker& asker) {
@@ -246,7 +255,7 @@ Result<Json> Commands::job(const Json& request, Asker& asker) {
   if (!job) return tl::unexpected(job.error());
   Json json{{"job", (*job)->id.value}, {"name", (*job)->name}, {"cancelled", (*job)->cancelled}, {"waiting_ns", 0}};
   Json sessions = Json::array();
-  const Descriptions describe(shared_, executor_, tasks_.scheduler());
+  const Descriptions describe(shared_, executor_, tasks_.scheduler(), leases_);
   uint64_t findings = (*job)->findings;
   for (const SessionId id : (*job)->sessions) {
     Session* session = shared_.registry.find_session(id);

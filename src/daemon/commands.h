@@ -24,7 +24,7 @@ class Commands {
   };
 
   Commands(Shared& shared, Sessions& sessions, Tasks& tasks, const Executor& executor, Workers& workers,
-           Control control);
+           const Leases& leases, Control control);
 
   // `jobs`: those that this connection keeps alive.
   Answer answer(const protocol::Command& command, const protocol::PeerCredentials& peer, Connection& connection,
@@ -58,6 +58,7 @@ class Commands {
   Tasks& tasks_;
   const Executor& executor_;
   Workers& workers_;
+  const Leases& leases_;
   Control control_;
   TimePoint started_;
 };

@@ -14,6 +14,7 @@
 
 #include "daemon/device_tables.h"
 #include "daemon/toml_table.h"
+#include "policy/dispatch/table.h"
 #include "policy/placement/table.h"
 
 namespace heddle::daemon {
@@ -156,6 +157,16 @@ Status read_limits(const toml::table& table, const std::string& file, Limits& li
   return reader.finish();
 }
 
+Status read_dispatch(const toml::table& table, const std::string& file, DispatchConfig& dispatch) {
+  TomlTable reader(table, file, "dispatch");
+  reader.read("policy", dispatch.policy);
+  reader.read("window", dispatch.window);
+  reader.read("return_limit", dispatch.return_limit);
+  if (const auto made = policy::make_dispatch(dispatch.policy); !made) reader.wrong("policy", made.error().text);
+  if (dispatch.return_limit == Duration::zero()) reader.wrong("return_limit", "more than 0 is wanted");
+  return reader.finish();
+}
+
 Status read_window(const toml::table& table, const std::string& file, Config& config) {
   TomlTable reader(table, file, "window");
   protocol::Window window;
@@ -214,12 +225,17 @@ Status read_root(const toml::table& root, const std::string& file, Config& confi
   const auto limits = [](const toml::table& table, const std::string& name, Config& to) {
     return read_limits(table, name, to.limits);
   };
+  const auto dispatch = [](const toml::table& table, const std::string& name, Config& to) {
+    return read_dispatch(table, name, to.dispatch);
+  };
   for (const auto& [key, node] : root) {
     const std::string name(key.str());
     if (name == "daemon") {
       HEDDLE_TRY(read_section(node, name, false, read_daemon, file, config));
     } else if (name == "limits") {
       HEDDLE_TRY(read_section(node, name, false, limits, file, config));
+    } else if (name == "dispatch") {
+      HEDDLE_TRY(read_section(node, name, false, dispatch, file, config));
     } else if (name == "window") {
       HEDDLE_TRY(read_section(node, name, true, read_window, file, config));
     } else if (name == "device") {

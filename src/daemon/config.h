@@ -38,6 +38,13 @@ struct UidRange {
 // Where cudaMallocManaged's memory lives: kAuto is the device's, on GPUs, for programs that see one device.
 enum class ManagedMemory { kAuto, kHost, kDevice };
 
+// Who of a device's programs may issue work when (policy/dispatch/, leases.h).
+struct DispatchConfig {
+  std::string policy = "open";
+  Duration window = std::chrono::milliseconds(2);   // of a device's time that a lessee may have in flight; 0: any
+  Duration return_limit = std::chrono::minutes(5);  // for a lease that is over to come back
+};
+
 struct Config {
   std::string policy = "mgb-warps";
   Duration age_limit = std::chrono::seconds(2);
@@ -54,6 +61,7 @@ struct Config {
   Duration worker_exit_grace = std::chrono::seconds(2);  // from Quit to SIGKILL
   Duration reconnect_grace = std::chrono::seconds(5);    // for workers, after a restart of heddled
   Duration worker_reconnect_for = std::chrono::seconds(10);
+  DispatchConfig dispatch;
   protocol::RingSizes ring;
   std::vector<protocol::Window> windows;
   Limits limits;

@@ -90,6 +90,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"[[device]]\npreset = \"P100\"\nslowdown = nan", "heddle.toml:3: device.slowdown", "from 0"},
         Mistake{"[[device]]\npreset = \"P100\"\nsharing = \"none\"", "heddle.toml:3: device.sharing", "time-sliced"},
         Mistake{"[[device]]\npreset = \"P100\"\ncount = 1024\n[[device]]\npreset = \"P100\"", "device.count", "1024"},
+        Mistake{"[dispatch]\npolicy = \"best\"", "heddle.toml:2: dispatch.policy", "known policies: open, fs"},
+        Mistake{"[dispatch]\nreturn_limit = \"0s\"", "heddle.toml:2: dispatch.return_limit", "more than 0"},
         Mistake{"[daemon\n", "heddle.toml:1", ""}));
 
 TEST(Config, AMissingFileIsNamed) {
@@ -119,6 +121,9 @@ TEST(Config, TheExampleShowsTheDefaults) {
   EXPECT_EQ(example->worker_exit_grace, config.worker_exit_grace);
   EXPECT_EQ(example->reconnect_grace, config.reconnect_grace);
   EXPECT_EQ(example->worker_reconnect_for, config.worker_reconnect_for);
+  EXPECT_EQ(example->dispatch.policy, config.dispatch.policy);
+  EXPECT_EQ(example->dispatch.window, config.dispatch.window);
+  EXPECT_EQ(example->dispatch.return_limit, config.dispatch.return_limit);
   EXPECT_EQ(example->ring.records, config.ring.records);
   EXPECT_EQ(example->ring.bulk, config.ring.bulk);
   EXPECT_EQ(example->limits.sessions, config.limits.sessions);

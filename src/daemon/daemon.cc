@@ -17,6 +17,7 @@
 #include "daemon/gpus.h"
 #include "daemon/spawn.h"
 #include "daemon/worker_users.h"
+#include "policy/dispatch/table.h"
 #include "policy/placement/table.h"
 
 namespace heddle::daemon {
@@ -113,7 +114,8 @@ Daemon::Daemon(Options options, std::unique_ptr<EventLoop> loop, const Clock& cl
           shared_,
           {options_.worker_program, options_.worker_output, directory_of(options_.places.control) + "/cuda-cache"},
           mps_),
-      executor_(shared_, workers_storage_, segments_) {}
+      leases_(shared_),
+      executor_(shared_, workers_storage_, segments_, leases_) {}
 
 Daemon::~Daemon() = default;
 
@@ -138,19 +140,20 @@ Status Daemon::start(protocol::Socket vault) {
   HEDDLE_TRY(make_boards());
   HEDDLE_TRY(start_gpus());
 
-  tasks_ = std::make_unique<Tasks>(shared_, executor_, segments_, std::move(*scheduler), grants_at_malloc);
+  leases_.open([this] { return *policy::make_dispatch(shared_.config.dispatch.policy); });
+  tasks_ = std::make_unique<Tasks>(shared_, executor_, segments_, leases_, std::move(*scheduler), grants_at_malloc);
   outside_ = std::make_unique<OutsideMemory>(shared_, *tasks_, segments_);
   executor_.connect(*tasks_);
   workers_->connect([this](DeviceId device) { return tasks_->scheduler().pool().free(device); });
   sessions_ = std::make_unique<Sessions>(shared_, *tasks_, segments_);
   requests_ = std::make_unique<Requests>(shared_, *tasks_, executor_, segments_, copies_);
   commands_ = std::make_unique<Commands>(
-      shared_, *sessions_, *tasks_, executor_, *workers_,
+      shared_, *sessions_, *tasks_, executor_, *workers_, leases_,
       Commands::Control{[this] { shut_down(); }, [this](const std::string& policy) { return set_policy(policy); },
                         [this] { return static_cast<uint32_t>(starts_ - 1); }});
   clients_ = std::make_unique<Clients>(shared_, *sessions_, *requests_, *commands_, *tasks_);
-  turn_ = std::make_unique<Turn>(shared_, *tasks_, executor_, *workers_, segments_, copies_, *outside_, *sessions_,
-                                 *requests_, *clients_);
+  turn_ = std::make_unique<Turn>(shared_, *tasks_, executor_, *workers_, segments_, copies_, *outside_, leases_,
+                                 *sessions_, *requests_, *clients_);
 
   control_ = std::move(restored.control);
   worker_ = std::move(restored.worker);

@@ -68,6 +68,7 @@ class Daemon {
   SegmentStore segments_;
   Workers workers_storage_;
   Workers* workers_ = &workers_storage_;
+  Leases leases_;
   WorkerExecutor executor_;
   std::unique_ptr<Tasks> tasks_;
   std::unique_ptr<OutsideMemory> outside_;

@@ -31,8 +31,9 @@ Json declared_by(const Session& session) {
 
 }  // namespace
 
-Descriptions::Descriptions(const Shared& shared, const Executor& executor, const policy::Scheduler& scheduler)
-    : shared_(shared), executor_(executor) {
+Descriptions::Descriptions(const Shared& shared, const Executor& executor, const policy::Scheduler& scheduler,
+                           const Leases& leases)
+    : shared_(shared), executor_(executor), leases_(leases) {
   for (policy::WaitView& wait : scheduler.waiting()) {
     const std::pair key(wait.session, wait.task);
     waits_.insert_or_assign(key, std::move(wait));
@@ -58,6 +59,8 @@ Json Descriptions::task(const Session& session, const VirtualDevice& device) con
       json["reason"] = stringf("device %lu: %s", static_cast<unsigned long>(task.device.value), state_of(its).c_str());
   }
   if (const pid_t process = executor_.process(device)) json["worker_pid"] = process;
+  if (const auto lease = leases_.view(session, device))
+    json["lease"] = {{"state", lease->state}, {"for_ns", (shared_.now() - lease->since).count()}};
   const auto wait = waits_.find({session.id, task.id});
   if (wait == waits_.end()) return json;
   json["reason"] = wait->second.why;

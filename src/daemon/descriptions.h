@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "daemon/executor.h"
+#include "daemon/leases.h"
 #include "daemon/shared.h"
 #include "policy/scheduler.h"
 
@@ -13,7 +14,8 @@ namespace heddle::daemon {
 // Sessions and their tasks as JSON, as `heddle ps` shows them. For one answer: who waits for what is looked up once.
 class Descriptions {
  public:
-  Descriptions(const Shared& shared, const Executor& executor, const policy::Scheduler& scheduler);
+  Descriptions(const Shared& shared, const Executor& executor, const policy::Scheduler& scheduler,
+               const Leases& leases);
 
   nlohmann::json session(Session& session) const;
   // "ok", or why nobody is served there.
@@ -24,6 +26,7 @@ class Descriptions {
 
   const Shared& shared_;
   const Executor& executor_;
+  const Leases& leases_;
   std::map<std::pair<SessionId, TaskId>, policy::WaitView> waits_;
 };
 

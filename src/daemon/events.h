@@ -42,7 +42,7 @@ struct WorkerReturned {
   WorkerId worker;
   protocol::WorkerReady ready;
 };
-// A worker sent SegmentFreed, TaskEnded or WorkerFault.
+// A worker sent SegmentFreed, TaskEnded, WorkerFault, or what it says of its lease.
 struct WorkerSaid {
   WorkerId worker;
   protocol::Packet packet;
@@ -110,10 +110,19 @@ struct IdleReturned {
 struct SegmentRemoved {
   SessionId session;
 };
+// A device's leases are due for a look (leases.h).
+struct LeasesDue {
+  DeviceId device;
+};
+// The session has not given its lease back for too long, as `text` says.
+struct LeaseOverdue {
+  SessionId session;
+  std::string text;
+};
 
 using Event = std::variant<ClientSaid, ClientClosed, ProcessEnded, WorkerWarm, WorkerReturned, WorkerSaid, WorkerLost,
                            WorkerGone, MpsLost, ExecutorWanted, MemoryAnswered, CopyAnswered, FreeMemoryReported,
-                           ContextsFreed, IdleReturned, SegmentRemoved>;
+                           ContextsFreed, IdleReturned, SegmentRemoved, LeasesDue, LeaseOverdue>;
 
 // Events until the next turn handles them (turn.h). Whoever notices something posts an event and returns, so that no
 // component is called back in the middle of its own work.

@@ -28,6 +28,7 @@ void Tasks::apply(Session& session, VirtualDevice& device, TaskEvent event) {
   const Status done = performer_.perform(step->actions, session, device);
   if (!done) fail_session(session, kCudaMemoryAllocation, done.error().text);
   if (!ends) return;
+  leases_.left(session, device);
   scheduler_->task_ended(task.id, shared_.now());
   shared_.registry.tasks.erase(task.id);
   device.task.reset();
@@ -53,6 +54,7 @@ void Tasks::granted(const Decision& decision) {
   task.reason = decision.reason;
   task.granted = shared_.now();
   if (scheduler_->assigns_jobs()) device->assigned = decision.device;
+  leases_.joined(*session, *device);
   shared_.log->info("task {} of session {} gets device {} after {}: {}", decision.task.value, session->id.value,
                     decision.device.value, to_string(decision.waited), decision.reason);
   apply(*session, *device, task.serial == 0 ? TaskEvent::kGrantedEarly : TaskEvent::kGranted);

@@ -22,10 +22,12 @@ std::optional<policy::TaskRequest> request_apart(IdSource& ids, Session& session
 
 }  // namespace
 
-Tasks::Tasks(Shared& shared, Executor& executor, SegmentStore& segments, Scheduler scheduler, bool grants_at_malloc)
+Tasks::Tasks(Shared& shared, Executor& executor, SegmentStore& segments, Leases& leases, Scheduler scheduler,
+             bool grants_at_malloc)
     : shared_(shared),
       executor_(executor),
       segments_(segments),
+      leases_(leases),
       performer_(shared, segments, executor),
       idle_(shared, executor),
       scheduler_(std::move(scheduler)),
@@ -254,6 +256,7 @@ void Tasks::readopt(Session& session, VirtualDevice& device) {
   if (const Status adopted = scheduler_->adopt(request_of(session, device), task.device, shared_.now()); !adopted)
     return fail_session(session, kCudaDevicesUnavailable,
                         "heddled was restarted with another pool: " + adopted.error().text);
+  leases_.joined(session, device, true);
   task.held_back = std::move(later);
   ask_for_held_back(session, device);
   if (task.state == TaskState::kPlaced && task.serial != 0) apply(session, device, TaskEvent::kRestored);

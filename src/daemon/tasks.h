@@ -2,6 +2,7 @@
 
 #include "daemon/executor.h"
 #include "daemon/idle_memory.h"
+#include "daemon/leases.h"
 #include "daemon/segment_store.h"
 #include "daemon/shared.h"
 #include "daemon/task_performer.h"
@@ -16,7 +17,8 @@ class Tasks : public ExecutorEvents {
  public:
   using Scheduler = std::unique_ptr<policy::Scheduler>;
 
-  Tasks(Shared& shared, Executor& executor, SegmentStore& segments, Scheduler scheduler, bool grants_at_malloc);
+  Tasks(Shared& shared, Executor& executor, SegmentStore& segments, Leases& leases, Scheduler scheduler,
+        bool grants_at_malloc);
 
   const policy::Scheduler& scheduler() const { return *scheduler_; }
   // Whether memory is granted at cudaMalloc, before a task begins.
@@ -95,6 +97,7 @@ class Tasks : public ExecutorEvents {
   Shared& shared_;
   Executor& executor_;
   SegmentStore& segments_;
+  Leases& leases_;
   TaskPerformer performer_;
   IdleMemory idle_;
   Scheduler scheduler_;

@@ -100,8 +100,12 @@ class TasksTest : public ::testing::Test, protected testing::Books {
   Copies copies_{shared_, keepers_};
   SegmentStore segments_{shared_, keepers_, copies_};
   FakeExecutor executor_;
+  Leases leases_{shared_};
   Tasks tasks_{
-      shared_, executor_, segments_,
+      shared_,
+      executor_,
+      segments_,
+      leases_,
       std::make_unique<policy::Scheduler>(*policy::make_placement("mgb-warps"), std::vector{spec()}, policy::Options{}),
       false};
 };

@@ -22,6 +22,7 @@ void Turn::run() {
     for (const policy::Decision& decision : tasks_.decide()) tasks_.carry_out(decision);
     decided = true;
   }
+  leases_.decide();
   if (shared_.events.leave_rest()) {
     rest_ = shared_.loop.after(Duration{}, [this] {
       rest_.reset();
@@ -54,6 +55,11 @@ void Turn::handle(MemoryAnswered event) {
   if (!arrived) return;
   if (arrived->none) return tasks_.fail_session(*arrived->session, kCudaMemoryAllocation, arrived->none->text);
   tasks_.memory_came(*arrived->session, *arrived->segment);
+}
+
+void Turn::handle(const LeaseOverdue& event) {
+  if (Session* session = shared_.registry.find_session(event.session))
+    tasks_.fail_session(*session, kCudaLaunchTimeout, event.text);
 }
 
 void Turn::handle(const FreeMemoryReported& event) {

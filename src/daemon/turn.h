@@ -12,12 +12,13 @@ namespace heddle::daemon {
 //   events    handled in the order in which they were noticed, users in turn (events.h): programs, workers, keepers
 //   decide    the scheduler decides once about all of them (Scheduler::decisions)
 //   act       Tasks carries each decision out; that may post further events, which this turn handles too
+//   lend      the dispatch policies decide about devices whose lessees something has happened to (leases.h)
 //   commit    the loop commits deposits before it sleeps, and before each message that somebody could act on
 //             (VaultLink::commit)
 class Turn {
  public:
   Turn(Shared& shared, Tasks& tasks, WorkerExecutor& executor, Workers& workers, SegmentStore& segments, Copies& copies,
-       OutsideMemory& outside, Sessions& sessions, Requests& requests, Clients& clients)
+       OutsideMemory& outside, Leases& leases, Sessions& sessions, Requests& requests, Clients& clients)
       : shared_(shared),
         tasks_(tasks),
         executor_(executor),
@@ -25,6 +26,7 @@ class Turn {
         segments_(segments),
         copies_(copies),
         outside_(outside),
+        leases_(leases),
         sessions_(sessions),
         requests_(requests),
         clients_(clients) {}
@@ -48,6 +50,8 @@ class Turn {
   void handle(const ContextsFreed& event) { segments_.ask_again(event.request); }
   void handle(const IdleReturned& event) { tasks_.resume(event.delayed); }
   void handle(const SegmentRemoved& event) { requests_.retry_deferred(event.session); }
+  void handle(const LeasesDue& event) { leases_.due(event.device); }
+  void handle(const LeaseOverdue& event);
 
   void serve(DeviceId device);
 
@@ -58,6 +62,7 @@ class Turn {
   SegmentStore& segments_;
   Copies& copies_;
   OutsideMemory& outside_;
+  Leases& leases_;
   Sessions& sessions_;
   Requests& requests_;
   Clients& clients_;

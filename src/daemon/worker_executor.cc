@@ -205,8 +205,21 @@ void WorkerExecutor::worker_said(WorkerId id, const protocol::Packet& packet) {
     case protocol::MessageType::kWorkerFault:
       return worker_fault(*worker, packet.as<protocol::WorkerFault>());
     default:
-      return;  // Workers lets nothing else through
+      return lease_said(*worker, packet);  // Workers lets nothing else through
   }
+}
+
+// A worker that ends its session's task says no more of it.
+void WorkerExecutor::lease_said(const Worker& worker, const protocol::Packet& packet) {
+  const auto [session, device] = shared_.registry.served_by(worker);
+  if (!session || !device->task) return;
+  const uint64_t serial = device->task->serial;
+  if (packet.type == protocol::MessageType::kLeaseReturned)
+    return leases_.returned(*session, *device, packet.as<protocol::LeaseReturned>().generation);
+  if (packet.type == protocol::MessageType::kBacklog && packet.as<protocol::Backlog>().serial == serial)
+    return leases_.backlog(*session, *device);
+  if (packet.type == protocol::MessageType::kDrained && packet.as<protocol::Drained>().serial == serial)
+    return leases_.drained(*session, *device);
 }
 
 void WorkerExecutor::segment_freed(const Worker& worker, uint64_t number) {

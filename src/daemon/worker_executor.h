@@ -1,6 +1,7 @@
 #pragma once
 
 #include "daemon/executor.h"
+#include "daemon/leases.h"
 #include "daemon/segment_store.h"
 #include "daemon/workers.h"
 
@@ -11,8 +12,8 @@ namespace heddle::daemon {
 // with faults (faults.cc): whose they are, and who is told what.
 class WorkerExecutor : public Executor {
  public:
-  WorkerExecutor(Shared& shared, Workers& workers, SegmentStore& segments)
-      : shared_(shared), workers_(workers), segments_(segments) {}
+  WorkerExecutor(Shared& shared, Workers& workers, SegmentStore& segments, Leases& leases)
+      : shared_(shared), workers_(workers), segments_(segments), leases_(leases) {}
   void connect(ExecutorEvents& events) { events_ = &events; }
 
   void session_opened() override { workers_.expect(); }
@@ -50,6 +51,7 @@ class WorkerExecutor : public Executor {
  private:
   Worker* worker_for(const Session& session, const VirtualDevice& device);
   void segment_freed(const Worker& worker, uint64_t number);
+  void lease_said(const Worker& worker, const protocol::Packet& packet);
   void task_ended(Worker& worker, const protocol::TaskEnded& ended);
   void worker_fault(Worker& worker, const protocol::WorkerFault& fault);
   void complete_return(WorkerId id);
@@ -64,6 +66,7 @@ class WorkerExecutor : public Executor {
   Shared& shared_;
   Workers& workers_;
   SegmentStore& segments_;
+  Leases& leases_;
   ExecutorEvents* events_ = nullptr;
 };
 

@@ -185,6 +185,9 @@ void Workers::received(WorkerId id, protocol::Packet packet) {
     case MessageType::kSegmentFreed:
     case MessageType::kTaskEnded:
     case MessageType::kWorkerFault:
+    case MessageType::kLeaseReturned:
+    case MessageType::kBacklog:
+    case MessageType::kDrained:
       worker->connection->hold();
       return shared_.events.post(WorkerSaid{id, std::move(packet)});
     default:

@@ -70,4 +70,36 @@ bool ControlPage::read(Usage& usage) const {
   return false;
 }
 
+// As publish(): the terms before their generation, and none of them before the generation that stood there last.
+void ControlPage::write_lease(const Lease& lease) {
+  Terms& terms = layout().terms[lease.generation & 1];
+  const uint64_t before = layout().lease.load(std::memory_order_relaxed);
+  if (before >> Lease::kGenerationShift != lease.generation) {
+    terms.until_ns.store(lease.until_ns, std::memory_order_release);
+    terms.window_ns.store(lease.window_ns, std::memory_order_release);
+    terms.whole_bursts.store(lease.whole_bursts, std::memory_order_release);
+  }
+  layout().lease.store(lease.word(), std::memory_order_release);
+}
+
+bool ControlPage::read_lease(Lease& lease) const {
+  for (int look = 0; look < kMostLooks; ++look) {
+    const uint64_t word = layout().lease.load(std::memory_order_acquire);
+    Lease read;
+    read.state = static_cast<Lease::State>(word & Lease::kStateMask);
+    read.wanted = (word & Lease::kWantedBit) != 0;
+    read.generation = word >> Lease::kGenerationShift;
+    if (read.generation > 0) {
+      const Terms& terms = layout().terms[read.generation & 1];
+      read.until_ns = terms.until_ns.load(std::memory_order_acquire);
+      read.window_ns = terms.window_ns.load(std::memory_order_acquire);
+      read.whole_bursts = terms.whole_bursts.load(std::memory_order_acquire) != 0;
+    }
+    if (lease_word() >> Lease::kGenerationShift != read.generation) continue;
+    lease = read;
+    return true;
+  }
+  return false;
+}
+
 }  // namespace heddle::protocol

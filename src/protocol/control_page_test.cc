@@ -95,6 +95,73 @@ TEST_F(ControlPageTest, AReaderNeverSeesHalfOfAState) {
   EXPECT_GT(whole, 0);
 }
 
+TEST_F(ControlPageTest, BeginsWithoutLeases) {
+  Lease lease{.state = Lease::State::kWithdrawn, .generation = 9};
+  ASSERT_TRUE(page.read_lease(lease));
+  EXPECT_EQ(lease.state, Lease::State::kOpen);
+  EXPECT_EQ(lease.generation, 0u);
+  EXPECT_EQ(page.lease_word(), Lease{}.word());
+}
+
+TEST_F(ControlPageTest, ALeaseIsReadAsItWasWritten) {
+  const auto other = ControlPage::attach(fd);
+  ASSERT_TRUE(other);
+  Lease written{.state = Lease::State::kHeld, .generation = 7, .until_ns = 1234, .window_ns = 56, .whole_bursts = true};
+  page.write_lease(written);
+  Lease lease;
+  ASSERT_TRUE(other->read_lease(lease));
+  EXPECT_EQ(lease.state, Lease::State::kHeld);
+  EXPECT_FALSE(lease.wanted);
+  EXPECT_EQ(lease.generation, 7u);
+  EXPECT_EQ(lease.until_ns, 1234u);
+  EXPECT_EQ(lease.window_ns, 56u);
+  EXPECT_TRUE(lease.whole_bursts);
+  written.state = Lease::State::kWithdrawn;
+  written.wanted = true;
+  page.write_lease(written);
+  EXPECT_EQ(other->lease_word(), written.word());
+  ASSERT_TRUE(other->read_lease(lease));
+  EXPECT_EQ(lease.state, Lease::State::kWithdrawn);
+  EXPECT_TRUE(lease.wanted);
+  EXPECT_EQ(lease.until_ns, 1234u);
+}
+
+// A heddled that dies in the middle of lending has written terms that no generation names.
+TEST_F(ControlPageTest, AHeddledThatDiesWhileItLendsLeavesTheLastLease) {
+  constexpr uint64_t kOlder = 0x0123456789abcdef;
+  page.write_lease({.state = Lease::State::kHeld, .generation = 1, .until_ns = kOlder});
+  page.write_lease({.state = Lease::State::kHeld, .generation = 2, .until_ns = 100});
+  const uint64_t half_written = 300;
+  const auto next = static_cast<off_t>(place_of(kOlder));
+  ASSERT_EQ(::pwrite(fd.get(), &half_written, sizeof half_written, next), static_cast<ssize_t>(sizeof half_written));
+  Lease lease;
+  ASSERT_TRUE(page.read_lease(lease));
+  EXPECT_EQ(lease.generation, 2u);
+  EXPECT_EQ(lease.until_ns, 100u);
+}
+
+TEST_F(ControlPageTest, AReaderNeverSeesTheTermsOfAnotherGeneration) {
+  std::atomic<bool> stop{false};
+  std::thread writer([&] {
+    for (uint64_t round = 1; !stop.load(std::memory_order_relaxed); ++round)
+      page.write_lease({.state = Lease::State::kHeld, .generation = round, .until_ns = round, .window_ns = round});
+  });
+  uint64_t latest = 0;
+  int whole = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    Lease lease{.generation = latest, .until_ns = latest, .window_ns = latest};
+    whole += page.read_lease(lease);
+    if (lease.generation == 0) continue;
+    EXPECT_EQ(lease.generation, lease.until_ns);
+    EXPECT_EQ(lease.generation, lease.window_ns);
+    EXPECT_GE(lease.generation, latest);
+    latest = lease.generation;
+  }
+  stop = true;
+  writer.join();
+  EXPECT_GT(whole, 0);
+}
+
 TEST_F(ControlPageTest, OtherMemoryIsRefused) {
   const Fd blank = std::move(*create_memfd("blank", Bytes{4096}));
   const auto attached = ControlPage::attach(blank);

@@ -49,6 +49,9 @@ enum class MessageType : uint32_t {
   kSegmentFreed,
   kTaskEnded,
   kWorkerFault,
+  kLeaseReturned,
+  kBacklog,
+  kDrained,
   // heddle (the command) <-> heddled: JSON
   kCommand = 400,
   kReply,
@@ -301,6 +304,22 @@ struct WorkerFault {
   static constexpr MessageType kType = MessageType::kWorkerFault;
   uint32_t cuda_error = 0, device_lost = 0;
   char text[512] = {};
+};
+// None of these three while no leases are written (Lease::State::kOpen). The worker hands nothing over any more under
+// the lease of that generation, and nothing of what it handed over is left on the device.
+struct LeaseReturned {
+  static constexpr MessageType kType = MessageType::kLeaseReturned;
+  uint64_t generation = 0;
+};
+// Of the task with that serial: there is work for the device, whether the worker has the lease or not.
+struct Backlog {
+  static constexpr MessageType kType = MessageType::kBacklog;
+  uint64_t serial = 0;
+};
+// There was, and nothing of it is pending or in flight. Only said while others wait for the device (Lease::wanted).
+struct Drained {
+  static constexpr MessageType kType = MessageType::kDrained;
+  uint64_t serial = 0;
 };
 
 // JSON text, as long as the packet allows; longer replies travel in a memfd beside an empty text.

@@ -55,6 +55,10 @@ class Commit {
   void freed(uint64_t segment) { outbox_.put(protocol::SegmentFreed{segment}); }
   // The task is over: everything of it was shown.
   void task_ended(const protocol::TaskEnded& ended) { outbox_.put(ended); }
+  // What was measured under that lease is on the control page.
+  void lease_returned(uint64_t generation) { outbox_.put(protocol::LeaseReturned{generation}); }
+  void backlog(uint64_t serial) { outbox_.put(protocol::Backlog{serial}); }
+  void drained(uint64_t serial) { outbox_.put(protocol::Drained{serial}); }
 
  private:
   protocol::RingMemory& ring_;

@@ -32,7 +32,15 @@ void Completions::take(std::span<const device::Completion> batch) {
   }
   parts_.usage.count(done_);
   parts_.progress.finish(finished_);
+  if (parts_.in_flight.any()) end_in_flight(batch);
   parts_.usage.end_burst_at(parts_.progress.completed());
+}
+
+// Behind the usage, which heddled reads when a lease comes back.
+void Completions::end_in_flight(std::span<const device::Completion> batch) {
+  for (const device::Completion& completion : batch)
+    parts_.in_flight.done(completion.tag, completion.ended - completion.started);
+  if (parts_.in_flight.take_awaited()) protocol::ring_bell(parts_.ring.header().to_worker);
 }
 
 void Completions::raise(const device::Completion& completion) {

@@ -20,6 +20,7 @@ class Completions {
 
  private:
   void take(std::span<const device::Completion> batch);
+  void end_in_flight(std::span<const device::Completion> batch);
   void raise(const device::Completion& completion);
   void reach_host_call(uint64_t sequence);
 

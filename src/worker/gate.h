@@ -2,8 +2,8 @@
 
 namespace heddle::worker {
 
-// Whether the issuer may take records from the ring: the one place that says so. Leases and revocation add reasons to
-// be shut; nobody but the issuer's thread asks.
+// Whether the issuer may take records from the ring: the one place that says so. Whether what it takes may go to the
+// device the lease says (lease.h). Nobody but the issuer's thread asks.
 //
 //   no task --begin_task--> waits for memory --memory_ready--> open --close--> closed
 //      ^------------------------------- end_task, from any of them -----------------/

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/clock.h"
 #include "core/log.h"
 
 namespace heddle::worker {
@@ -17,7 +18,8 @@ constexpr Duration kFirstSleep = std::chrono::milliseconds(25);
 
 }  // namespace
 
-Issuer::Issuer(const SessionParts& parts, Modules& modules, const Binding& binding, protocol::RingReader reader)
+Issuer::Issuer(const SessionParts& parts, Modules& modules, const Binding& binding, protocol::RingReader reader,
+               WorkerLease lease)
     : parts_(parts),
       modules_(modules),
       task_serial_(binding.task_serial),
@@ -26,7 +28,8 @@ Issuer::Issuer(const SessionParts& parts, Modules& modules, const Binding& bindi
       segments_(parts.context),
       idle_(parts.ring.header()),
       entered_(parts.progress.completed()),
-      nap_(kFirstSleep) {}
+      nap_(kFirstSleep),
+      lease_(std::move(lease)) {}
 
 void Issuer::post(protocol::Packet packet) {
   inbox_.put(std::move(packet));
@@ -42,6 +45,7 @@ void Issuer::run() {
   const auto restored = execution_.restore();
   if (!restored) parts_.fault.raise(restored.error());
   protocol::Bell& bell = parts_.ring.header().to_worker;
+  if (lease_.exclusive()) count_leases();
   while (!stopping_.load(std::memory_order_acquire)) {
     const uint32_t seen = protocol::read_bell(bell);
     attend();
@@ -51,6 +55,7 @@ void Issuer::run() {
     }
     parts_.context.flush();
     parts_.usage.end_burst_at(parts_.progress.completed());
+    lease_.exclusive() ? attend_lease() : stop_counting();
     rest(bell, seen);
   }
 }
@@ -59,8 +64,9 @@ void Issuer::run() {
 // looking, too.
 void Issuer::rest(protocol::Bell& bell, uint32_t seen) {
   const bool watch = gate_.serving() && protocol::spare_watch() > Duration::zero();
-  const bool rung = (watch ? protocol::watch_bell : protocol::wait_bell)(bell, seen, nap_);
-  if (rung) return;
+  const Duration longest = lease_.exclusive() ? patience(MonotonicClock().now()) : nap_;
+  const bool rung = (watch ? protocol::watch_bell : protocol::wait_bell)(bell, seen, std::min(nap_, longest));
+  if (rung || longest < nap_) return;
   const bool again = nap_ > kFirstSleep;
   nap_ = std::min(2 * nap_, kLongestSleep);
   if (again && is_quiet()) (void)reclaim_idle();
@@ -149,6 +155,7 @@ Checked<Issuer::Step> Issuer::issue() {
     reset_ = true;
     return execution_.here(record_);
   }
+  if (needs_device(header.type) && lease_.exclusive()) return execute_leased();
   return execution_.execute(record_);
 }
 

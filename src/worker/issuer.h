@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 #include <vector>
 
 #include "worker/deferred.h"
@@ -8,6 +9,7 @@
 #include "worker/gate.h"
 #include "worker/idle.h"
 #include "worker/inbox.h"
+#include "worker/lease.h"
 #include "worker/segments.h"
 
 namespace heddle::worker {
@@ -29,7 +31,8 @@ class Issuer {
     uint64_t task_serial;
   };
 
-  Issuer(const SessionParts& parts, Modules& modules, const Binding& binding, protocol::RingReader reader);
+  Issuer(const SessionParts& parts, Modules& modules, const Binding& binding, protocol::RingReader reader,
+         WorkerLease lease);
 
   // Returns after stop(). Between a task's end and the next one, which heddled names, it leaves the ring alone.
   void run();
@@ -58,6 +61,18 @@ class Issuer {
   void finish_host_calls();
   bool host_call_returned(const HostCall& call) const;
 
+  // Leases.
+  void count_leases();
+  void stop_counting() { counts_ = false; }
+  bool may_issue();
+  bool may_release(const HostCall& call);
+  Checked<Step> execute_leased();
+  void say_backlog();
+  void attend_lease();
+  void look_whether_drained(TimePoint now);
+  bool nothing_computes();
+  Duration patience(TimePoint now) const;
+
   // One record.
   bool next();
   bool take();
@@ -84,6 +99,13 @@ class Issuer {
   uint64_t entered_ = 0;      // sequence of the record taken last
   uint64_t reclaims_ = 0;     // of heddled's requests, those that were met
   Duration nap_{};            // how long the ring was silent so far, and is slept on next
+  WorkerLease lease_;
+  bool counts_ = false;         // leases do: what is handed over is in in_flight
+  uint64_t uncounted_ = 0;      // up to here it may not be
+  uint64_t last_work_ = 0;      // sequence of what needed the device last, as far as leases count
+  bool backlog_ = false;        // was said, and not taken back
+  bool between_bursts_ = true;  // nothing was handed over since there was nothing to do
+  std::optional<TimePoint> idle_since_;
   DeferredQueue deferred_;
   std::vector<HostCall> host_calls_;
 };

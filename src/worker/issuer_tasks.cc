@@ -8,6 +8,7 @@ namespace heddle::worker {
 // Not before heddled says so: it may have chosen another device, and so another worker, for the records that follow.
 void Issuer::begin_task(uint64_t serial) {
   task_serial_ = serial;
+  backlog_ = false;
   gate_.begin_task();
 }
 
@@ -78,7 +79,7 @@ void Issuer::carry_out(const Deferred& deferred) {
 
 void Issuer::finish_host_calls() {
   std::erase_if(host_calls_, [this](const HostCall& call) {
-    if (!host_call_returned(call)) return false;
+    if (!host_call_returned(call) || !may_release(call)) return false;
     const auto released = parts_.context.release(call.sequence);
     if (!released) parts_.fault.raise(refusal_of("host call", released.error()));
     parts_.progress.finish(call.sequence);

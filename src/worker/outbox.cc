@@ -47,12 +47,23 @@ Status Outbox::flush(protocol::Socket& socket) {
 }
 
 void Outbox::remember(const Message& message) {
+  if (std::holds_alternative<protocol::LeaseReturned>(message)) {
+    returned_ = message;
+    return;
+  }
+  if (std::holds_alternative<protocol::Backlog>(message) || std::holds_alternative<protocol::Drained>(message)) {
+    backlog_ = message;
+    return;
+  }
   if (sent_.size() == kRemembered) sent_.pop_front();
   sent_.push_back(message);
 }
 
 void Outbox::rewind() {
   std::lock_guard lock(mutex_);
+  for (auto* last : {&returned_, &backlog_}) {
+    if (*last) sent_.push_back(*std::exchange(*last, std::nullopt));
+  }
   queue_.insert(queue_.begin(), sent_.begin(), sent_.end());
   sent_.clear();
 }

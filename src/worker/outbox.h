@@ -3,6 +3,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <variant>
 
@@ -15,7 +16,8 @@ namespace heddle::worker {
 // Thread-safe.
 class Outbox {
  public:
-  using Message = std::variant<protocol::SegmentFreed, protocol::TaskEnded, protocol::WorkerFault>;
+  using Message = std::variant<protocol::SegmentFreed, protocol::TaskEnded, protocol::WorkerFault,
+                               protocol::LeaseReturned, protocol::Backlog, protocol::Drained>;
 
   static Result<std::unique_ptr<Outbox>> create();
 
@@ -42,6 +44,8 @@ class Outbox {
   std::mutex mutex_;
   std::deque<Message> queue_;
   std::deque<Message> sent_;  // the latest, oldest first
+  // Of these only the last one counts, and they come often: said again behind the others.
+  std::optional<Message> returned_, backlog_;
 };
 
 }  // namespace heddle::worker

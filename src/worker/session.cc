@@ -8,6 +8,8 @@ Result<std::unique_ptr<Session>> Session::start(const Fd& ring, const Fd& contro
   if (!memory) return tl::unexpected(std::move(memory).error());
   auto page = protocol::ControlPage::attach(control);
   if (!page) return tl::unexpected(std::move(page).error());
+  auto lease = protocol::ControlPage::attach(control);
+  if (!lease) return tl::unexpected(std::move(lease).error());
   const auto left = UsageMeter::left_on(*page);
   if (!left) return tl::unexpected(left.error());
   auto owned = std::make_unique<protocol::RingMemory>(std::move(*memory));
@@ -23,7 +25,7 @@ Result<std::unique_ptr<Session>> Session::start(const Fd& ring, const Fd& contro
     HEDDLE_TRY(context.check_kernels([&printer](std::string_view text) { printer.report_finding(text); }));
   const auto bulk = session->ring_->bulk();
   context.pin_later(reinterpret_cast<uintptr_t>(bulk.data()), Bytes{bulk.size()});
-  session->run(*reader);
+  session->run(*reader, std::move(*lease));
   return session;
 }
 
@@ -38,12 +40,12 @@ Session::Session(std::unique_ptr<protocol::RingMemory> ring, protocol::ControlPa
       fault_(*ring_, *commit_, printer, options_.shared_faults),
       usage_(std::move(control), left),
       modules_(context, options_.describe, 10 * options_.model.capability_major + options_.model.capability_minor),
-      parts_{context, *ring_, *commit_, *progress_, fault_, usage_},
+      parts_{context, *ring_, *commit_, *progress_, fault_, usage_, in_flight_},
       completions_(parts_) {}
 
-void Session::run(protocol::RingReader reader) {
+void Session::run(protocol::RingReader reader, protocol::ControlPage lease) {
   const Issuer::Binding binding{options_.model, options_.window, options_.task_serial};
-  issuer_ = std::make_unique<Issuer>(parts_, modules_, binding, reader);
+  issuer_ = std::make_unique<Issuer>(parts_, modules_, binding, reader, WorkerLease(std::move(lease)));
   completing_ = std::thread([this] { completions_.run(); });
   issuing_ = std::thread([this] { issuer_->run(); });
 }

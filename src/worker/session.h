@@ -33,7 +33,7 @@ class Session {
   Session(std::unique_ptr<protocol::RingMemory> ring, protocol::ControlPage control, const protocol::Usage& left,
           std::unique_ptr<Commit> commit, std::unique_ptr<Progress> progress, Options options, device::Context& context,
           Printer& printer);
-  void run(protocol::RingReader reader);
+  void run(protocol::RingReader reader, protocol::ControlPage lease);
 
   std::unique_ptr<protocol::RingMemory> ring_;  // the parts point to it: it stays where it is
   std::unique_ptr<Commit> commit_;
@@ -42,6 +42,7 @@ class Session {
   Options options_;
   Fault fault_;
   UsageMeter usage_;
+  InFlight in_flight_;
   Modules modules_;
   SessionParts parts_;
   Completions completions_;

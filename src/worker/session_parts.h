@@ -6,6 +6,7 @@
 #include "protocol/ring_memory.h"
 #include "worker/commit.h"
 #include "worker/fault.h"
+#include "worker/in_flight.h"
 #include "worker/modules.h"
 #include "worker/progress.h"
 #include "worker/usage.h"
@@ -20,6 +21,7 @@ struct SessionParts {
   Progress& progress;
   Fault& fault;
   UsageMeter& usage;
+  InFlight& in_flight;
 };
 
 }  // namespace heddle::worker

@@ -52,6 +52,12 @@ class UsageMeter {
   // Completions thread: before the records' ends are shown to anybody.
   void count(std::span<const Done> batch);
 
+  // Any thread. Of the latest seconds (Bursts).
+  Duration longest_burst() {
+    std::lock_guard lock(mutex_);
+    return bursts_.largest().burst;
+  }
+
   // Either thread. Everything up to `completed` is done: where that is all that was seen, a burst ends.
   void end_burst_at(uint64_t completed) {
     if (in_burst_.load(std::memory_order_relaxed) && completed >= seen_.load(std::memory_order_relaxed)) end_burst();

@@ -1,0 +1,264 @@
+#include "daemon/leases.h"
+
+#include <algorithm>
+
+#include "daemon/tenant.h"
+#include "daemon/usage.h"
+
+namespace heddle::daemon {
+namespace {
+
+using State = protocol::Lease::State;
+
+// While several have work for a device, what its holder uses is looked at so often.
+constexpr Duration kLookEvery = std::chrono::milliseconds(10);
+
+policy::Lessee lessee_id(const Session& session, const VirtualDevice& device) {
+  return {session.id, device.index};
+}
+
+Duration more(uint64_t now_ns, uint64_t before_ns) {
+  return Duration(static_cast<int64_t>(now_ns - std::min(now_ns, before_ns)));
+}
+
+policy::Service service_of(const protocol::Usage& usage, const protocol::Usage& told) {
+  policy::Service service;
+  service.busy = more(usage.busy_ns, told.busy_ns);
+  service.copies = more(usage.copy_ns, told.copy_ns);
+  service.bursts = usage.bursts - std::min(usage.bursts, told.bursts);
+  service.longest_burst = more(usage.longest_burst_ns, 0);
+  service.merged_burst = more(usage.merged_burst_ns, 0);
+  service.longest_gap = more(usage.longest_gap_ns, 0);
+  return service;
+}
+
+}  // namespace
+
+void Leases::open(const MakeDispatch& make) {
+  devices_.clear();
+  for (const DeviceState& device : shared_.registry.devices) {
+    Device& on = devices_.emplace_back();
+    on.id = device.id;
+    on.dispatch = make();
+  }
+}
+
+// Null where everybody may issue.
+Leases::Device* Leases::lent(DeviceId device) {
+  if (device.value >= devices_.size() || !devices_[device.value].dispatch->exclusive()) return nullptr;
+  return &devices_[device.value];
+}
+
+Leases::Found Leases::find(const Session& session, const VirtualDevice& device) {
+  if (!device.task || !has_device(device.task->state)) return {};
+  Device* on = lent(device.task->device);
+  if (!on) return {};
+  const policy::Lessee id = lessee_id(session, device);
+  const auto found = on->lessees.find(id);
+  return found == on->lessees.end() ? Found{} : Found{on, &found->second, id};
+}
+
+VirtualDevice* Leases::ring_of(const policy::Lessee& id) {
+  Session* session = shared_.registry.find_session(id.session);
+  return session ? &session->devices[id.virtual_device] : nullptr;
+}
+
+// The word, then the bell: a worker that sleeps looks at the word when it wakes.
+void Leases::write(const policy::Lessee& id, const Lessee& lessee) {
+  VirtualDevice* device = ring_of(id);
+  if (!device || !device->control) return;
+  device->control->write_lease(lessee.lease);
+  if (device->ring) protocol::ring_bell(device->ring->header().to_worker);
+}
+
+void Leases::joined(const Session& session, VirtualDevice& device, bool restored) {
+  if (!device.control) return;
+  Lessee lessee;
+  device.control->read_lease(lessee.lease);
+  Device* on = lent(device.task->device);
+  if (!on) {
+    // Under another policy, before a restart, it may have been lent.
+    if (lessee.lease.state == State::kOpen) return;
+    lessee.lease.state = State::kOpen;
+    return write(lessee_id(session, device), lessee);
+  }
+  const TimePoint now = shared_.now();
+  const Job* job = shared_.registry.find_job(session.job);
+  const policy::Tenant tenant = job ? tenant_of(*job, session) : policy::Tenant{.job = session.job};
+  lessee.limited = tenant.limit < 1;
+  lessee.since = now;
+  lessee.ends = now;
+  lessee.told = usage_of(device, now);
+  lessee.lease.state = State::kWithdrawn;
+  lessee.lease.wanted = false;
+  // Even one that came back may have done so in a message that was lost: the worker says it again.
+  lessee.out = lessee.stray = restored && lessee.lease.generation > 0;
+  const policy::Lessee id = lessee_id(session, device);
+  on->lessees[id] = lessee;
+  write(id, lessee);
+  on->dispatch->joined(id, tenant, now);
+  on->changed = true;
+}
+
+void Leases::left(const Session& session, const VirtualDevice& device) {
+  const policy::Lessee id = lessee_id(session, device);
+  if (!device.task) return;
+  Device* on = lent(device.task->device);
+  const auto found = on ? on->lessees.find(id) : std::map<policy::Lessee, Lessee>::iterator();
+  if (!on || found == on->lessees.end()) return;
+  measure(*on, id, found->second);
+  Lessee& lessee = found->second;
+  lessee.lease.state = State::kWithdrawn;
+  write(id, lessee);
+  on->dispatch->left(id, shared_.now());
+  on->lessees.erase(found);
+  on->changed = true;
+}
+
+void Leases::backlog(const Session& session, const VirtualDevice& device) {
+  const auto [on, lessee, id] = find(session, device);
+  if (!on) return;
+  if (!lessee->pending && !lessee->out) lessee->since = shared_.now();
+  lessee->pending = true;
+  on->dispatch->pending(id, shared_.now());
+  on->changed = true;
+}
+
+void Leases::drained(const Session& session, const VirtualDevice& device) {
+  const auto [on, lessee, id] = find(session, device);
+  if (!on) return;
+  measure(*on, id, *lessee);
+  if (lessee->pending && !lessee->out) lessee->since = shared_.now();
+  lessee->pending = false;
+  on->dispatch->drained(id, shared_.now());
+  on->changed = true;
+}
+
+// One that came back already is said again after a restart.
+void Leases::returned(const Session& session, const VirtualDevice& device, uint64_t generation) {
+  const auto [on, lessee, id] = find(session, device);
+  if (!on || !lessee->out || generation != lessee->lease.generation) return;
+  measure(*on, id, *lessee);
+  lessee->out = false;
+  lessee->since = shared_.now();
+  if (!std::exchange(lessee->stray, false)) on->dispatch->returned(id, shared_.now());
+  on->changed = true;
+}
+
+void Leases::due(DeviceId device) {
+  if (Device* on = lent(device)) on->changed = true;
+}
+
+void Leases::decide() {
+  for (Device& on : devices_) {
+    if (!std::exchange(on.changed, false)) continue;
+    decide(on);
+  }
+}
+
+// What is under way counts; it may be found to be less, and then nothing is added until there is more.
+void Leases::measure(Device& on, const policy::Lessee& id, Lessee& lessee) {
+  const VirtualDevice* device = ring_of(id);
+  if (!device) return;
+  const protocol::Usage usage = usage_of(*device, shared_.now());
+  on.dispatch->served(id, service_of(usage, lessee.told), shared_.now());
+  lessee.told.busy_ns = std::max(lessee.told.busy_ns, usage.busy_ns);
+  lessee.told.copy_ns = std::max(lessee.told.copy_ns, usage.copy_ns);
+  lessee.told.bursts = std::max(lessee.told.bursts, usage.bursts);
+}
+
+void Leases::decide(Device& on) {
+  bool stray = false;
+  for (auto& [id, lessee] : on.lessees) {
+    if (lessee.out) measure(on, id, lessee);
+    stray |= lessee.stray;
+  }
+  std::vector<policy::LeaseOrder> orders;
+  if (!stray) on.dispatch->decide(shared_.now(), orders);
+  for (const policy::LeaseOrder& order : orders) std::visit([&](const auto& each) { carry_out(on, each); }, order);
+  say_who_is_wanted(on);
+  report_overdue(on);
+  schedule(on);
+}
+
+void Leases::carry_out(Device& on, const policy::Lend& order) {
+  const auto found = on.lessees.find(order.to);
+  if (found == on.lessees.end()) return;
+  Lessee& lessee = found->second;
+  const bool ends = order.until != TimePoint::max();
+  lessee.lease.state = State::kHeld;
+  ++lessee.lease.generation;
+  lessee.lease.until_ns = ends ? static_cast<uint64_t>(order.until.time_since_epoch().count()) : UINT64_MAX;
+  lessee.lease.window_ns = static_cast<uint64_t>(shared_.config.dispatch.window.count());
+  lessee.lease.whole_bursts = order.whole_bursts;
+  lessee.lease.wanted = lessee.limited || others_wait(on, order.to);
+  lessee.out = true;
+  lessee.since = shared_.now();
+  lessee.ends = order.until;
+  write(order.to, lessee);
+}
+
+void Leases::carry_out(Device& on, const policy::Withdraw& order) {
+  const auto found = on.lessees.find(order.from);
+  if (found == on.lessees.end() || !found->second.out) return;
+  Lessee& lessee = found->second;
+  lessee.lease.state = State::kWithdrawn;
+  lessee.ends = std::min(lessee.ends, shared_.now());
+  write(order.from, lessee);
+}
+
+bool Leases::others_wait(const Device& on, const policy::Lessee& id) {
+  return std::any_of(on.lessees.begin(), on.lessees.end(),
+                     [&](const auto& other) { return other.second.pending && other.first != id; });
+}
+
+// A holder says that it has nothing more to do only where that matters: others wait, or it has a part of the device
+// only and is not to be charged for what it does not use.
+void Leases::say_who_is_wanted(Device& on) {
+  for (auto& [id, lessee] : on.lessees) {
+    if (!lessee.out) continue;
+    const bool wanted = lessee.limited || others_wait(on, id);
+    if (lessee.lease.wanted == wanted) continue;
+    lessee.lease.wanted = wanted;
+    write(id, lessee);
+  }
+}
+
+// A kernel of that length, a worker that is stopped, or one that lies: the others wait for the device all the same.
+void Leases::report_overdue(Device& on) {
+  const Duration limit = shared_.config.dispatch.return_limit;
+  for (auto& [id, lessee] : on.lessees) {
+    if (!lessee.out || lessee.overdue || shared_.now() < lessee.ends || shared_.now() - lessee.ends < limit) continue;
+    lessee.overdue = true;
+    const std::string text = stringf(
+        "its work on device %lu went on for %s after its turn was over; dispatch policy %s waits for %s (return_limit)",
+        static_cast<unsigned long>(on.id.value), to_string(shared_.now() - lessee.ends).c_str(),
+        shared_.config.dispatch.policy.c_str(), to_string(limit).c_str());
+    shared_.events.post(LeaseOverdue{id.session, text});
+  }
+}
+
+void Leases::schedule(Device& on) {
+  const TimePoint now = shared_.now();
+  const bool stray =
+      std::any_of(on.lessees.begin(), on.lessees.end(), [](const auto& each) { return each.second.stray; });
+  std::optional<TimePoint> next = stray ? std::nullopt : on.dispatch->next(now);
+  const auto at = [&next](TimePoint when) { next = next ? std::min(*next, when) : when; };
+  const Duration limit = shared_.config.dispatch.return_limit;
+  for (const auto& [id, lessee] : on.lessees) {
+    if (lessee.out && others_wait(on, id)) at(now + kLookEvery);
+    if (lessee.out && !lessee.overdue && lessee.ends != TimePoint::max()) at(lessee.ends + limit);
+  }
+  on.timer.reset();
+  if (next) on.timer = shared_.loop.at(*next, [this, id = on.id] { shared_.events.post(LeasesDue{id}); });
+}
+
+std::optional<Leases::View> Leases::view(const Session& session, const VirtualDevice& device) const {
+  const auto [on, lessee, id] = const_cast<Leases*>(this)->find(session, device);
+  if (!on) return std::nullopt;
+  const bool over = lessee->lease.state == State::kWithdrawn || shared_.now() >= lessee->ends;
+  if (lessee->out) return View{over ? "draining" : "held", lessee->since};
+  return View{lessee->pending ? "waits" : "idle", lessee->since};
+}
+
+}  // namespace heddle::daemon

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <functional>
+#include <map>
+
+#include "daemon/shared.h"
+#include "policy/dispatch/dispatch.h"
+
+namespace heddle::daemon {
+
+// Lends devices to rings: a dispatch policy for each device (policy/dispatch/) is told what happens to its lessees, and
+// its orders become words on their control pages (protocol/control_page.h), which their workers go by.
+//
+//   idle --lend--> held --withdraw, or its time is over--> draining --LeaseReturned, or the task is over--> idle
+//
+// A lease is out from lend to return. One that is not back within dispatch.return_limit fails its session. Under a
+// policy that is not exclusive nothing is written and nobody is told anything.
+//
+// After a restart of heddled leases may be out that the new policies know nothing of: they are withdrawn, and their
+// devices lent to nobody before they are back.
+class Leases {
+ public:
+  using MakeDispatch = std::function<std::unique_ptr<policy::Dispatch>()>;
+
+  explicit Leases(Shared& shared) : shared_(shared) {}
+  // Once the registry has its devices, and before any task has one. Without it no device is lent.
+  void open(const MakeDispatch& make);
+
+  // The virtual device's task was granted its device; `restored`: before heddled was restarted.
+  void joined(const Session& session, VirtualDevice& device, bool restored = false);
+  // Its task is over, and nothing of it runs there. Nothing where it never had a device.
+  void left(const Session& session, const VirtualDevice& device);
+
+  // What its worker says (messages.h), of the task that it has now.
+  void backlog(const Session& session, const VirtualDevice& device);
+  void drained(const Session& session, const VirtualDevice& device);
+  void returned(const Session& session, const VirtualDevice& device, uint64_t generation);
+
+  // LeasesDue has come.
+  void due(DeviceId device);
+  // Once a turn, behind its events: lends and withdraws.
+  void decide();
+
+  // For people to see. None where the device is not lent, or the task has none.
+  struct View {
+    const char* state;  // "held", "draining", "waits", "idle"
+    TimePoint since;
+  };
+  std::optional<View> view(const Session& session, const VirtualDevice& device) const;
+
+ private:
+  struct Lessee {
+    bool limited = false;   // its job may not have all of the device
+    protocol::Lease lease;  // as it stands on the page
+    bool out = false;       // lent and not back
+    bool stray = false;     // it is one from before a restart
+    bool pending = false;   // has work, says its worker
+    bool overdue = false;   // was reported
+    TimePoint since{};      // of the state that view() tells
+    TimePoint ends{};       // of a lease that is out: when it was withdrawn, or its time is over; max: not yet
+    protocol::Usage told;   // to the policy
+  };
+  struct Device {
+    DeviceId id;
+    std::unique_ptr<policy::Dispatch> dispatch;
+    std::map<policy::Lessee, Lessee> lessees;
+    bool changed = false;
+    EventLoop::Timer timer;
+  };
+  struct Found {
+    Device* device = nullptr;
+    Lessee* lessee = nullptr;
+    policy::Lessee id;
+  };
+
+  Device* lent(DeviceId device);
+  Found find(const Session& session, const VirtualDevice& device);
+  VirtualDevice* ring_of(const policy::Lessee& id);
+  void write(const policy::Lessee& id, const Lessee& lessee);
+  void measure(Device& on, const policy::Lessee& id, Lessee& lessee);
+
+  void decide(Device& on);
+  void carry_out(Device& on, const policy::Lend& order);
+  void carry_out(Device& on, const policy::Withdraw& order);
+  static bool others_wait(const Device& on, const policy::Lessee& id);
+  void say_who_is_wanted(Device& on);
+  void report_overdue(Device& on);
+  void schedule(Device& on);
+
+  Shared& shared_;
+  std::vector<Device> devices_;  // by id
+};
+
+}  // namespace heddle::daemon

@@ -1,0 +1,75 @@
+#pragma once
+
+// The work that was handed to the device under leases and is not done, and how much more of it there may be: so much
+// that the device does not run dry, and no more, so that a lease that is withdrawn is soon back.
+//
+// While no leases are written nothing is kept here, and the completions thread looks at one word.
+//
+// Thread safety: the issuer hands over and asks, the completions thread ends; the mutex orders the two. The issuer asks
+// to be woken under the same lock under which it has looked, so that no end is missed.
+
+#include <array>
+#include <atomic>
+#include <deque>
+#include <mutex>
+
+#include "worker/kernel_times.h"
+
+namespace heddle::worker {
+
+class InFlight {
+ public:
+  // So many may always be in flight, however long they take. On one stream the next is there when one ends. Work of
+  // several streams runs side by side, and comes in the order in which the program called: for each stream in the
+  // latest work the next few, or a stream would wait for room behind another's queue.
+  static constexpr size_t kLeast = 2, kLeastOfEach = 4;
+
+  // While nobody waits for the device, each stream may have so many windows in flight: a program that fills one stream
+  // after the other has them run side by side, and who comes does not wait for all that it has queued.
+  static constexpr int kAlone = 50;
+
+  // Issuer. Whether more of that kind may be handed over while `window` of the device's time may be in flight, by the
+  // estimates; zero: without bound. Work of a kind that was never seen fills the window. `wanted`: others wait for the
+  // device. False: the issuer will be woken.
+  bool admits(const WorkKind& kind, uint32_t stream, Duration window, bool wanted);
+  // Before the device gets it; sequences rise.
+  void hand_over(uint64_t sequence, uint32_t stream, const WorkKind& kind, Duration window);
+  // The device has not got it, or will not say when it is done.
+  void take_back(uint64_t sequence);
+  // Whether all of it before `sequence` is done. False: the issuer will be woken.
+  bool drained(uint64_t sequence);
+
+  // Completions thread.
+  bool any() const { return any_.load(std::memory_order_acquire); }
+  // Times come from the device; zero where it never ran. Work that is not here changes nothing.
+  void done(uint64_t sequence, Duration took);
+  // Whether the issuer is to be woken, since something has ended.
+  bool take_awaited();
+
+ private:
+  struct Work {
+    uint64_t sequence;
+    uint32_t stream;
+    WorkKind kind;
+    Duration estimate;
+    bool over = false;
+  };
+  Work* find(uint64_t sequence);
+  void end(Work& work);
+  size_t least() const { return streams_ > 1 ? streams_ * kLeastOfEach : kLeast; }
+  void count_stream(uint32_t stream);
+
+  std::atomic<bool> any_{false};
+  std::mutex mutex_;
+  std::deque<Work> work_;                                       // by sequence; the first is not over
+  size_t running_ = 0;                                          // of it, those that are not over
+  Duration estimated_{};                                        // of these together
+  std::array<Duration, protocol::kMaxStreams> estimated_of_{};  // by stream
+  std::array<uint32_t, 32> latest_;                             // streams of the latest work, round
+  size_t handed_over_ = 0;
+  size_t streams_ = 0;  // different ones among them
+  bool awaited_ = false, ended_ = false;
+  KernelTimes times_;
+};
+
+}  // namespace heddle::worker

@@ -1,0 +1,109 @@
+#include "worker/in_flight.h"
+
+#include <gtest/gtest.h>
+
+namespace heddle::worker {
+namespace {
+
+constexpr Duration kWindow{1000};
+constexpr WorkKind kShort{1, 1}, kLong{2, 1}, kUnknown{3, 1};
+
+struct InFlightTest : testing::Test {
+  InFlightTest() {
+    learn(kShort, Duration(100));
+    learn(kLong, Duration(5000));
+  }
+  void learn(const WorkKind& kind, Duration took) {
+    hand_over(kind, 0);
+    in_flight.done(sequence, took);
+    in_flight.take_awaited();
+  }
+  uint64_t hand_over(const WorkKind& kind, uint32_t stream) {
+    in_flight.hand_over(++sequence, stream, kind, kWindow);
+    return sequence;
+  }
+  // How many of that kind it takes, one after the other.
+  size_t fill(const WorkKind& kind, uint32_t stream, bool wanted) {
+    size_t count = 0;
+    for (; count < 1000 && in_flight.admits(kind, stream, kWindow, wanted); ++count) hand_over(kind, stream);
+    return count;
+  }
+  uint64_t sequence = 0;
+  InFlight in_flight;
+};
+
+TEST_F(InFlightTest, ShortWorkFillsTheWindow) {
+  EXPECT_EQ(fill(kShort, 0, true), 10u);
+}
+
+TEST_F(InFlightTest, TwoAreInFlightHoweverLongTheyTake) {
+  EXPECT_EQ(fill(kLong, 0, true), 2u);
+}
+
+TEST_F(InFlightTest, WhatWasNeverSeenFillsTheWindow) {
+  EXPECT_EQ(fill(kUnknown, 0, true), 2u);
+  EXPECT_FALSE(in_flight.admits(kShort, 0, kWindow, true));
+}
+
+TEST_F(InFlightTest, WithoutAWindowThereIsNoBound) {
+  for (int i = 0; i < 100; ++i) hand_over(kLong, 0);
+  EXPECT_TRUE(in_flight.admits(kLong, 0, Duration::zero(), true));
+}
+
+TEST_F(InFlightTest, EachOfSeveralStreamsHasItsNextFew) {
+  hand_over(kLong, 1);
+  hand_over(kLong, 2);
+  EXPECT_EQ(fill(kLong, 0, true), 3 * InFlight::kLeastOfEach - 2);
+}
+
+TEST_F(InFlightTest, WhileNobodyWaitsEachStreamHasMore) {
+  EXPECT_EQ(fill(kShort, 1, false), 10u * InFlight::kAlone);
+  EXPECT_TRUE(in_flight.admits(kShort, 2, kWindow, false));
+  EXPECT_FALSE(in_flight.admits(kShort, 2, kWindow, true));
+}
+
+TEST_F(InFlightTest, WhoWasRefusedIsWokenWhenSomethingEnds) {
+  hand_over(kLong, 0);
+  const uint64_t second = hand_over(kLong, 0);
+  EXPECT_FALSE(in_flight.take_awaited());
+  EXPECT_FALSE(in_flight.admits(kLong, 0, kWindow, true));
+  EXPECT_FALSE(in_flight.take_awaited()) << "nothing has ended";
+  in_flight.done(second, Duration(1));
+  EXPECT_TRUE(in_flight.take_awaited());
+  EXPECT_FALSE(in_flight.take_awaited());
+  EXPECT_TRUE(in_flight.admits(kLong, 0, kWindow, true));
+}
+
+TEST_F(InFlightTest, IsDrainedUpToARecordInWhateverOrderWorkEnds) {
+  const uint64_t first = hand_over(kShort, 1), second = hand_over(kShort, 2), third = hand_over(kShort, 3);
+  in_flight.done(second, Duration(1));
+  EXPECT_FALSE(in_flight.drained(second));
+  in_flight.done(first, Duration(1));
+  EXPECT_TRUE(in_flight.drained(third));
+  EXPECT_FALSE(in_flight.drained(UINT64_MAX));
+  EXPECT_TRUE(in_flight.any());
+  in_flight.take_back(third);
+  EXPECT_TRUE(in_flight.drained(UINT64_MAX));
+  EXPECT_FALSE(in_flight.any());
+}
+
+TEST(KernelTimes, TheLongestOfTheLatestEightCounts) {
+  KernelTimes times;
+  EXPECT_FALSE(times.estimate(kShort));
+  times.add(kShort, Duration(900));
+  for (int i = 0; i < 7; ++i) times.add(kShort, Duration(100));
+  EXPECT_EQ(times.estimate(kShort), Duration(900));
+  times.add(kShort, Duration(50));
+  EXPECT_EQ(times.estimate(kShort), Duration(100));
+  EXPECT_FALSE(times.estimate(kLong));
+}
+
+TEST(KernelTimes, AProgramThatLaunchesEverNewKernelsTakesNoMoreMemory) {
+  KernelTimes times;
+  for (uint64_t i = 0; i < 3 * KernelTimes::kMostKinds; ++i) times.add({i, 0}, Duration(1));
+  EXPECT_TRUE(times.estimate({3 * KernelTimes::kMostKinds - 1, 0}));
+  EXPECT_FALSE(times.estimate({0, 0}));
+}
+
+}  // namespace
+}  // namespace heddle::worker

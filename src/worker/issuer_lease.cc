@@ -1,0 +1,119 @@
+// The part of Issuer that goes by the ring's lease: what may be handed to the device, when the lease goes back, and
+// what heddled is told of the ring's work meanwhile. None of it runs while nobody asks for leases.
+
+#include <algorithm>
+
+#include "core/clock.h"
+#include "worker/issuer.h"
+
+namespace heddle::worker {
+namespace {
+
+// A program that waits for a kernel and launches the next one has not stopped working in between: so much silence is
+// no end of a burst. It bounds the messages, too.
+constexpr Duration kSilence = std::chrono::microseconds(250);
+// Between looks for the end of work that was handed over before leases counted: nobody is woken for it.
+constexpr Duration kUncountedLook = std::chrono::milliseconds(1);
+
+TimePoint now() {
+  return MonotonicClock().now();
+}
+
+}  // namespace
+
+// From now on, if not yet: what was handed over until now was not counted.
+void Issuer::count_leases() {
+  if (std::exchange(counts_, true)) return;
+  uncounted_ = last_work_ = entered_;
+}
+
+void Issuer::say_backlog() {
+  idle_since_.reset();
+  if (std::exchange(backlog_, true)) return;
+  parts_.commit.backlog(task_serial_);
+}
+
+// For record_, which needs the device.
+bool Issuer::may_issue() {
+  say_backlog();
+  const TimePoint at = now();
+  if (between_bursts_) lease_.begin_burst(at, parts_.usage.longest_burst());
+  return lease_.holds(at) &&
+         parts_.in_flight.admits(work_of(record_), record_.header.stream, lease_.window(), lease_.wanted());
+}
+
+Checked<Issuer::Step> Issuer::execute_leased() {
+  count_leases();
+  if (!may_issue()) return Step::kWait;
+  const uint64_t sequence = record_.header.sequence;
+  parts_.in_flight.hand_over(sequence, record_.header.stream, work_of(record_), lease_.window());
+  auto step = execution_.execute(record_);
+  const bool handed_over = step && *step == Step::kTaken && parts_.progress.pending(sequence).on_device;
+  if (!handed_over) {
+    parts_.in_flight.take_back(sequence);
+    return step;
+  }
+  lease_.used();
+  between_bursts_ = false;
+  last_work_ = sequence;
+  return step;
+}
+
+// Work that was handed over behind the call begins with the release. After a fault everything ends at once.
+bool Issuer::may_release(const HostCall& call) {
+  if (!lease_.exclusive() || parts_.fault.raised()) return true;
+  count_leases();
+  if (last_work_ < call.sequence) return true;
+  say_backlog();
+  return lease_.holds(now());
+}
+
+// What was handed over behind a host call that has not returned counts as waiting for it. On another stream it may be
+// running all the same: the window bounds how much that is.
+bool Issuer::nothing_computes() {
+  uint64_t first_held = UINT64_MAX;
+  for (const HostCall& call : host_calls_) first_held = std::min(first_held, call.sequence);
+  const bool counted = parts_.progress.completed() >= std::min(uncounted_, first_held - 1);
+  return parts_.in_flight.drained(first_held) && counted;
+}
+
+// Nothing can be taken from the ring just now.
+void Issuer::attend_lease() {
+  count_leases();
+  if (!nothing_computes()) {
+    idle_since_.reset();
+    return;
+  }
+  const TimePoint at = now();
+  if (const auto generation = lease_.due(at)) {
+    lease_.returned();
+    parts_.commit.lease_returned(*generation);
+  }
+  look_whether_drained(at);
+}
+
+void Issuer::look_whether_drained(TimePoint at) {
+  const bool waits = have_record_ && needs_device(record_.header.type) && !parts_.fault.raised();
+  const bool held_back = std::any_of(host_calls_.begin(), host_calls_.end(), [this](const HostCall& call) {
+    return last_work_ > call.sequence && host_call_returned(call);
+  });
+  if (waits || held_back) return;
+  between_bursts_ = true;
+  if (!backlog_ || !gate_.serving()) return;
+  if (!idle_since_) idle_since_ = at;
+  if (!lease_.wanted() || at - *idle_since_ < kSilence) return;
+  backlog_ = false;
+  idle_since_.reset();
+  parts_.commit.drained(task_serial_);
+}
+
+// For how long the issuer may sleep before it must look at its lease.
+Duration Issuer::patience(TimePoint at) const {
+  Duration longest = nap_;
+  if (const auto remaining = lease_.remaining(at)) longest = std::min(longest, *remaining);
+  if (idle_since_ && lease_.wanted()) longest = std::min(longest, *idle_since_ + kSilence - at);
+  if (parts_.progress.completed() < uncounted_) longest = std::min(longest, kUncountedLook);
+  return std::max(longest, Duration::zero());
+}
+
+}  // namespace heddle::worker

@@ -1,0 +1,57 @@
+#pragma once
+
+// The ring's lease, from the worker's side: whether work may be handed to the device, and when the lease goes back.
+//
+//   none, withdrawn --heddled lends--> held --withdrawn, its time is over, or its worker gives it up--> due
+//        ^------------------------ nothing is in flight any more: returned ---------------------------/
+//
+// Where nobody asks for leases (protocol::Lease::State::kOpen) a look costs one load. Issuer's thread only.
+
+#include <optional>
+
+#include "protocol/control_page.h"
+
+namespace heddle::worker {
+
+class WorkerLease {
+ public:
+  explicit WorkerLease(protocol::ControlPage page) : page_(std::move(page)) {}
+
+  // Whether leases count at all. Takes in what heddled has written since.
+  bool exclusive() {
+    if (page_.lease_word() != seen_) read();
+    return lease_.state != protocol::Lease::State::kOpen;
+  }
+  // What follows goes by what exclusive() has found.
+
+  // Whether something may be handed over at `now`.
+  bool holds(TimePoint now);
+  // A burst begins that may take as long as `longest`, the longest of late: the lease is given up where it would not
+  // end in time and the lease asks for that. The first burst under a lease always begins.
+  void begin_burst(TimePoint now, Duration longest);
+  // Something was handed over.
+  void used() { used_ = true; }
+
+  // The generation that goes back as soon as nothing is in flight; none where it is held, or has gone back.
+  std::optional<uint64_t> due(TimePoint now);
+  // due() was said to heddled.
+  void returned() { returned_ = true; }
+
+  // Others wait for the device.
+  bool wanted() const { return lease_.wanted; }
+  // How much of the device's time may be in flight; zero: without bound.
+  Duration window() const { return Duration(static_cast<int64_t>(lease_.window_ns)); }
+  // Until the lease ends by itself; none where it does not, or has ended.
+  std::optional<Duration> remaining(TimePoint now) const;
+
+ private:
+  void read();
+  bool over(TimePoint now) const;
+
+  protocol::ControlPage page_;
+  uint64_t seen_ = protocol::Lease{}.word();
+  protocol::Lease lease_;
+  bool given_up_ = false, used_ = false, returned_ = true;  // of this generation
+};
+
+}  // namespace heddle::worker

@@ -1,0 +1,85 @@
+#include "worker/lease.h"
+
+#include <gtest/gtest.h>
+
+namespace heddle::worker {
+namespace {
+
+using protocol::ControlPage;
+using protocol::Lease;
+using State = protocol::Lease::State;
+
+constexpr TimePoint at(int64_t ns) {
+  return TimePoint(Duration(ns));
+}
+
+struct WorkerLeaseTest : testing::Test {
+  WorkerLeaseTest() {
+    auto made = ControlPage::create();
+    page = std::move(made->second);
+    lease.emplace(std::move(*ControlPage::attach(made->first)));
+  }
+  ControlPage page;
+  std::optional<WorkerLease> lease;
+};
+
+TEST_F(WorkerLeaseTest, WithoutLeasesNothingIsAskedAndNothingGoesBack) {
+  EXPECT_FALSE(lease->exclusive());
+  EXPECT_FALSE(lease->due(at(5)));
+}
+
+TEST_F(WorkerLeaseTest, HoldsFromLendToWithdrawAndGoesBackOnce) {
+  page.write_lease({.state = State::kWithdrawn});
+  ASSERT_TRUE(lease->exclusive());
+  EXPECT_FALSE(lease->holds(at(1)));
+  EXPECT_FALSE(lease->due(at(1))) << "it was never lent";
+  page.write_lease({.state = State::kHeld, .generation = 1, .window_ns = 7});
+  ASSERT_TRUE(lease->exclusive());
+  EXPECT_TRUE(lease->holds(at(2)));
+  EXPECT_EQ(lease->window(), Duration(7));
+  EXPECT_FALSE(lease->due(at(2)));
+  page.write_lease({.state = State::kWithdrawn, .generation = 1});
+  ASSERT_TRUE(lease->exclusive());
+  EXPECT_FALSE(lease->holds(at(3)));
+  ASSERT_EQ(lease->due(at(3)), 1u);
+  lease->returned();
+  EXPECT_FALSE(lease->due(at(4)));
+  page.write_lease({.state = State::kHeld, .generation = 2});
+  ASSERT_TRUE(lease->exclusive());
+  EXPECT_TRUE(lease->holds(at(5)));
+}
+
+TEST_F(WorkerLeaseTest, EndsByItselfAndStaysEnded) {
+  page.write_lease({.state = State::kHeld, .generation = 1, .until_ns = 100});
+  ASSERT_TRUE(lease->exclusive());
+  EXPECT_EQ(lease->remaining(at(40)), Duration(60));
+  EXPECT_TRUE(lease->holds(at(99)));
+  EXPECT_FALSE(lease->holds(at(100)));
+  EXPECT_FALSE(lease->remaining(at(101)));
+  EXPECT_EQ(lease->due(at(101)), 1u);
+  lease->returned();
+  EXPECT_FALSE(lease->holds(at(50)));
+}
+
+TEST_F(WorkerLeaseTest, ABurstThatWouldNotEndInTimeIsNotBegun) {
+  page.write_lease({.state = State::kHeld, .generation = 1, .until_ns = 100, .whole_bursts = true});
+  ASSERT_TRUE(lease->exclusive());
+  lease->begin_burst(at(10), Duration(500));
+  EXPECT_TRUE(lease->holds(at(10))) << "the first one under a lease always is";
+  lease->used();
+  lease->begin_burst(at(30), Duration(60));
+  EXPECT_TRUE(lease->holds(at(30)));
+  lease->begin_burst(at(60), Duration(60));
+  EXPECT_FALSE(lease->holds(at(60)));
+  EXPECT_EQ(lease->due(at(60)), 1u);
+}
+
+// A worker that takes over has not been lent what its forerunner was.
+TEST_F(WorkerLeaseTest, AWithdrawnLeaseOfAForerunnerIsGivenBackToo) {
+  page.write_lease({.state = State::kWithdrawn, .generation = 4});
+  ASSERT_TRUE(lease->exclusive());
+  EXPECT_EQ(lease->due(at(1)), 4u);
+}
+
+}  // namespace
+}  // namespace heddle::worker

@@ -1,0 +1,264 @@
+// What a worker does with its ring's lease: what goes on without it, and what it says to heddled.
+
+#include <gmock/gmock.h>
+
+#include "core/clock.h"
+#include "worker/testing/session_harness.h"
+
+namespace heddle::worker {
+namespace {
+
+using protocol::Backlog;
+using protocol::Drained;
+using protocol::Lease;
+using protocol::LeaseReturned;
+using protocol::RecordType;
+using testing::IsEmpty;
+using testing::SizeIs;
+using State = protocol::Lease::State;
+
+struct SessionLeaseTest : SessionHarness {
+  void SetUp() override {
+    SessionHarness::SetUp();
+    module_info.kernels.resize(2);
+    module_info.kernels[0].name = "nothing";
+    module_info.kernels[1].name = "faulty";
+    prepare_context = [](FakeContext& device) {
+      device.kernels["nothing"] = [](auto) { return 0u; };
+      device.kernels["faulty"] = [](auto) { return kCudaIllegalAddress; };
+    };
+    withdraw();
+    start_worker();
+    send_module(1);
+  }
+
+  // heddled's side.
+  void write(const Lease& changed) {
+    lease = changed;
+    control_page.write_lease(lease);
+    protocol::ring_bell(header().to_worker);
+  }
+  void lend(uint64_t until_ns = UINT64_MAX, bool whole_bursts = false) {
+    write({.state = State::kHeld,
+           .generation = lease.generation + 1,
+           .until_ns = until_ns,
+           .whole_bursts = whole_bursts});
+  }
+  void withdraw() {
+    lease.state = State::kWithdrawn;
+    write(lease);
+  }
+  void want() {
+    lease.wanted = true;
+    write(lease);
+  }
+  bool is_back(uint64_t generation) {
+    return eventually([&] { return last<LeaseReturned>().generation == generation; });
+  }
+  static uint64_t now_ns() { return static_cast<uint64_t>(MonotonicClock().now().time_since_epoch().count()); }
+
+  Lease lease;
+};
+
+TEST_F(SessionLeaseTest, ALaunchWaitsForTheLease) {
+  const uint64_t launched = launch(0, 0);
+  ASSERT_TRUE(eventually([&] { return told<Backlog>() == 1; }));
+  EXPECT_EQ(last<Backlog>().serial, kTaskSerial);
+  EXPECT_THAT(context->handed_over(), IsEmpty());
+  lend();
+  EXPECT_TRUE(completes(launched));
+  EXPECT_EQ(told<Backlog>(), 1u);
+  EXPECT_EQ(told<LeaseReturned>(), 0u);
+}
+
+TEST_F(SessionLeaseTest, WhatNeedsNoDeviceGoesOnUpToTheFirstThatDoes) {
+  map(1, kTestBase);
+  simple(RecordType::kNeed, 0, 1);
+  ASSERT_TRUE(completes(marker()));
+  EXPECT_EQ(told<Backlog>(), 0u);
+  const uint64_t filled = fill(0, kTestBase, 8, 1), behind = marker();
+  ASSERT_TRUE(eventually([&] { return told<Backlog>() == 1; }));
+  EXPECT_LT(header().completed.load(), filled);
+  lend();
+  EXPECT_TRUE(completes(behind));
+}
+
+TEST_F(SessionLeaseTest, AFreeAndATasksEndNeedNoLease) {
+  map(1, kTestBase);
+  simple(RecordType::kNeed, 0, 1);
+  simple(RecordType::kFree, 0, 1);
+  simple(RecordType::kTaskEnd, 0, kTaskSerial);
+  EXPECT_TRUE(eventually([&] { return told<protocol::TaskEnded>() == 1; }));
+  EXPECT_EQ(last<protocol::SegmentFreed>().number, 1u);
+  EXPECT_EQ(told<Backlog>(), 0u);
+}
+
+TEST_F(SessionLeaseTest, WhatTheProgramHasFreedGoesBackWhileTheLeaseIsAway) {
+  map(1, kTestBase);
+  ASSERT_TRUE(completes(simple(RecordType::kNeed, 0, 1)));
+  launch(0, 0);
+  ASSERT_TRUE(eventually([&] { return told<Backlog>() == 1; }));
+  header().idle.segments[0] = 1;
+  ++header().reclaims;
+  protocol::ring_bell(header().to_worker);
+  EXPECT_TRUE(eventually([&] { return told<protocol::SegmentFreed>() == 2; }));
+  EXPECT_THAT(context->mapped(), IsEmpty());
+}
+
+TEST_F(SessionLeaseTest, AWithdrawnLeaseGoesBackOnceWhatIsInFlightIsDone) {
+  lend();
+  context->pause(0);
+  launch(0, 0);
+  ASSERT_TRUE(eventually([&] { return context->handed_over().size() == 1; }));
+  withdraw();
+  const uint64_t second = launch(0, 0);
+  ::usleep(20'000);
+  EXPECT_EQ(told<LeaseReturned>(), 0u);
+  EXPECT_THAT(context->handed_over(), SizeIs(1));
+  context->resume(0);
+  ASSERT_TRUE(is_back(1));
+  EXPECT_THAT(context->handed_over(), SizeIs(1));
+  EXPECT_EQ(usage().launches, 1u) << "heddled reads what was used when the lease is back";
+  lend();
+  EXPECT_TRUE(completes(second));
+}
+
+TEST_F(SessionLeaseTest, AnIdleWorkerGivesItsLeaseBackAtOnce) {
+  lend();
+  ASSERT_TRUE(completes(launch(0, 0)));
+  withdraw();
+  EXPECT_TRUE(is_back(1));
+  lend();
+  withdraw();
+  EXPECT_TRUE(is_back(2));
+  EXPECT_EQ(told<LeaseReturned>(), 2u);
+}
+
+TEST_F(SessionLeaseTest, ALeaseEndsByItself) {
+  lend(now_ns() + 30'000'000);
+  ASSERT_TRUE(completes(launch(0, 0)));
+  EXPECT_TRUE(is_back(1));
+  EXPECT_GE(now_ns(), lease.until_ns);
+  const uint64_t launched = launch(0, 0);
+  ::usleep(5'000);
+  EXPECT_LT(header().completed.load(), launched);
+  lend();
+  EXPECT_TRUE(completes(launched));
+}
+
+TEST_F(SessionLeaseTest, TheEndOfWorkIsSaidOnlyWhereOthersWait) {
+  lend();
+  ASSERT_TRUE(completes(launch(0, 0)));
+  ::usleep(20'000);
+  EXPECT_EQ(told<Drained>(), 0u);
+  want();
+  ASSERT_TRUE(eventually([&] { return told<Drained>() == 1; }));
+  EXPECT_EQ(last<Drained>().serial, kTaskSerial);
+  ASSERT_TRUE(completes(launch(0, 0)));
+  EXPECT_EQ(told<Backlog>(), 2u);
+  EXPECT_TRUE(eventually([&] { return told<Drained>() == 2; }));
+}
+
+// The issuer does not let itself be held up by a window that is full: it is woken.
+TEST_F(SessionLeaseTest, NoMoreThanTheWindowIsInFlight) {
+  write({.state = State::kHeld, .wanted = true, .generation = 1, .window_ns = 1000});
+  context->pause(0);
+  uint64_t launched = 0;
+  for (int i = 0; i < 5; ++i) launched = launch(0, 0);
+  ASSERT_TRUE(eventually([&] { return context->handed_over().size() == 2; }));
+  ::usleep(10'000);
+  EXPECT_THAT(context->handed_over(), SizeIs(2));
+  context->resume(0);
+  EXPECT_TRUE(completes(launched));
+}
+
+// The work behind a host call would begin with its return.
+TEST_F(SessionLeaseTest, AHostCallsStreamGoesOnOnlyUnderALease) {
+  live_stream(1, protocol::kStreamNonBlocking);
+  lend();
+  const uint64_t call = simple(RecordType::kHostCall, 1);
+  const uint64_t behind = launch(1, 0);
+  ASSERT_TRUE(eventually([&] { return stream(1).host_reached.load() == call && context->handed_over().size() == 2; }));
+  withdraw();
+  ASSERT_TRUE(is_back(1)) << "what waits for the call is not running";
+  stream(1).host_done = call;
+  protocol::ring_bell(header().to_worker);
+  ::usleep(10'000);
+  EXPECT_LT(header().completed.load(), call);
+  lend();
+  EXPECT_TRUE(completes(behind));
+}
+
+TEST_F(SessionLeaseTest, AHostCallWithNothingBehindItNeedsNoLease) {
+  live_stream(1);
+  const uint64_t call = simple(RecordType::kHostCall, 1);
+  ASSERT_TRUE(eventually([&] { return stream(1).host_reached.load() == call; }));
+  stream(1).host_done = call;
+  protocol::ring_bell(header().to_worker);
+  EXPECT_TRUE(completes(call));
+  EXPECT_EQ(told<Backlog>(), 0u);
+}
+
+TEST_F(SessionLeaseTest, AfterAFaultNothingWaitsForALease) {
+  lend();
+  context->pause(0);
+  launch(0, 1);
+  ASSERT_TRUE(eventually([&] { return context->handed_over().size() == 1; }));
+  withdraw();
+  const uint64_t behind = launch(0, 0);
+  context->resume(0);
+  EXPECT_TRUE(completes(behind));
+  EXPECT_TRUE(is_back(1));
+  simple(RecordType::kTaskEnd, 0, kTaskSerial);
+  EXPECT_TRUE(eventually([&] { return told<protocol::TaskEnded>() == 1; }));
+}
+
+TEST_F(SessionLeaseTest, ABurstThatWouldNotEndInTimeGivesTheLeaseBack) {
+  write({.state = State::kHeld, .generation = 1});
+  context->pause(0);
+  const uint64_t slow = launch(0, 0);
+  ASSERT_TRUE(eventually([&] { return context->handed_over().size() == 1; }));
+  ::usleep(300'000);
+  context->resume(0);
+  ASSERT_TRUE(completes(slow));
+  withdraw();
+  ASSERT_TRUE(is_back(1));
+  lend(now_ns() + 250'000'000, true);
+  ASSERT_TRUE(completes(launch(0, 0))) << "the first one is begun all the same";
+  const size_t before = context->handed_over().size();
+  const uint64_t next = launch(0, 0);
+  ASSERT_TRUE(is_back(2));
+  EXPECT_THAT(context->handed_over(), SizeIs(before));
+  lend();
+  EXPECT_TRUE(completes(next));
+}
+
+// A worker that takes the ring over finds the lease of its forerunner.
+TEST_F(SessionLeaseTest, AnotherWorkerGoesByThePage) {
+  lend();
+  ASSERT_TRUE(completes(launch(0, 0)));
+  withdraw();
+  ASSERT_TRUE(is_back(1));
+  start_worker();
+  send_module(1);
+  const uint64_t launched = launch(0, 0);
+  ASSERT_TRUE(eventually([&] { return told<Backlog>() == 2; }));
+  EXPECT_THAT(context->handed_over(), IsEmpty());
+  lend();
+  EXPECT_TRUE(completes(launched));
+}
+
+// heddled was restarted under a policy without leases.
+TEST_F(SessionLeaseTest, WhereLeasesEndEverybodyGoesOn) {
+  const uint64_t launched = launch(0, 0);
+  ASSERT_TRUE(eventually([&] { return told<Backlog>() == 1; }));
+  lease.state = State::kOpen;
+  write(lease);
+  EXPECT_TRUE(completes(launched));
+  const size_t said = told<Backlog>() + told<Drained>() + told<LeaseReturned>();
+  ASSERT_TRUE(completes(launch(0, 0)));
+  EXPECT_EQ(told<Backlog>() + told<Drained>() + told<LeaseReturned>(), said);
+}
+
+}  // namespace
+}  // namespace heddle::worker

@@ -1,0 +1,197 @@
+// Devices that are lent to one program after the other: shares, and what becomes of a lease when somebody dies.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+
+#include "node.h"
+
+namespace heddle::e2e {
+namespace {
+
+// One device on which a launch of vecadd takes about a millisecond.
+std::string lent_device(const std::string& dispatch) {
+  return "[daemon]\nwarm_workers = 2\n[dispatch]\nwindow = '20ms'\n" + dispatch +
+         "\n[[device]]\npreset = 'P100'\ncount = 1\nmemory = '256M'\nslowdown = 2000\ncopy_slowdown = 10\n";
+}
+
+Arguments vecadd(int iterations) {
+  return {workload("vecadd"), "--size", "100000", "--streams", "1", "--iterations", std::to_string(iterations)};
+}
+constexpr int kShort = 200, kEndless = 10'000;
+
+struct Leases : testing::Test {
+  explicit Leases(const std::string& dispatch = "policy = 'fs'") : node(lent_device(dispatch)) {}
+  void SetUp() override {
+    HEDDLE_NEEDS_WORKLOADS();
+    ASSERT_TRUE(node.ready()) << node.why();
+  }
+  Process spawn(int iterations, const std::string& weight = "1") {
+    Arguments arguments{"run", "--weight", weight, "--"};
+    const Arguments program = vecadd(iterations);
+    arguments.insert(arguments.end(), program.begin(), program.end());
+    return node.spawn(arguments);
+  }
+  Json sessions() { return node.ask({{"command", "ps"}}).value("sessions", Json::array()); }
+  // A session whose lease is in that state while another's is in `beside`, {} where there is none just now.
+  Json find(const std::string& state, const std::string& beside) {
+    Json found;
+    bool other = false;
+    for (const Json& session : sessions()) {
+      for (const Json& task : session.value("tasks", Json::array())) {
+        const std::string is = task.value("lease", Json::object()).value("state", "");
+        if (is == state) found = session;
+        other |= is == beside;
+      }
+    }
+    return other ? found : Json{};
+  }
+  // Waits for such a session.
+  Json await(const std::string& state, const std::string& beside) {
+    Json found;
+    EXPECT_TRUE(Node::eventually([&] { return !(found = find(state, beside)).empty(); })) << sessions();
+    return found;
+  }
+  void expect_pass(Process& program) {
+    const Finished finished = program.wait(std::chrono::seconds(60));
+    EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node.log();
+    EXPECT_NE(finished.out.find("PASS"), std::string::npos) << finished.out;
+  }
+  void expect_empty() {
+    EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
+  }
+  // Of two programs one has the status; the other is well.
+  Finished expect_one_fails(Process& first, Process& second) {
+    Finished finished[] = {first.wait(std::chrono::seconds(60)), second.wait(std::chrono::seconds(60))};
+    if (finished[0].status == 0) std::swap(finished[0], finished[1]);
+    EXPECT_NE(finished[0].status, 0) << finished[0].out;
+    EXPECT_EQ(finished[1].status, 0) << finished[1].out << finished[1].err << node.log();
+    EXPECT_NE(finished[1].out.find("PASS"), std::string::npos);
+    return finished[0];
+  }
+  Node node;
+};
+
+TEST_F(Leases, ThePolicyIsShown) {
+  EXPECT_EQ(node.ask({{"command", "devices"}})["devices"][0]["dispatch"], "fs");
+  const Finished policies = node.heddle({"policies"});
+  EXPECT_NE(policies.out.find("* in use: fs\n"), std::string::npos) << policies.out;
+  const Json listed = Json::parse(node.heddle({"policies", "--json"}).out);
+  EXPECT_EQ(listed["dispatch"]["current"], "fs");
+  EXPECT_EQ(listed["dispatch"]["policies"][0]["name"], "open");
+}
+
+TEST_F(Leases, AProgramAloneRunsAsEver) {
+  Process program = spawn(kShort);
+  expect_pass(program);
+  expect_empty();
+}
+
+TEST_F(Leases, TwoProgramsTakeTurnsAndBothAreRight) {
+  Process first = spawn(kShort), second = spawn(kShort);
+  await("held", "waits");
+  const Finished ps = node.heddle({"ps"});
+  EXPECT_NE(ps.out.find("LEASE"), std::string::npos) << ps.out;
+  expect_pass(first);
+  expect_pass(second);
+  expect_empty();
+}
+
+// What each has used while both had work, by its worker's measure.
+TEST_F(Leases, TurnsAreAsLongAsWeightsSay) {
+  Process light = spawn(kEndless, "1"), heavy = spawn(kEndless, "3");
+  await("held", "waits");
+  const auto used = [&] {
+    std::map<double, double> by_weight;
+    for (const Json& job : node.ask({{"command", "ps"}}).value("jobs", Json::array()))
+      by_weight[job.value("weight", 0.0)] = job["usage"].value("busy_ns", 0.0) / 1e9;
+    return by_weight;
+  };
+  const auto before = used();
+  ASSERT_EQ(before.size(), 2u);
+  std::map<double, double> now;
+  ASSERT_TRUE(Node::eventually([&] {
+    now = used();
+    return now.at(1) + now.at(3) - before.at(1) - before.at(3) > 1.6;
+  }));
+  const double ratio = (now.at(3) - before.at(3)) / (now.at(1) - before.at(1));
+  EXPECT_GT(ratio, 1.8) << node.ask({{"command", "ps"}});
+  EXPECT_LT(ratio, 5.0);
+  for (Process* program : {&light, &heavy}) program->signal(SIGTERM);
+  expect_empty();
+}
+
+TEST_F(Leases, AWorkerThatDiesWithTheLeaseTakesOnlyItsProgramAlong) {
+  Process first = spawn(3 * kShort), second = spawn(3 * kShort);
+  const Json holder = await("held", "waits");
+  ASSERT_FALSE(holder.empty());
+  ::kill(holder["tasks"][0]["worker_pid"].get<pid_t>(), SIGKILL);
+  const Finished failed = expect_one_fails(first, second);
+  EXPECT_NE(failed.err.find("719"), std::string::npos) << failed.err;
+  expect_empty();
+}
+
+TEST_F(Leases, AProgramThatDiesWhileItWaitsLeavesTheTurnsToTheOthers) {
+  Process first = spawn(2 * kShort), second = spawn(2 * kShort);
+  const Json waiting = await("waits", "held");
+  ASSERT_FALSE(waiting.empty());
+  ::kill(waiting["pid"].get<pid_t>(), SIGKILL);
+  EXPECT_EQ(expect_one_fails(first, second).status, 128 + SIGKILL);
+  expect_empty();
+}
+
+TEST_F(Leases, AProgramThatDiesWithTheLeaseDoesToo) {
+  Process first = spawn(2 * kShort), second = spawn(2 * kShort);
+  const Json holder = await("held", "waits");
+  ASSERT_FALSE(holder.empty());
+  ::kill(holder["pid"].get<pid_t>(), SIGKILL);
+  EXPECT_EQ(expect_one_fails(first, second).status, 128 + SIGKILL);
+  expect_empty();
+}
+
+TEST_F(Leases, TurnsGoOnAfterARestartOfHeddled) {
+  Process first = spawn(3 * kShort), second = spawn(3 * kShort);
+  for (int restart = 0; restart < 3; ++restart) {
+    await("held", "waits");
+    const pid_t heddled = node.daemon_pid();
+    ::kill(heddled, SIGKILL);
+    ASSERT_TRUE(Node::eventually([&] {
+      const pid_t now = node.daemon_pid();
+      return now > 0 && now != heddled;
+    }));
+  }
+  expect_pass(first);
+  expect_pass(second);
+  expect_empty();
+}
+
+// Nobody else may wait for it for ever. It would be continued after some seconds (stopped_workers.h).
+struct ImpatientLeases : Leases {
+  ImpatientLeases() : Leases("policy = 'fs'\nreturn_limit = '600ms'") {}
+};
+TEST_F(ImpatientLeases, AWorkerThatDoesNotGiveTheLeaseBackFailsItsProgram) {
+  Process first = spawn(3 * kShort), second = spawn(3 * kShort);
+  const Json holder = await("held", "waits");
+  ASSERT_FALSE(holder.empty());
+  ::kill(holder["tasks"][0]["worker_pid"].get<pid_t>(), SIGSTOP);
+  const Finished failed = expect_one_fails(first, second);
+  EXPECT_NE(failed.err.find("went on for"), std::string::npos) << failed.err;
+  EXPECT_NE(failed.err.find("return_limit"), std::string::npos) << failed.err;
+  expect_empty();
+}
+
+struct LeasesByPolicy : Leases, testing::WithParamInterface<const char*> {
+  LeasesByPolicy() : Leases(std::string("policy = '") + GetParam() + "'") {}
+};
+TEST_P(LeasesByPolicy, ThreeProgramsAreRight) {
+  Process first = spawn(kShort), second = spawn(kShort), third = spawn(kShort);
+  expect_pass(first);
+  expect_pass(second);
+  expect_pass(third);
+  expect_empty();
+}
+INSTANTIATE_TEST_SUITE_P(Policies, LeasesByPolicy, testing::Values("open", "tfs", "las", "token"));
+
+}  // namespace
+}  // namespace heddle::e2e
