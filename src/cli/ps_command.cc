@@ -38,13 +38,6 @@ Cells measured(const Json& session) {
   return {seconds(number_of(usage, "busy_ns")), string_of(usage, "bursts", "-")};
 }
 
-// Whether it has its device now, where devices are lent to one after the other, and for how long: "held 0.1 s".
-std::string lease(const Json& task) {
-  const auto found = task.find("lease");
-  if (found == task.end()) return "-";
-  return string_of(*found, "state") + " " + seconds(number_of(*found, "for_ns"));
-}
-
 // What its job asked for of a device: its weight, and its share and limit where it has any.
 Cells asked(const Json& session, const std::map<std::string, Json>& jobs) {
   const auto found = jobs.find(string_of(session, "job"));
@@ -52,6 +45,13 @@ Cells asked(const Json& session, const std::map<std::string, Json>& jobs) {
   const double share = number_of(found->second, "share"), limit = found->second.value("limit", 1.0);
   const bool any = share > 0 || limit < 1;
   return {stringf("%g", found->second.value("weight", 1.0)), any ? stringf("%g to %g", share, limit) : "-"};
+}
+
+// Whether it has its device now, where devices are lent to one after the other, and for how long: "held 0.1 s".
+std::string lease(const Json& task) {
+  const auto found = task.find("lease");
+  if (found == task.end()) return "-";
+  return string_of(*found, "state") + " " + seconds(number_of(*found, "for_ns"));
 }
 
 // One line a task; a session without one gets a line of its own. What belongs to the session stands in its first line.

@@ -158,11 +158,12 @@ void add_run_command(CLI::App& app, Action& chosen) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("run", "Run one CUDA program on the shared devices");
   command->add_option("--mem", options->memory, "Device memory the job may hold, like 8G (default: one whole device)");
-  command->add_option("--weight", options->share.weight, "Its weight against other jobs on a device (default: 1)");
+  command->add_option("--weight", options->share.weight,
+                      "Its weight against other jobs on a device (default: 1; dispatch policies fs, tfs)");
   command->add_option("--share", options->share.share,
-                      "The part of a device's time that it is to get while it has work, like 0.3 (default: 0)");
+                      "The part of a device's time that it is to get while it has work, like 0.3 (default: 0; token)");
   command->add_option("--limit", options->share.limit,
-                      "The part of a device's time that it is never to exceed, like 0.6 (default: 1)");
+                      "The part of a device's time that it is never to exceed, like 0.6 (default: 1; token)");
   command->add_option("--app", options->share.app,
                       "What jobs of its kind are known by, for policies that learn (default: the program's file name)");
   command->add_option("--wait-timeout", options->wait_timeout,

@@ -9,7 +9,7 @@ namespace heddle::daemon {
 namespace {
 
 using Json = nlohmann::json;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr uid_t kUser = 1000;
 

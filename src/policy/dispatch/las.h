@@ -15,12 +15,12 @@ namespace heddle::policy {
 // service is a job's; that one lessee at a time has the device; copies count as use.
 class Las : public OneAtATime {
  protected:
-  const LesseeLine::Member& choose(const LesseeLine& line) override;
-  Duration slice(const LesseeLine::Member& member, const LesseeLine& line) const override;
+  const Lessees::Member& choose(const Lessees& lessees) override;
+  Duration slice(const Lessees::Member& member, const Lessees& lessees) const override;
   bool may_go_on() const override { return true; }
-  bool goes_on(const LesseeLine::Member& holder, const LesseeLine& line) const override;
-  void used(LesseeLine::Job& job, Duration amount, Duration contended) override;
-  void advance(LesseeLine& line, TimePoint now) override;
+  bool goes_on(const Lessees::Member& holder, const Lessees& lessees) const override;
+  void used(Lessees::Job& job, Duration amount, Duration contended) override;
+  void advance(Lessees& lessees, TimePoint now) override;
 
  private:
   TimePoint faded_{};  // when it was halved last

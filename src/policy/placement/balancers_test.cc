@@ -62,7 +62,7 @@ class Balanced {
   int64_t now_ = 0;
 };
 
-constexpr std::optional<uint64_t> on(uint64_t device) {
+constexpr std::optional<uint64_t> on_device(uint64_t device) {
   return device;
 }
 
@@ -70,38 +70,38 @@ class Balancers : public testing::TestWithParam<const char*> {};
 
 TEST_P(Balancers, AssignAJobForItsLife) {
   Balanced pool(GetParam(), p100s(2));
-  ASSERT_EQ(pool.run(1), on(0));
+  ASSERT_EQ(pool.run(1), on_device(0));
   pool.end_task(1);
-  EXPECT_EQ(pool.begin(1, gib(2)), on(0));
+  EXPECT_EQ(pool.begin(1, gib(2)), on_device(0));
   EXPECT_EQ(pool.reason, "the job is assigned to device 0");
-  ASSERT_EQ(pool.run(2), on(1));
+  ASSERT_EQ(pool.run(2), on_device(1));
 }
 
 TEST_P(Balancers, AnAssignedJobWaitsForMemoryOnItsDevice) {
   Balanced pool(GetParam(), p100s(2));
-  ASSERT_EQ(pool.run(1), on(0));
-  ASSERT_EQ(pool.run(2), on(1));
-  ASSERT_EQ(pool.run(3, "", gib(10)), on(0));
+  ASSERT_EQ(pool.run(1), on_device(0));
+  ASSERT_EQ(pool.run(2), on_device(1));
+  ASSERT_EQ(pool.run(3, "", gib(10)), on_device(0));
   EXPECT_EQ(pool.begin(1, gib(10)), std::nullopt);
   EXPECT_THAT(pool.reason, HasSubstr("the job is assigned: needs 10 GiB; most is free on device 0: 5 GiB of 16 GiB"));
   pool.end(3);
-  EXPECT_EQ(pool.decided(), on(0));
+  EXPECT_EQ(pool.decided(), on_device(0));
 }
 
 TEST_P(Balancers, AJobThatFitsNowhereWaits) {
   Balanced pool(GetParam(), p100s(2));
-  ASSERT_EQ(pool.run(1, "", gib(10)), on(0));
-  ASSERT_EQ(pool.run(2, "", gib(10)), on(1));
+  ASSERT_EQ(pool.run(1, "", gib(10)), on_device(0));
+  ASSERT_EQ(pool.run(2, "", gib(10)), on_device(1));
   EXPECT_EQ(pool.run(3, "", gib(10)), std::nullopt);
   pool.end(2);
-  EXPECT_EQ(pool.decided(), on(1));
+  EXPECT_EQ(pool.decided(), on_device(1));
 }
 
 TEST_P(Balancers, WhatTheDeviceOfAJobCanNeverHoldIsRefused) {
   auto devices = p100s(2);
   devices[1].memory = gib(32);
   Balanced pool(GetParam(), devices);
-  ASSERT_EQ(pool.run(1), on(0));
+  ASSERT_EQ(pool.run(1), on_device(0));
   pool.end_task(1);
   EXPECT_EQ(pool.begin(1, gib(20)), std::nullopt);
   EXPECT_TRUE(pool.scheduler().waiting().empty());
@@ -111,72 +111,72 @@ TEST_P(Balancers, WhatTheDeviceOfAJobCanNeverHoldIsRefused) {
 // A stream of small jobs does not keep a large one waiting for ever.
 TEST_P(Balancers, TheOldestThatWaitsReservesADevice) {
   Balanced pool(GetParam(), p100s(1));
-  ASSERT_EQ(pool.run(1, "", gib(8)), on(0));
+  ASSERT_EQ(pool.run(1, "", gib(8)), on_device(0));
   EXPECT_EQ(pool.run(2, "", gib(12)), std::nullopt);
   pool.pass(3000);
   EXPECT_EQ(pool.run(3, "", gib(1)), std::nullopt);
   EXPECT_THAT(pool.reason, HasSubstr("device 0 is reserved for an older request"));
   pool.end(1);
-  EXPECT_EQ(pool.decided(), on(0));
+  EXPECT_EQ(pool.decided(), on_device(0));
 }
 
 INSTANTIATE_TEST_SUITE_P(Placement, Balancers, testing::Values("grr", "gmin", "gwtmin", "rtf", "guf"));
 
 TEST(Grr, GoesRoundWhateverEnds) {
   Balanced pool("grr", p100s(3));
-  EXPECT_EQ(pool.run(1), on(0));
-  EXPECT_EQ(pool.run(2), on(1));
+  EXPECT_EQ(pool.run(1), on_device(0));
+  EXPECT_EQ(pool.run(2), on_device(1));
   pool.end(1);
   pool.end(2);
-  EXPECT_EQ(pool.run(3), on(2));
-  EXPECT_EQ(pool.run(4), on(0));
+  EXPECT_EQ(pool.run(3), on_device(2));
+  EXPECT_EQ(pool.run(4), on_device(0));
 }
 
 TEST(Grr, PassesOverDevicesWithoutTheMemory) {
   Balanced pool("grr", p100s(3));
-  EXPECT_EQ(pool.run(1), on(0));
-  EXPECT_EQ(pool.run(2, "", gib(16)), on(1));
-  EXPECT_EQ(pool.run(3), on(2));
-  EXPECT_EQ(pool.run(4), on(0));
-  EXPECT_EQ(pool.run(5), on(2));
+  EXPECT_EQ(pool.run(1), on_device(0));
+  EXPECT_EQ(pool.run(2, "", gib(16)), on_device(1));
+  EXPECT_EQ(pool.run(3), on_device(2));
+  EXPECT_EQ(pool.run(4), on_device(0));
+  EXPECT_EQ(pool.run(5), on_device(2));
 }
 
 TEST(GMin, TakesTheDeviceWithTheFewestJobs) {
   Balanced pool("gmin", p100s(3));
-  for (uint64_t job = 1; job <= 3; ++job) EXPECT_EQ(pool.run(job), on(job - 1));
+  for (uint64_t job = 1; job <= 3; ++job) EXPECT_EQ(pool.run(job), on_device(job - 1));
   pool.end(2);
-  EXPECT_EQ(pool.run(4), on(1));
+  EXPECT_EQ(pool.run(4), on_device(1));
   EXPECT_EQ(pool.reason, "fewest jobs on 1 (0)");
-  EXPECT_EQ(pool.run(5), on(0));
+  EXPECT_EQ(pool.run(5), on_device(0));
 }
 
 TEST(GWtMin, CountsJobsByTheDevicesWeight) {
   auto devices = p100s(2);
   devices[0].weight = 450;
   Balanced pool("gwtmin", devices);
-  EXPECT_EQ(pool.run(1), on(1));  // 1/0.45 against 1
-  EXPECT_EQ(pool.run(2), on(1));  // against 2
-  EXPECT_EQ(pool.run(3), on(0));  // against 3
-  EXPECT_EQ(pool.run(4), on(1));
+  EXPECT_EQ(pool.run(1), on_device(1));  // 1/0.45 against 1
+  EXPECT_EQ(pool.run(2), on_device(1));  // against 2
+  EXPECT_EQ(pool.run(3), on_device(0));  // against 3
+  EXPECT_EQ(pool.run(4), on_device(1));
 }
 
 TEST(GWtMin, IsGMinWhereDevicesAreAlike) {
   Balanced pool("gwtmin", p100s(2));
-  EXPECT_EQ(pool.run(1), on(0));
-  EXPECT_EQ(pool.run(2), on(1));
-  EXPECT_EQ(pool.run(3), on(0));
+  EXPECT_EQ(pool.run(1), on_device(0));
+  EXPECT_EQ(pool.run(2), on_device(1));
+  EXPECT_EQ(pool.run(3), on_device(0));
 }
 
 TEST(Rtf, GoesWhereLeastWorkIsLeft) {
   Balanced pool("rtf", p100s(2));
   pool.teach("long", 1000, 800);
   pool.teach("short", 100, 50);
-  EXPECT_EQ(pool.run(1, "long"), on(0));
-  EXPECT_EQ(pool.run(2, "short"), on(1));
-  EXPECT_EQ(pool.run(3, "short"), on(1));  // 50 left there, 800 on 0
+  EXPECT_EQ(pool.run(1, "long"), on_device(0));
+  EXPECT_EQ(pool.run(2, "short"), on_device(1));
+  EXPECT_EQ(pool.run(3, "short"), on_device(1));  // 50 left there, 800 on 0
   EXPECT_EQ(pool.reason, "least work expected on 1 (0.05 s left, and 0.05 s of this job)");
   pool.serve(1, 0, 790);  // an eighth is always left
-  EXPECT_EQ(pool.run(4, "short"), on(0));
+  EXPECT_EQ(pool.run(4, "short"), on_device(0));
 }
 
 TEST(Rtf, CountsWorkByTheDevicesWeight) {
@@ -184,20 +184,20 @@ TEST(Rtf, CountsWorkByTheDevicesWeight) {
   devices[0].weight = 500;
   Balanced pool("rtf", devices);
   pool.teach("a", 1000, 400);  // on device 1, which is the faster
-  EXPECT_EQ(pool.run(1, "a"), on(1));
-  EXPECT_EQ(pool.run(2, "a"), on(0));  // 800 ms against 800: the lower id
+  EXPECT_EQ(pool.run(1, "a"), on_device(1));
+  EXPECT_EQ(pool.run(2, "a"), on_device(0));  // 800 ms against 800: the lower id
 }
 
 TEST(Guf, KeepsThoseApartThatUseTheDeviceMuch) {
   Balanced pool("guf", p100s(2));
   pool.teach("busy", 1000, 900);
   pool.teach("idle", 1000, 100);
-  EXPECT_EQ(pool.run(1, "busy"), on(0));
-  EXPECT_EQ(pool.run(2, "idle"), on(1));
-  EXPECT_EQ(pool.run(3, "idle"), on(1));
-  EXPECT_EQ(pool.run(4, "busy"), on(1));
+  EXPECT_EQ(pool.run(1, "busy"), on_device(0));
+  EXPECT_EQ(pool.run(2, "idle"), on_device(1));
+  EXPECT_EQ(pool.run(3, "idle"), on_device(1));
+  EXPECT_EQ(pool.run(4, "busy"), on_device(1));
   EXPECT_EQ(pool.reason, "least utilization expected on 1 (200 thousandths of it)");
-  EXPECT_EQ(pool.run(5, "idle"), on(0));
+  EXPECT_EQ(pool.run(5, "idle"), on_device(0));
 }
 
 TEST(History, FollowsTheLatestJobs) {
