@@ -17,7 +17,7 @@ void World::open(JobIndex index) {
   owners_.push_back(index);
   job.tasks_left = job.shape->tasks;
   const std::string model = job.shape->model.empty() ? scenario_.devices.front().model : job.shape->model;
-  scheduler_->session_opened(job.session, JobId{job.session.value}, model, Bytes{}, now_);
+  scheduler_->session_opened(job.session, JobId{job.session.value}, model, Bytes{}, now_, {}, job.shape->app);
   begin_task(index);
 }
 
@@ -53,7 +53,7 @@ void World::carry_out(const policy::Decision& decision) {
   Place& place = place_of(job);
   job.warps = policy::resident(job.shape->need, specs_[decision.device.value]).warps;
   job.bursts_left = job.shape->bursts;
-  job.told_busy = job.outcome.busy;
+  job.told_busy = job.busy_before = job.outcome.busy;
   job.bursts = job.told_bursts = 0;
   job.longest_burst = job.merged_burst = Duration{};
   if (place.dispatch->exclusive()) {
@@ -81,6 +81,10 @@ void World::end_task(JobIndex index) {
     told(place);
   }
   tasks_.erase(job.task);
+  policy::Service used;
+  used.busy = job.outcome.busy - job.busy_before;
+  used.bursts = job.bursts;
+  scheduler_->served(job.session, job.device, used);
   scheduler_->task_ended(job.task, now_);
   books_changed_ = true;
   if (--job.tasks_left > 0) return begin_task(index);

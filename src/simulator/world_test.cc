@@ -148,6 +148,19 @@ TEST(Shares, AreHeldByTokensAndIdleOnesGivenAway) {
   EXPECT_GT(double(outcome_of(node).jobs[0].busy.count()) / 40e9, 0.95);
 }
 
+// One of two devices is three times as slow: who knows how long jobs take gives it fewer.
+TEST(World, BalancersThatLearnKnowASlowDevice) {
+  Scenario node = scenario(2, "grr");
+  node.devices[1].slowdown = 3;
+  node.jobs = {jobs(40, 10, millis(20))};
+  node.jobs[0].every = millis(110);
+  const Outcome blind = outcome_of(node);
+  node.policy = "rtf";
+  const Outcome learned = outcome_of(node);
+  EXPECT_LT(learned.mean_turnaround(), blind.mean_turnaround());
+  EXPECT_EQ(learned.completed(), 40u);
+}
+
 TEST(World, WhatItDoesNotKnowIsSaid) {
   Scenario node = scenario(1, "fifo");
   node.jobs = {jobs(1, 1, millis(1))};
