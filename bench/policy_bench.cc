@@ -108,6 +108,11 @@ HEDDLE_POLICY_BENCH(schedgpu, "schedgpu");
 HEDDLE_POLICY_BENCH(mgb_sm, "mgb-sm");
 BENCHMARK_CAPTURE(place_fragmented, mgb_sm, "mgb-sm")->Arg(8)->Arg(1024);
 HEDDLE_POLICY_BENCH(mgb_warps, "mgb-warps");
+HEDDLE_POLICY_BENCH(grr, "grr");
+HEDDLE_POLICY_BENCH(gmin, "gmin");
+HEDDLE_POLICY_BENCH(gwtmin, "gwtmin");
+HEDDLE_POLICY_BENCH(rtf, "rtf");
+HEDDLE_POLICY_BENCH(guf, "guf");
 
 }  // namespace
 }  // namespace heddle::policy

@@ -1,5 +1,7 @@
 // heddle ps: what runs, where and why, and what waits for what.
 
+#include <map>
+
 #include "cli/commands.h"
 #include "cli/daemon_link.h"
 #include "cli/output.h"
@@ -36,6 +38,15 @@ Cells measured(const Json& session) {
   return {seconds(number_of(usage, "busy_ns")), string_of(usage, "bursts", "-")};
 }
 
+// What its job asked for of a device: its weight, and its share and limit where it has any.
+Cells asked(const Json& session, const std::map<std::string, Json>& jobs) {
+  const auto found = jobs.find(string_of(session, "job"));
+  if (found == jobs.end()) return {"-", "-"};
+  const double share = number_of(found->second, "share"), limit = found->second.value("limit", 1.0);
+  const bool any = share > 0 || limit < 1;
+  return {stringf("%g", found->second.value("weight", 1.0)), any ? stringf("%g to %g", share, limit) : "-"};
+}
+
 // Whether it has its device now, where devices are lent to one after the other, and for how long: "held 0.1 s".
 std::string lease(const Json& task) {
   const auto found = task.find("lease");
@@ -44,13 +55,15 @@ std::string lease(const Json& task) {
 }
 
 // One line a task; a session without one gets a line of its own. What belongs to the session stands in its first line.
-void add_rows(Table& table, const Json& session) {
+void add_rows(Table& table, const Json& session, const std::map<std::string, Json>& jobs) {
   const std::string job = string_of(session, "job"), id = string_of(session, "session"),
                     pid = string_of(session, "pid");
   const std::string program = string_of(session, "program");
   Cells once = declarations(session);
   const Cells used = measured(session);
   once.insert(once.end(), used.begin(), used.end());
+  const Cells share = asked(session, jobs);
+  once.insert(once.end(), share.begin(), share.end());
   const auto tasks = session.find("tasks");
   if (tasks == session.end() || tasks->empty()) {
     table.add(row({job, id, pid, program, "idle", "-", "-", "0 B"}, once, {"-", ""}));
@@ -74,8 +87,10 @@ int ps(bool as_json) {
     return kSuccess;
   }
   Table table({"JOB", "SESSION", "PID", "PROGRAM", "STATE", "DEVICE", "LEASE", "MEMORY", "DECLARED", "USED", "BESIDE",
-               "EXTENSIONS", "BUSY", "BURSTS", "WAITED", "WHY"});
-  for (const Json& session : answer->value("sessions", Json::array())) add_rows(table, session);
+               "EXTENSIONS", "BUSY", "BURSTS", "WEIGHT", "SHARE", "WAITED", "WHY"});
+  std::map<std::string, Json> jobs;
+  for (const Json& job : answer->value("jobs", Json::array())) jobs[string_of(job, "job")] = job;
+  for (const Json& session : answer->value("sessions", Json::array())) add_rows(table, session, jobs);
   print(table.empty() ? "nothing runs\n" : table.text());
   return kSuccess;
 }

@@ -19,7 +19,7 @@ namespace {
 struct Options {
   std::vector<std::string> command;
   std::string memory, wait_timeout, name;
-  std::optional<double> weight, share, limit;
+  DeviceShare share;
   bool check = false;
 };
 
@@ -135,8 +135,7 @@ int run(const Options& options) {
   if (!anchor) return report(anchor.error());
   auto queries = connect_or_start();
   if (!queries) return report(queries.error());
-  auto job = open_job(*anchor, {options.name.empty() ? options.command[0] : options.name, memory, options.weight,
-                                options.share, options.limit});
+  auto job = open_job(*anchor, {options.name.empty() ? options.command[0] : options.name, memory, options.share});
   if (!job) return report(job.error());
 
   TenantOptions tenant;
@@ -159,11 +158,14 @@ void add_run_command(CLI::App& app, Action& chosen) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("run", "Run one CUDA program on the shared devices");
   command->add_option("--mem", options->memory, "Device memory the job may hold, like 8G (default: one whole device)");
-  command->add_option("--weight", options->weight,
-                      "The job's part of a device, against other jobs' (default 1; dispatch policies fs, tfs)");
-  command->add_option("--share", options->share,
-                      "The fraction of a device's time that the job gets while it has work (dispatch policy token)");
-  command->add_option("--limit", options->limit, "The fraction that it never exceeds (dispatch policy token)");
+  command->add_option("--weight", options->share.weight,
+                      "Its weight against other jobs on a device (default: 1; dispatch policies fs, tfs)");
+  command->add_option("--share", options->share.share,
+                      "The part of a device's time that it is to get while it has work, like 0.3 (default: 0; token)");
+  command->add_option("--limit", options->share.limit,
+                      "The part of a device's time that it is never to exceed, like 0.6 (default: 1; token)");
+  command->add_option("--app", options->share.app,
+                      "What jobs of its kind are known by, for policies that learn (default: the program's file name)");
   command->add_option("--wait-timeout", options->wait_timeout,
                       "End the program (status 124) when it has waited for a device for so long, like 30s");
   command->add_option("--name", options->name, "What 'heddle ps' calls the job (default: the program)");

@@ -87,12 +87,14 @@ Result<Json> ask_lastingly(DaemonLink& link, const Json& command) {
 }  // namespace
 
 Result<Job> open_job(DaemonLink& link, const JobRequest& request) {
-  Json asked{{"command", "job_open"}, {"name", request.name}, {"memory", request.memory.value}};
-  for (const auto& [key, value] :
-       {std::pair("weight", request.weight), {"request", request.request}, {"limit", request.limit}}) {
-    if (value) asked[key] = *value;
-  }
-  auto answer = ask_lastingly(link, asked);
+  const DeviceShare& share = request.share;
+  auto answer = ask_lastingly(link, {{"command", "job_open"},
+                                     {"name", request.name},
+                                     {"memory", request.memory.value},
+                                     {"weight", share.weight},
+                                     {"share", share.share},
+                                     {"limit", share.limit},
+                                     {"app", share.app}});
   if (!answer) return tl::unexpected(std::move(answer).error());
   const auto job = answer->find("job"), secret = answer->find("secret");
   if (job == answer->end() || secret == answer->end() || !job->is_number_unsigned() || !secret->is_number_unsigned())

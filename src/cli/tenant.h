@@ -2,7 +2,6 @@
 
 #include <sys/types.h>
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,11 +13,16 @@ namespace heddle::cli {
 struct Job {
   uint64_t id = 0, secret = 0;
 };
+// What it asks for of a device's time; which of it counts depends on the dispatch policy.
+struct DeviceShare {
+  double weight = 1;
+  double share = 0, limit = 1;  // parts of the device
+  std::string app;              // what jobs of its kind are known by; empty: the program's file name
+};
 struct JobRequest {
   std::string name;
   Bytes memory;  // budget over all its sessions; 0: the largest device
-  // Of devices that are lent to one program after the other; what is left out is heddled's default.
-  std::optional<double> weight = {}, request = {}, limit = {};
+  DeviceShare share;
 };
 // Outlasts a restart of heddled; `link` then leads to the new one.
 Result<Job> open_job(DaemonLink& link, const JobRequest& request);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/descriptions.h"
+#include "daemon/tenant.h"
 #include "daemon/usage.h"
 #include "policy/dispatch/table.h"
 #include "policy/placement/table.h"
@@ -30,25 +31,6 @@ Result<uint64_t> number_in(const Json& request, const char* key) {
   if (found == request.end() || !found->is_number_unsigned())
     return fail(ErrorCode::kInvalidArgument, "\"%s\" must be a number", key);
   return found->get<uint64_t>();
-}
-
-// `least` to `most` of it.
-Status read_fraction(const Json& request, const char* key, double least, double most, double& value) {
-  const auto found = request.find(key);
-  if (found == request.end()) return {};
-  if (!found->is_number()) return fail(ErrorCode::kInvalidArgument, "\"%s\" must be a number", key);
-  value = found->get<double>();
-  if (value >= least && value <= most) return {};
-  return fail(ErrorCode::kInvalidArgument, "%s is %g; it may be from %g to %g", key, value, least, most);
-}
-
-Result<JobShare> share_in(const Json& request, double most_weight) {
-  constexpr double kLeastWeight = 0.01, kLeastLimit = 0.01;
-  JobShare share;
-  HEDDLE_TRY(read_fraction(request, "weight", kLeastWeight, most_weight, share.weight));
-  HEDDLE_TRY(read_fraction(request, "limit", kLeastLimit, 1, share.limit));
-  HEDDLE_TRY(read_fraction(request, "request", 0, share.limit, share.request));
-  return share;
 }
 
 int64_t nanoseconds(Duration duration) {
@@ -181,16 +163,15 @@ uint64_t end_of_page(const Table& table, uint64_t from, size_t count) {
 }
 
 Json json_of(Job& job, const protocol::Usage& usage) {
-  return {{"job", job.id.value},
-          {"name", job.name},
-          {"uid", job.uid},
-          {"memory", job.budget.value},
-          {"weight", job.share.weight},
-          {"request", job.share.request},
-          {"limit", job.share.limit},
-          {"sessions", job.sessions.size()},
-          {"usage", usage_json(usage, job.told_busy_ns)},
-          {"cancelled", job.cancelled}};
+  Json json{{"job", job.id.value},
+            {"name", job.name},
+            {"uid", job.uid},
+            {"memory", job.budget.value},
+            {"sessions", job.sessions.size()},
+            {"usage", usage_json(usage, job.told_busy_ns)},
+            {"cancelled", job.cancelled}};
+  describe_tenant(job.tenant, json);
+  return json;
 }
 
 }  // namespace
@@ -250,14 +231,12 @@ Result<Json> Commands::job_open(const Json& request, Asker& asker) {
     if (!bytes) return tl::unexpected(bytes.error());
     memory = Bytes{*bytes};
   }
-  const auto share = share_in(request, shared_.config.dispatch.most_weight);
-  if (!share) return tl::unexpected(share.error());
   const std::string text = name == request.end() ? "" : name->get<std::string>().substr(0, kLongestName);
-  auto job = sessions_.open_job(text, memory, asker.peer, &asker.connection);
+  const auto tenant = read_tenant(request);
+  if (!tenant) return tl::unexpected(tenant.error());
+  auto job = sessions_.open_job(text, memory, *tenant, asker.peer, &asker.connection);
   if (!job) return tl::unexpected(job.error());
   asker.jobs.insert((*job)->id);
-  (*job)->share = *share;
-  sessions_.deposit_job(**job);
   return Json{{"job", (*job)->id.value}, {"secret", (*job)->secret}};
 }
 

@@ -51,6 +51,26 @@ TEST_F(CommandTest, AJobLivesAsLongAsItsOpenerOrASession) {
   EXPECT_EQ(ps["jobs"][0]["name"], "test");
 }
 
+TEST_F(CommandTest, AJobIsShownWithWhatItAsksForOfADevice) {
+  start();
+  auto opener = protocol::connect_to(house_->socket());
+  const auto refused = Household::ask(*opener, {{"command", "job_open"}, {"name", "a"}, {"weight", 1000}});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().text, ::testing::HasSubstr("weight 1000, and limits.weight_of_job allows 100"));
+  ASSERT_TRUE(Household::ask(
+      *opener,
+      {{"command", "job_open"}, {"name", "a"}, {"weight", 2}, {"share", 0.25}, {"limit", 0.5}, {"app", "bfs"}}));
+  const TestClient alone = opened();
+  const Json jobs = (*house_->ask({{"command", "ps"}}))["jobs"];
+  ASSERT_EQ(jobs.size(), 2u);
+  EXPECT_EQ(jobs[0]["weight"], 2);
+  EXPECT_EQ(jobs[0]["share"], 0.25);
+  EXPECT_EQ(jobs[0]["limit"], 0.5);
+  EXPECT_EQ(jobs[0]["app"], "bfs");
+  EXPECT_EQ(jobs[1]["weight"], 1);
+  EXPECT_EQ(jobs[1]["limit"], 1);
+}
+
 TEST_F(CommandTest, AJobsOtherMemoryIsToldAndItsOwnIsLeftToTheClient) {
   start();
   auto opener = protocol::connect_to(house_->socket());

@@ -142,6 +142,11 @@ Status read_limits(const toml::table& table, const std::string& file, Limits& li
   reader.read("sessions_per_user", limits.sessions_per_user, 1);
   reader.read("connections_per_user", limits.connections_per_user, 1);
   reader.read("jobs_per_user", limits.jobs_per_user, 1);
+  reader.read("weight_of_job", limits.weight_of_job);
+  reader.read("share_of_job", limits.share_of_job);
+  reader.read("share_per_user", limits.share_per_user);
+  if (limits.weight_of_job < 1) reader.wrong("weight_of_job", "at least 1 is wanted, which is what jobs have");
+  if (limits.share_of_job > 1) reader.wrong("share_of_job", "a part of a device is wanted, at most 1");
   reader.read("device_memory_per_user", limits.device_memory_per_user);
   reader.read("segments_per_session", limits.segments_per_session, 1);
   reader.read("modules_per_session", limits.modules_per_session, 1);
@@ -157,10 +162,8 @@ Status read_dispatch(const toml::table& table, const std::string& file, Dispatch
   reader.read("policy", dispatch.policy);
   reader.read("window", dispatch.window);
   reader.read("return_limit", dispatch.return_limit);
-  reader.read("most_weight", dispatch.most_weight);
   if (const auto made = policy::make_dispatch(dispatch.policy); !made) reader.wrong("policy", made.error().text);
   if (dispatch.return_limit == Duration::zero()) reader.wrong("return_limit", "more than 0 is wanted");
-  if (dispatch.most_weight < 1) reader.wrong("most_weight", "at least 1 is wanted: jobs have that by default");
   return reader.finish();
 }
 

@@ -18,6 +18,9 @@ struct Limits {
   uint32_t sessions_per_user = 256;
   uint32_t connections_per_user = 1024;
   uint32_t jobs_per_user = 1024;
+  double weight_of_job = 100;
+  double share_of_job = 1;          // what one job may request of a device, 0 to 1
+  double share_per_user = 0;        // what all of a user's jobs may request together; 0: no limit
   Bytes device_memory_per_user{0};  // held by all tasks of one user; 0: no limit
   uint32_t segments_per_session = 4096;
   uint32_t modules_per_session = 512;
@@ -40,7 +43,6 @@ struct DispatchConfig {
   std::string policy = "open";
   Duration window = std::chrono::milliseconds(2);   // of a device's time that a lessee may have in flight; 0: any
   Duration return_limit = std::chrono::minutes(5);  // for a lease that is over to come back
-  double most_weight = 10;                          // that a job may ask for
 };
 
 struct Config {

@@ -78,6 +78,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"[daemon]\nwarm_workers = -1", "heddle.toml:2: daemon.warm_workers", "whole number"},
         Mistake{"[daemon]\nring_bulk = \"3M\"", "heddle.toml:2: daemon.ring_bulk", "power of two"},
         Mistake{"[limits]\nsessions = 0", "heddle.toml:2: limits.sessions", "from 1"},
+        Mistake{"[limits]\nweight_of_job = 0.5", "heddle.toml:2: limits.weight_of_job", "at least 1"},
+        Mistake{"[limits]\nshare_of_job = 2", "heddle.toml:2: limits.share_of_job", "at most 1"},
         Mistake{"[limits]\nmodule = \"lots\"", "heddle.toml:2: limits.module", "lots"},
         Mistake{"[[window]]\nbase = 4097\ndevice = \"2M\"", "heddle.toml:2: window.base", "2 MiB"},
         Mistake{"[[window]]\nbase = 0x7f0000000000\ndevice = \"2T\"", "window.base", "47 bits"},
@@ -90,7 +92,6 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"[[device]]\npreset = \"P100\"\ncount = 1024\n[[device]]\npreset = \"P100\"", "device.count", "1024"},
         Mistake{"[dispatch]\npolicy = \"best\"", "heddle.toml:2: dispatch.policy", "known policies: open, fs"},
         Mistake{"[dispatch]\nreturn_limit = \"0s\"", "heddle.toml:2: dispatch.return_limit", "more than 0"},
-        Mistake{"[dispatch]\nmost_weight = 0.5", "heddle.toml:2: dispatch.most_weight", "at least 1"},
         Mistake{"[daemon\n", "heddle.toml:1", ""}));
 
 TEST(Config, AMissingFileIsNamed) {
@@ -123,10 +124,12 @@ TEST(Config, TheExampleShowsTheDefaults) {
   EXPECT_EQ(example->dispatch.policy, config.dispatch.policy);
   EXPECT_EQ(example->dispatch.window, config.dispatch.window);
   EXPECT_EQ(example->dispatch.return_limit, config.dispatch.return_limit);
-  EXPECT_EQ(example->dispatch.most_weight, config.dispatch.most_weight);
   EXPECT_EQ(example->ring.records, config.ring.records);
   EXPECT_EQ(example->ring.bulk, config.ring.bulk);
   EXPECT_EQ(example->limits.sessions, config.limits.sessions);
+  EXPECT_EQ(example->limits.weight_of_job, config.limits.weight_of_job);
+  EXPECT_EQ(example->limits.share_of_job, config.limits.share_of_job);
+  EXPECT_EQ(example->limits.share_per_user, config.limits.share_per_user);
   EXPECT_EQ(example->limits.module, config.limits.module);
   EXPECT_EQ(example->limits.host_total, config.limits.host_total);
   EXPECT_EQ(example->limits.host_of_session, config.limits.host_of_session);

@@ -7,8 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
+#include <map>
 
 #include "daemon/cuda_codes.h"
 #include "daemon/gpus.h"
@@ -58,6 +61,24 @@ policy::DeviceSpec spec_of(DeviceId id, const DeviceModel& model) {
   spec.sms = model.sms;
   spec.sm = sm_of(model);
   return spec;
+}
+
+// Of its SMs, as they are slowed down. Unpaced devices are as fast as each other.
+double speed_of(const DeviceModel& model) {
+  const double slowdown = model.slowdown > 0 ? model.slowdown : 1;
+  return static_cast<double>(model.sms) * model.clock_khz * std::max(1u, model.issue_per_cycle) / slowdown;
+}
+
+void set_weights(std::vector<policy::DeviceSpec>& specs, const std::vector<DeviceState>& devices) {
+  std::map<std::string, double> fastest;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    double& most = fastest[specs[i].model];
+    most = std::max(most, speed_of(devices[i].config.model));
+  }
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const double part = speed_of(devices[i].config.model) / fastest[specs[i].model];
+    if (part > 0) specs[i].weight = std::max(1u, static_cast<uint32_t>(std::lround(1000 * part)));
+  }
 }
 
 // The GPUs of a driver that is named by hand are not this machine's: other heddleds, with other drivers, have the same.
@@ -291,6 +312,7 @@ Result<Tasks::Scheduler> Daemon::make_scheduler(const std::string& policy, bool&
     specs.push_back(spec_of(device.id, device.config.model));
     if (mps_.serves(device.id)) specs.back().max_clients = kMpsClients;
   }
+  set_weights(specs, registry_.devices);
   return std::make_unique<policy::Scheduler>(
       std::move(*placement), std::move(specs),
       policy::Options{shared_.config.age_limit, shared_.config.limits.device_memory_per_user});

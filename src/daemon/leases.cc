@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "daemon/tenant.h"
 #include "daemon/usage.h"
 
 namespace heddle::daemon {
@@ -40,16 +41,6 @@ void Leases::open(const MakeDispatch& make) {
     on.id = device.id;
     on.dispatch = make();
   }
-}
-
-policy::Tenant Leases::tenant_of(const Session& session) const {
-  policy::Tenant tenant{.job = session.job, .app = session.program};
-  if (const Job* job = shared_.registry.find_job(session.job)) {
-    tenant.weight = job->share.weight;
-    tenant.request = job->share.request;
-    tenant.limit = job->share.limit;
-  }
-  return tenant;
 }
 
 // Null where everybody may issue.
@@ -92,7 +83,8 @@ void Leases::joined(const Session& session, VirtualDevice& device, bool restored
     return write(lessee_id(session, device), lessee);
   }
   const TimePoint now = shared_.now();
-  const policy::Tenant tenant = tenant_of(session);
+  const Job* job = shared_.registry.find_job(session.job);
+  const policy::Tenant tenant = job ? tenant_of(*job, session) : policy::Tenant{.job = session.job};
   lessee.limited = tenant.limit < 1;
   lessee.since = now;
   lessee.ends = now;

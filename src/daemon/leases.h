@@ -73,7 +73,6 @@ class Leases {
     policy::Lessee id;
   };
 
-  policy::Tenant tenant_of(const Session& session) const;
   Device* lent(DeviceId device);
   Found find(const Session& session, const VirtualDevice& device);
   VirtualDevice* ring_of(const policy::Lessee& id);

@@ -47,8 +47,9 @@ struct BoardNote {
 struct JobNote {
   uint64_t secret, budget_bytes;
   uint32_t uid, reserved;
-  double weight, request, limit;
+  double weight, share, limit;
   char name[64];
+  char app[64];
 };
 struct SessionNote {
   uint64_t job, secret, budget_bytes, highest_segment;

@@ -19,6 +19,7 @@
 #include "daemon/event_loop.h"
 #include "daemon/events.h"
 #include "daemon/task_state.h"
+#include "policy/lessee.h"
 #include "policy/task.h"
 #include "protocol/control_page.h"
 #include "protocol/ring_memory.h"
@@ -149,18 +150,13 @@ inline Bytes idle_bytes(const Session& session, const VirtualDevice& device) {
   return std::min(idle, device.live);  // the tenant may have written a number twice
 }
 
-// What a job may have of the devices that are lent (policy::Tenant).
-struct JobShare {
-  double weight = 1, request = 0, limit = 1;
-};
-
 struct Job {
   JobId id;
   uint64_t secret = 0;
   uid_t uid = 0;
   std::string name;
-  Bytes budget;  // 0: no limit of its own
-  JobShare share;
+  Bytes budget;           // 0: no limit of its own
+  policy::Tenant tenant;  // as it was asked for: see tenant_of (tenant.h)
   bool cancelled = false;
   // Of sessions that are over; since a restart of heddled.
   uint64_t findings = 0;

@@ -53,6 +53,24 @@ TEST_F(RestartTest, WhatIsSaidAgainIsNotChargedTwice) {
   EXPECT_EQ(used(), 10 * kMiB);
 }
 
+TEST_F(RestartTest, AJobIsToHaveOfADeviceWhatItAskedFor) {
+  start(kOneDevice);
+  auto opener = protocol::connect_to(house_->socket());
+  const auto job = Household::ask(
+      *opener,
+      {{"command", "job_open"}, {"name", "a"}, {"weight", 2}, {"share", 0.25}, {"limit", 0.5}, {"app", "bfs"}});
+  ASSERT_TRUE(job);
+  TestClient client = opened((*job)["job"], (*job)["secret"]);
+  restart();
+  const auto ps = house_->ask({{"command", "ps"}});
+  ASSERT_TRUE(ps);
+  const auto& shown = (*ps)["jobs"][0];
+  EXPECT_EQ(shown["weight"], 2);
+  EXPECT_EQ(shown["share"], 0.25);
+  EXPECT_EQ(shown["limit"], 0.5);
+  EXPECT_EQ(shown["app"], "bfs");
+}
+
 TEST_F(RestartTest, AWaitingTaskStillGetsItsTurn) {
   start(kOneDevice);
   TestClient first = running(Bytes{40 * kMiB});

@@ -99,7 +99,7 @@ class Restorer {
     job.secret = note.secret;
     job.uid = note.uid;
     job.budget = Bytes{note.budget_bytes};
-    job.share = {note.weight, note.request, note.limit};
+    job.tenant = {job.id, note.weight, note.share, note.limit, protocol::get_text(note.app)};
     job.name = protocol::get_text(note.name);
     shared_.registry.jobs.emplace(job.id, std::move(job));
     return {};

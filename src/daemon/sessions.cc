@@ -7,6 +7,7 @@
 #include "daemon/cuda_codes.h"
 #include "daemon/session_limits.h"
 #include "daemon/spawn.h"
+#include "daemon/tenant.h"
 #include "daemon/usage.h"
 #include "daemon/windows.h"
 
@@ -111,7 +112,7 @@ Status Sessions::check_limits(uid_t uid) const {
 }
 
 Result<Job*> Sessions::job_of(const Hello& hello, const PeerCredentials& peer) {
-  if (hello.job == 0) return open_job(protocol::get_text(hello.program), Bytes{}, peer, nullptr);
+  if (hello.job == 0) return open_job(protocol::get_text(hello.program), Bytes{}, {}, peer, nullptr);
   Job* job = shared_.registry.find_job(JobId{hello.job});
   // The same words for a wrong secret and another user's job: nobody learns which jobs there are.
   if (!job || job->secret != hello.job_secret || job->uid != peer.uid)
@@ -193,20 +194,22 @@ void Sessions::released(SessionId id) {
   drop_if_empty(job);
 }
 
-Result<Job*> Sessions::open_job(const std::string& name, Bytes budget, const PeerCredentials& peer,
-                                Connection* opener) {
+Result<Job*> Sessions::open_job(const std::string& name, Bytes budget, const policy::Tenant& tenant,
+                                const PeerCredentials& peer, Connection* opener) {
   const auto& jobs = shared_.registry.jobs;
   const auto own =
       std::count_if(jobs.begin(), jobs.end(), [&](const auto& each) { return each.second.uid == peer.uid; });
   if (static_cast<size_t>(own) >= shared_.config.limits.jobs_per_user)
     return fail(ErrorCode::kLimitExceeded, "user %u has %ld jobs, and limits.jobs_per_user allows no more", peer.uid,
                 static_cast<long>(own));
+  HEDDLE_TRY(may_have(tenant, shared_.config.limits, shared_.registry, peer.uid));
   Job job;
   job.id = JobId{shared_.ids.next()};
   job.secret = random_secret();
   job.uid = peer.uid;
   job.name = name;
   job.budget = budget;
+  job.tenant = tenant;
   job.opener = opener;
   Job& placed = shared_.registry.jobs.emplace(job.id, std::move(job)).first->second;
   deposit_job(placed);
@@ -218,10 +221,11 @@ void Sessions::deposit_job(const Job& job) {
   note.secret = job.secret;
   note.budget_bytes = job.budget.value;
   note.uid = job.uid;
-  note.weight = job.share.weight;
-  note.request = job.share.request;
-  note.limit = job.share.limit;
+  note.weight = job.tenant.weight;
+  note.share = job.tenant.request;
+  note.limit = job.tenant.limit;
   protocol::set_text(note.name, job.name);
+  protocol::set_text(note.app, job.tenant.app);
   shared_.vault.deposit(NoteKind::kJob, job.id.value, write_note(note), -1);
 }
 

@@ -28,8 +28,8 @@ class Sessions {
   // Everything it had has returned: it leaves the registry.
   void released(SessionId id);
 
-  Result<Job*> open_job(const std::string& name, Bytes budget, const protocol::PeerCredentials& peer,
-                        Connection* opener);
+  Result<Job*> open_job(const std::string& name, Bytes budget, const policy::Tenant& tenant,
+                        const protocol::PeerCredentials& peer, Connection* opener);
   // The opener's connection is gone, or never came back after a restart.
   void abandon(JobId id);
   void cancel(Job& job);

@@ -19,9 +19,11 @@ void Tasks::apply(Session& session, VirtualDevice& device, TaskEvent event) {
     return fail_session(session, kCudaUnknown, "heddled lost track of the program's task: " + step.error().text);
   }
   const bool ends = step->to == TaskState::kEnded;
-  if (ends && event != TaskEvent::kRefused)
-    trace_task(shared_, "task_ended", session, task, device.live, session.failure,
-               close_account(device, shared_.registry, shared_.now()));
+  if (ends && event != TaskEvent::kRefused) {
+    const protocol::Usage used = close_account(device, shared_.registry, shared_.now());
+    trace_task(shared_, "task_ended", session, task, device.live, session.failure, used);
+    if (has_device(task.state)) scheduler_->served(session.id, task.device, service_of(used));
+  }
   task.state = step->to;
   const Status done = performer_.perform(step->actions, session, device);
   if (!done) fail_session(session, kCudaMemoryAllocation, done.error().text);

@@ -3,6 +3,7 @@
 #include "daemon/cuda_codes.h"
 #include "daemon/task_request.h"
 #include "daemon/task_trace.h"
+#include "daemon/tenant.h"
 
 namespace heddle::daemon {
 namespace {
@@ -35,7 +36,8 @@ Tasks::Tasks(Shared& shared, Executor& executor, SegmentStore& segments, Leases&
 void Tasks::session_opened(const Session& session) {
   const Job* job = shared_.registry.find_job(session.job);
   const Bytes budget = job && job->budget.value != 0 ? job->budget : kNoBudget;
-  scheduler_->session_opened(session.id, session.job, session.model, budget, shared_.now(), UserId{session.uid});
+  const std::string app = job ? tenant_of(*job, session).app : std::string();
+  scheduler_->session_opened(session.id, session.job, session.model, budget, shared_.now(), UserId{session.uid}, app);
   if (session.opened != TimePoint{}) executor_.session_opened();
 }
 

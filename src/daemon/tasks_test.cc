@@ -166,6 +166,20 @@ TEST_F(TasksTest, ASessionThatEndsIsReleasedWithItsExecutor) {
   EXPECT_TRUE(tasks_.executor_gone(session, session.devices[0], "", true));
 }
 
+// By a policy that learns; without figures it says "fewest jobs".
+TEST_F(TasksTest, WhatATaskUsedIsKnownWhenTheNextOfItsKindIsPlaced) {
+  tasks_.set_scheduler(
+      std::make_unique<policy::Scheduler>(*policy::make_placement("rtf"), std::vector{spec()}, policy::Options{}),
+      false);
+  Session& first = running(Bytes{8 * kMiB});
+  EXPECT_THAT(first.devices[0].task->reason, HasSubstr("fewest jobs"));
+  clock_.advance(std::chrono::seconds(1));
+  first.devices[0].control->publish({.busy_ns = 250'000'000});
+  EXPECT_FALSE(tasks_.end(first));
+  EXPECT_TRUE(tasks_.executor_gone(first, first.devices[0], "", true));
+  EXPECT_THAT(started(Bytes{8 * kMiB}).devices[0].task->reason, HasSubstr("0.25 s of this job"));
+}
+
 TEST_F(TasksTest, ATaskBegunBehindAnotherFollowsIt) {
   Session& session = running(Bytes{8 * kMiB});
   declare(session, 2, Bytes{4 * kMiB});

@@ -99,6 +99,16 @@ Usage difference(const Usage& later, const Usage& earlier) {
   return rest;
 }
 
+policy::Service service_of(const Usage& usage) {
+  const auto time = [](uint64_t nanoseconds) { return Duration(static_cast<int64_t>(nanoseconds)); };
+  return {.busy = time(usage.busy_ns),
+          .copies = time(usage.copy_ns),
+          .bursts = usage.bursts,
+          .longest_burst = time(usage.longest_burst_ns),
+          .merged_burst = time(usage.merged_burst_ns),
+          .longest_gap = time(usage.longest_gap_ns)};
+}
+
 nlohmann::json usage_json(const Usage& usage, uint64_t& told_busy_ns) {
   told_busy_ns = std::max(told_busy_ns, usage.busy_ns);
   return {{"busy_ns", told_busy_ns},

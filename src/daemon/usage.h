@@ -3,6 +3,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "daemon/registry.h"
+#include "policy/service.h"
 
 namespace heddle::daemon {
 
@@ -30,6 +31,9 @@ protocol::Usage close_account(VirtualDevice& device, Registry& registry, TimePoi
 void add(protocol::Usage& sum, const protocol::Usage& more);
 // The totals alone.
 protocol::Usage difference(const protocol::Usage& later, const protocol::Usage& earlier);
+
+// As policies see it.
+policy::Service service_of(const protocol::Usage& usage);
 
 // As `heddle ps --json` shows it. `told_busy_ns` is the most that was told before of what `usage` is of: what is handed
 // over counts as under way until it is known when it began, and the total shown does not fall then.

@@ -50,6 +50,17 @@ TEST_F(UsageTest, TheDeviceHasWhatEndedThereAndWhatIsThere) {
   EXPECT_NE(sums[1].busy_since_ns, 0u);
 }
 
+TEST_F(UsageTest, PoliciesSeeItAsDurations) {
+  const policy::Service service = service_of(
+      {.copy_ns = 2, .busy_ns = 1, .bursts = 3, .longest_burst_ns = 4, .merged_burst_ns = 5, .longest_gap_ns = 6});
+  EXPECT_EQ(service.busy, Duration(1));
+  EXPECT_EQ(service.copies, Duration(2));
+  EXPECT_EQ(service.bursts, 3u);
+  EXPECT_EQ(service.longest_burst, Duration(4));
+  EXPECT_EQ(service.merged_burst, Duration(5));
+  EXPECT_EQ(service.longest_gap, Duration(6));
+}
+
 // A worker that was out of its mind does not make anybody's account run backwards.
 TEST_F(UsageTest, TotalsThatShrinkCountAsNothing) {
   publish({.busy_ns = 50});

@@ -125,6 +125,8 @@ class StuckGraph {
       const Request& request = blocked_[i].request;
       if (blocked_[i].kind == RequestKind::kExtension) {
         devices.insert(state_.ledger().find(request.session, request.task)->device);
+      } else if (const auto assigned = state_.placement().assignment(request)) {
+        devices.insert(*assigned);
       } else {
         const auto candidates = state_.placement().candidates(request.model, state_.pool());
         devices.insert(candidates.begin(), candidates.end());

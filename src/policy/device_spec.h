@@ -18,6 +18,7 @@ struct DeviceSpec {
   Bytes context_memory;  // charged for each worker that serves on the device; 0 for software devices
   uint32_t sms = 0;
   SmModel sm;
+  uint32_t weight = 1000;    // its speed, in thousandths of the fastest device's of its model
   uint32_t max_clients = 0;  // workers at once; 0: unlimited
 };
 

@@ -13,25 +13,33 @@ PlacementState::PlacementState(const PlacementState& other)
     : ledger_(other.ledger_),
       placement_(other.placement_->clone()),
       sessions_(other.sessions_),
-      open_sessions_(other.open_sessions_),
+      open_jobs_(other.open_jobs_),
       assignments_(other.assignments_) {}
 
-void PlacementState::open_session(SessionId session, JobId job) {
+void PlacementState::open_session(SessionId session, JobId job, const std::string& app, TimePoint now) {
   require(sessions_.try_emplace(session, job).second, "a session opens once");
-  ++open_sessions_[job];
+  const auto [opened, first] = open_jobs_.try_emplace(job, OpenJob{0, now});
+  ++opened->second.sessions;
+  if (first) placement_->job_opened(job, app);
 }
 
-void PlacementState::close_session(SessionId session) {
+void PlacementState::close_session(SessionId session, std::optional<TimePoint> now) {
   const auto it = sessions_.find(session);
   require(it != sessions_.end(), "only an open session closes");
   const JobId job = it->second;
   for (const TaskId task : ledger_.tasks(session)) placement_->task_ended(task);
   ledger_.close(session);
   sessions_.erase(it);
-  if (--open_sessions_.at(job) > 0) return;
-  open_sessions_.erase(job);
+  OpenJob& open = open_jobs_.at(job);
+  if (--open.sessions > 0) return;
+  const Duration life = now ? *now - open.since : Duration{};
+  open_jobs_.erase(job);
   std::erase_if(assignments_, [&](const auto& assignment) { return assignment.first == job; });
-  placement_->job_ended(job);
+  placement_->job_ended(job, life);
+}
+
+void PlacementState::served(SessionId session, DeviceId device, const Service& since_last) {
+  placement_->served(sessions_.at(session), device, since_last);
 }
 
 bool PlacementState::holds(SessionId session) const {

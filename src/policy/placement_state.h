@@ -23,9 +23,12 @@ class PlacementState {
   const Placement& placement() const { return *placement_; }
   bool assigns_jobs() const { return placement_->scope() == Scope::kSession; }
 
-  void open_session(SessionId session, JobId job);
-  // All that the session held returns; with the job's last session its assignments end too.
-  void close_session(SessionId session);
+  void open_session(SessionId session, JobId job, const std::string& app = {}, TimePoint now = {});
+  // All that the session held returns; with the job's last session its assignments end too. Without a time only what
+  // would be is tried out.
+  void close_session(SessionId session, std::optional<TimePoint> now = {});
+  // What the session has used of the device since that was said last.
+  void served(SessionId session, DeviceId device, const Service& since_last);
   const std::map<SessionId, JobId>& sessions() const { return sessions_; }
 
   // Whether others may be waiting for something that the session, or its job, has.
@@ -46,10 +49,14 @@ class PlacementState {
   void end(SessionId session, TaskId task);
 
  private:
+  struct OpenJob {
+    uint32_t sessions = 0;
+    TimePoint since{};
+  };
   Ledger ledger_;
   std::unique_ptr<Placement> placement_;
   std::map<SessionId, JobId> sessions_;
-  std::map<JobId, uint32_t> open_sessions_;
+  std::map<JobId, OpenJob> open_jobs_;
   std::set<std::pair<JobId, DeviceId>> assignments_;
 };
 

@@ -28,6 +28,12 @@ Error too_large(Bytes asked, Bytes limit, std::string_view where) {
   return {ErrorCode::kOutOfMemory, text(asked, " asked for, more than ", where, " can ever hold: ", limit)};
 }
 
+Decision refused(Decision decision, Error error) {
+  decision.error = error.code;
+  decision.reason = std::move(error.text);
+  return decision;
+}
+
 }  // namespace
 
 Scheduler::Scheduler(std::unique_ptr<Placement> placement, std::vector<DeviceSpec> devices, Options options)
@@ -39,15 +45,19 @@ Scheduler::Scheduler(std::unique_ptr<Placement> placement, std::vector<DeviceSpe
 }
 
 void Scheduler::session_opened(SessionId session, JobId job, std::string model, Bytes budget, TimePoint now,
-                               UserId user) {
+                               UserId user, const std::string& app) {
   seen_ = std::max(seen_, now);
   if (budget.value == 0) {
     if (const auto known = pool().find_model(model)) budget = largest(pool(), pool().devices_of(*known));
   }
-  state_.open_session(session, job);
+  state_.open_session(session, job, app, seen_);
   budgets_.open(session, job, budget);
   users_.open(session, user);
   sessions_[session] = {job, std::move(model), {}, {}};
+}
+
+void Scheduler::served(SessionId session, DeviceId device, const Service& since_last) {
+  if (sessions_.contains(session) && pool().has(device)) state_.served(session, device, since_last);
 }
 
 void Scheduler::session_closed(SessionId id, TimePoint now) {
@@ -56,7 +66,7 @@ void Scheduler::session_closed(SessionId id, TimePoint now) {
   if (!session) return;
   for (const WaitKey& key : std::vector<WaitKey>(session->waits)) drop_wait(key);
   for (const TaskId task : session->tasks) tasks_.erase(task);
-  state_.close_session(id);
+  state_.close_session(id, seen_);
   budgets_.close(id);
   users_.close(id);
   sessions_.erase(id);
@@ -71,14 +81,16 @@ void Scheduler::task_arrived(const TaskRequest& request, TimePoint now) {
                     .session = request.session,
                     .virtual_device = request.virtual_device};
   Session* session = find_session(sessions_, request.session);
-  if (!session) return refuse_now(no, {ErrorCode::kNotFound, text("session ", request.session, " is not open")});
+  if (!session)
+    return decided_.push_back(refused(no, {ErrorCode::kNotFound, text("session ", request.session, " is not open")}));
   const auto model = admit(*session, request.model, request.memory);
-  if (!model) return refuse_now(no, model.error());
+  if (!model) return decided_.push_back(refused(no, model.error()));
   if (users_.most().value != 0 && request.memory > users_.most())
-    return refuse_now(no, {ErrorCode::kLimitExceeded, text(request.memory, " asked for, and a user may hold ",
-                                                           users_.most(), " (limits.device_memory_per_user)")});
+    return decided_.push_back(
+        refused(no, {ErrorCode::kLimitExceeded, text(request.memory, " asked for, and a user may hold ", users_.most(),
+                                                     " (limits.device_memory_per_user)")}));
   if (const auto claimed = budgets_.claim(request.session, request.memory); !claimed)
-    return refuse_now(no, claimed.error());
+    return decided_.push_back(refused(no, claimed.error()));
 
   const WaitKey key{now, true, arrivals_++, *model};
   session->tasks.push_back(request.id);
@@ -113,9 +125,10 @@ void Scheduler::extension_requested(TaskId id, Bytes more, TimePoint now) {
   if (more > limit || held > limit - more) {
     Error error = too_large(more, limit, holding ? text("device ", holding->device) : std::string("any device"));
     append(error.text, ", and the task has ", held, " there");
-    return refuse_now(no, std::move(error));
+    return decided_.push_back(refused(no, std::move(error)));
   }
-  if (const auto claimed = budgets_.claim(task.session, more); !claimed) return refuse_now(no, claimed.error());
+  if (const auto claimed = budgets_.claim(task.session, more); !claimed)
+    return decided_.push_back(refused(no, claimed.error()));
   task.extensions.push_back({more, now, arrivals_++});
   if (task.running && !task.wait) enqueue_next_extension(id, task);
 }
@@ -257,12 +270,6 @@ void Scheduler::enqueue_next_extension(TaskId id, Task& task) {
   task.extensions.erase(task.extensions.begin());
   task.wait = WaitKey{next.since, false, next.arrival, task.model};
   enqueue(*task.wait, {RequestKind::kExtension, task.session, id, task.virtual_device, next.more, {}});
-}
-
-void Scheduler::refuse_now(Decision decision, Error error) {
-  decision.error = error.code;
-  decision.reason = std::move(error.text);
-  decided_.push_back(std::move(decision));
 }
 
 }  // namespace heddle::policy

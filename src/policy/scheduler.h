@@ -51,8 +51,9 @@ class Scheduler {
 
   // `budget` bounds the live memory of all sessions of the job, its first session's counts; 0: the largest device of
   // `model` less a context's cost. A job lasts as long as it has a session. `user`: whose, which only matters where
-  // what a user may hold is limited.
-  void session_opened(SessionId session, JobId job, std::string model, Bytes budget, TimePoint now, UserId user = {});
+  // what a user may hold is limited. `app`: what jobs of its kind are known by to policies that learn.
+  void session_opened(SessionId session, JobId job, std::string model, Bytes budget, TimePoint now, UserId user = {},
+                      const std::string& app = {});
   // All that it held returns, what it waited for is forgotten, without decisions.
   void session_closed(SessionId session, TimePoint now);
 
@@ -66,6 +67,10 @@ class Scheduler {
   void memory_freed(TaskId task, Bytes less, TimePoint now);
   // Its memory, context and compute return; a waiting one is cancelled, without a decision.
   void task_ended(TaskId task, TimePoint now);
+
+  // What the session has used of the device since that was said last. Say it before the session closes. Never leads to
+  // a decision by itself.
+  void served(SessionId session, DeviceId device, const Service& since_last);
 
   // What processes outside of heddled use of the device's memory: it is not promised while they have it. Whoever lacks
   // it waits, as they may give it back. Of an unknown device: ignored.
@@ -132,7 +137,6 @@ class Scheduler {
   void returned_on(size_t model) {
     for (size_t each = 0; each < lines_.size(); ++each) lines_[each].retry |= each == model || users_.most().value != 0;
   }
-  void refuse_now(Decision decision, Error error);
 
   // Deciding (scheduler_pass.cc).
   void serve(size_t model, TimePoint now);

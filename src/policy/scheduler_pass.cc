@@ -10,7 +10,8 @@
 namespace heddle::policy {
 namespace {
 
-// Of those that the request could run on, the one that lacks least of its memory (scheduler.h).
+// The device that its job is assigned to; else, of those that the request could run on, the one that lacks least of its
+// memory (scheduler.h).
 DeviceId device_to_reserve(const PlacementState& state, const Request& request) {
   const Pool& pool = state.pool();
   const auto lacks = [&](DeviceId device) {
@@ -19,6 +20,7 @@ DeviceId device_to_reserve(const PlacementState& state, const Request& request) 
     return std::tuple(!pool.could_hold(request.memory, device), need > free ? need - free : Bytes{},
                       pool.load(device).warps, device);
   };
+  if (const auto assigned = state.placement().assignment(request)) return *assigned;
   const auto devices = state.placement().candidates(request.model, pool);
   return *std::min_element(devices.begin(), devices.end(), [&](DeviceId a, DeviceId b) { return lacks(a) < lacks(b); });
 }
@@ -40,7 +42,7 @@ std::vector<Decision> Scheduler::decisions(TimePoint now) {
 
 std::optional<TimePoint> Scheduler::next_deadline() const {
   std::optional<TimePoint> next;
-  if (assigns_jobs()) return next;  // nothing is ever reserved
+  if (state_.placement().memory_oblivious()) return next;  // nothing is ever reserved
   for (const Line& line : lines_) {
     const auto oldest = line.oldest(users_);
     if (oldest == line.waits.end()) continue;
@@ -139,10 +141,10 @@ bool Scheduler::grant_where_placed(const WaitKey& key, const Request& request, P
   return true;
 }
 
-// Policies that assign jobs treat all requests alike, so nobody is overtaken and nothing needs reserving.
+// A policy that knows nothing of memory treats all requests alike, so nobody is overtaken and nothing needs reserving.
 void Scheduler::reserve_for_oldest(Line& line, TimePoint now) {
   line.reserved.reset();
-  if (line.waits.empty() || assigns_jobs()) return;
+  if (line.waits.empty() || state_.placement().memory_oblivious()) return;
   const auto oldest = line.oldest(users_);
   if (oldest == line.waits.end()) return;
   const auto& [key, wait] = *oldest;

@@ -24,6 +24,8 @@ class RandomRun {
   void step() {
     now_ += std::chrono::milliseconds(pick(700));
     for (uint64_t events = pick(4); events > 0; --events) event();
+    for (const RunningView& running : scheduler_.running())
+      scheduler_.served(running.session, running.device, {.busy = std::chrono::milliseconds(pick(300))});
     decide();
   }
 
@@ -95,7 +97,7 @@ class RandomRun {
     const SessionId session{++ids_};
     const JobId job{1 + pick(2) * pick(6) + session.value / 2 * 10};
     scheduler_.session_opened(session, job, devices_[pick(devices_.size())].model, Bytes{pick(3) * 10 * kGiB}, now_,
-                              user_of(session));
+                              user_of(session), std::string(1, static_cast<char>('a' + pick(4))));
     sessions_.insert(session);
   }
 
@@ -250,7 +252,9 @@ TEST_P(AnyEvents, DecideTheSameEachTime) {
   for (uint64_t seed = 0; seed < 10; ++seed) EXPECT_EQ(decisions_of(seed), decisions_of(seed));
 }
 
-INSTANTIATE_TEST_SUITE_P(Placement, AnyEvents, testing::Values("sa", "cg:2", "schedgpu", "mgb-sm", "mgb-warps"));
+INSTANTIATE_TEST_SUITE_P(Placement, AnyEvents,
+                         testing::Values("sa", "cg:2", "schedgpu", "mgb-sm", "mgb-warps", "grr", "gmin", "gwtmin",
+                                         "rtf", "guf"));
 
 }  // namespace
 }  // namespace heddle::policy

@@ -133,6 +133,20 @@ TEST(Sharing, WaitTimeoutEndsAProgramThatWaitsTooLong) {
   EXPECT_NE(second.err.find("waiting for"), std::string::npos) << second.err;
 }
 
+TEST(Sharing, AJobMayAskForAShareWithinItsLimits) {
+  HEDDLE_NEEDS_WORKLOADS();
+  Node node(one_paced_device());
+  ASSERT_TRUE(node.ready()) << node.why();
+  const Finished refused = node.heddle({"run", "--weight", "1000", "--", workload("vecadd")});
+  EXPECT_NE(refused.status, 0);
+  EXPECT_NE(refused.err.find("weight 1000, and limits.weight_of_job allows 100"), std::string::npos) << refused.err;
+  const Finished wrong = node.heddle({"run", "--share", "0.6", "--limit", "0.3", "--", workload("vecadd")});
+  EXPECT_NE(wrong.err.find("share 0.6 is above limit 0.3"), std::string::npos) << wrong.err;
+  const Finished served = node.heddle({"run", "--weight", "2", "--share", "0.3", "--limit", "0.6", "--app", "v", "--",
+                                       workload("vecadd"), "--size", "1000"});
+  EXPECT_EQ(served.status, 0) << served.err;
+}
+
 TEST(Sharing, CancelEndsTheJobAndFreesWhatItHeld) {
   HEDDLE_NEEDS_WORKLOADS();
   Node node(one_paced_device());

@@ -64,6 +64,22 @@ Status read_optional(const toml::table& table, const char* key, T& value, const 
   return {};
 }
 
+// A number with or without a point.
+Status read_number(const toml::table& table, const char* key, double& value, const Complaints& complaints) {
+  const toml::node* node = table.get(key);
+  if (!node) return {};
+  if (!node->is_number()) return complaints.about(*node, std::string("'") + key + "' must be a number");
+  value = *node->value<double>();
+  return {};
+}
+
+Status read_share(const toml::table& table, DeviceShare& share, const Complaints& complaints) {
+  HEDDLE_TRY(read_number(table, "weight", share.weight, complaints));
+  HEDDLE_TRY(read_number(table, "share", share.share, complaints));
+  HEDDLE_TRY(read_number(table, "limit", share.limit, complaints));
+  return read_optional(table, "app", share.app, complaints);
+}
+
 // Relative programs are relative to the file that names them, not to wherever heddle was started.
 void resolve_program(std::string& program, const std::string& file) {
   if (program.find('/') == std::string::npos || program.front() == '/') return;
@@ -72,7 +88,8 @@ void resolve_program(std::string& program, const std::string& file) {
 
 Status read_job(const toml::table& table, const std::string& path, std::vector<BatchJob>& jobs) {
   const Complaints complaints(path);
-  HEDDLE_TRY(check_keys(table, {"name", "command", "kind", "mem", "count"}, complaints));
+  HEDDLE_TRY(
+      check_keys(table, {"name", "command", "kind", "mem", "count", "weight", "share", "limit", "app"}, complaints));
   BatchJob job;
   auto command = read_command(table, complaints);
   if (!command) return tl::unexpected(std::move(command).error());
@@ -84,6 +101,7 @@ Status read_job(const toml::table& table, const std::string& path, std::vector<B
   HEDDLE_TRY(read_optional(table, "kind", job.kind, complaints));
   HEDDLE_TRY(read_optional(table, "mem", memory, complaints));
   HEDDLE_TRY(read_optional(table, "count", count, complaints));
+  HEDDLE_TRY(read_share(table, job.share, complaints));
   if (count < 1 || count > kMostJobs)
     return complaints.about(*table.get("count"), stringf("'count' is %ld, it must be 1 to %ld",
                                                          static_cast<long>(count), static_cast<long>(kMostJobs)));

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/units.h"
+#include "cli/tenant.h"
 
 namespace heddle::cli {
 
@@ -13,6 +13,7 @@ struct BatchJob {
   std::vector<std::string> command;  // a path with a slash is relative to the jobs file
   std::string kind;                  // a free label ("large"), for reports
   Bytes memory;                      // budget; 0: the largest device
+  DeviceShare share;
 };
 
 // Reads
@@ -21,6 +22,10 @@ struct BatchJob {
 //   command = ["./srad_v2", "--size", "1024"]
 //   kind = "large"
 //   mem = "256M"
+//   weight = 2                  # of a device's time: as heddle run has it
+//   share = 0.3
+//   limit = 0.6
+//   app = "srad"
 //   count = 2                   # so many jobs of this kind, default 1
 // Errors name file, line and key.
 Result<std::vector<BatchJob>> read_jobs_file(const std::string& path);

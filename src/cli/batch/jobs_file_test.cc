@@ -29,6 +29,20 @@ TEST_F(JobsFile, CountMakesThatManyJobsWithNamesOfTheirOwn) {
   EXPECT_EQ((*jobs)[2].command, (std::vector<std::string>{"b", "x", "y"}));
 }
 
+TEST_F(JobsFile, SaysWhatJobsAskForOfADevice) {
+  auto jobs =
+      read("[[job]]\ncommand = 'a'\nweight = 2\nshare = 0.25\nlimit = 0.5\napp = 'k'\n[[job]]\ncommand = 'b'\n");
+  ASSERT_TRUE(jobs) << jobs.error().text;
+  const DeviceShare& asked = (*jobs)[0].share;
+  EXPECT_EQ(asked.weight, 2);
+  EXPECT_EQ(asked.share, 0.25);
+  EXPECT_EQ(asked.limit, 0.5);
+  EXPECT_EQ(asked.app, "k");
+  EXPECT_EQ((*jobs)[1].share.weight, 1);
+  EXPECT_EQ((*jobs)[1].share.share, 0);
+  EXPECT_EQ((*jobs)[1].share.limit, 1);
+}
+
 TEST_F(JobsFile, ErrorsNameFileLineAndKey) {
   struct Case {
     const char *text, *line, *key;
@@ -37,7 +51,7 @@ TEST_F(JobsFile, ErrorsNameFileLineAndKey) {
        {Case{"[[job]]\ncommand = 'a'\nmemory = 3\n", ":3:", "memory"},
         Case{"[[job]]\ncommand = 'a'\nmem = 'x'\n", ":3:", "'x'"}, Case{"[[job]]\n\nname = 'a'\n", ":1:", "command"},
         Case{"[[job]]\ncommand = [1]\n", ":2:", "command"}, Case{"[[job]]\ncommand = 'a'\ncount = 0\n", ":3:", "count"},
-        Case{"[[job]\n", ":1:", ""},
+        Case{"[[job]]\ncommand = 'a'\nshare = 'x'\n", ":3:", "share"}, Case{"[[job]\n", ":1:", ""},
         Case{"[[job]]\nname='n'\ncommand='a'\n[[job]]\nname='n'\ncommand='a'\n", "", "'n'"}, Case{"", "", "job"}}) {
     auto jobs = read(wrong.text);
     ASSERT_FALSE(jobs) << wrong.text;

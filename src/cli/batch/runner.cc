@@ -76,7 +76,7 @@ class Runner {
     JobResult& result = results_[index];
     auto anchor = connect_or_start();
     if (!anchor) return tl::unexpected(std::move(anchor).error());
-    auto job = open_job(*anchor, {result.job.name, result.job.memory});
+    auto job = open_job(*anchor, {result.job.name, result.job.memory, result.job.share});
     if (!job) return tl::unexpected(std::move(job).error());
     result.heddle_job = job->id;
     result.started = elapsed();

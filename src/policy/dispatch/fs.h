@@ -13,8 +13,8 @@ namespace heddle::policy {
 // its lessees with work having equal parts of it; that who has nothing to do for kMergeGap gives way.
 class Fs : public OneAtATime {
  protected:
-  const Line::Member& choose(const Line& line) override;
-  Duration slice(const Line::Member& member, const Line& line) const override;
+  const Lessees::Member& choose(const Lessees& lessees) override;
+  Duration slice(const Lessees::Member& member, const Lessees& lessees) const override;
 
  private:
   Lessee last_;  // lent the device last: the round goes on behind it

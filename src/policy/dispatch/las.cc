@@ -10,9 +10,9 @@ constexpr Duration kHalved = std::chrono::seconds(1);
 
 }  // namespace
 
-const Line::Member& Las::choose(const Line& line) {
-  const Line::Member* best = nullptr;
-  for (const Line::Member& member : line.members()) {
+const Lessees::Member& Las::choose(const Lessees& lessees) {
+  const Lessees::Member* best = nullptr;
+  for (const Lessees::Member& member : lessees.members()) {
     if (!member.working) continue;
     if (best && member.job->balance > best->job->balance) continue;
     if (best && member.job->balance == best->job->balance && member.since >= best->since) continue;
@@ -21,27 +21,27 @@ const Line::Member& Las::choose(const Line& line) {
   return *best;
 }
 
-Duration Las::slice(const Line::Member& /*member*/, const Line& /*line*/) const {
+Duration Las::slice(const Lessees::Member& /*member*/, const Lessees& /*lessees*/) const {
   return kQuantum;
 }
 
 // Those of its own job have attained as much, and have their turn when it pauses.
-bool Las::goes_on(const Line::Member& holder, const Line& line) const {
-  for (const Line::Member& member : line.members()) {
+bool Las::goes_on(const Lessees::Member& holder, const Lessees& lessees) const {
+  for (const Lessees::Member& member : lessees.members()) {
     if (member.working && member.job->balance < holder.job->balance) return false;
   }
   return true;
 }
 
-void Las::used(Line::Job& job, Duration amount, Duration /*contended*/) {
+void Las::used(Lessees::Job& job, Duration amount, Duration /*contended*/) {
   job.balance += static_cast<double>(amount.count());
 }
 
-void Las::advance(Line& line, TimePoint now) {
+void Las::advance(Lessees& lessees, TimePoint now) {
   const int64_t times = (now - faded_) / kHalved;
   if (times <= 0) return;
   faded_ += times * kHalved;
-  for (auto& [id, job] : line.jobs())
+  for (auto& [id, job] : lessees.jobs())
     job.balance = std::ldexp(job.balance, -static_cast<int>(std::min(times, int64_t{1000})));
 }
 

@@ -15,12 +15,12 @@ namespace heddle::policy {
 // service is a job's; that one lessee at a time has the device; copies count as use.
 class Las : public OneAtATime {
  protected:
-  const Line::Member& choose(const Line& line) override;
-  Duration slice(const Line::Member& member, const Line& line) const override;
+  const Lessees::Member& choose(const Lessees& lessees) override;
+  Duration slice(const Lessees::Member& member, const Lessees& lessees) const override;
   bool may_go_on() const override { return true; }
-  bool goes_on(const Line::Member& holder, const Line& line) const override;
-  void used(Line::Job& job, Duration amount, Duration contended) override;
-  void advance(Line& line, TimePoint now) override;
+  bool goes_on(const Lessees::Member& holder, const Lessees& lessees) const override;
+  void used(Lessees::Job& job, Duration amount, Duration contended) override;
+  void advance(Lessees& lessees, TimePoint now) override;
 
  private:
   TimePoint faded_{};  // when it was halved last

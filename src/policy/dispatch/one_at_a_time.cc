@@ -6,7 +6,7 @@ namespace heddle::policy {
 
 void OneAtATime::joined(Lessee lessee, const Tenant& tenant, TimePoint now) {
   pass(now);
-  line_.join(lessee, tenant, now);
+  lessees_.join(lessee, tenant, now);
 }
 
 void OneAtATime::left(Lessee lessee, TimePoint now) {
@@ -15,22 +15,22 @@ void OneAtATime::left(Lessee lessee, TimePoint now) {
     charge({}, now);
     holder_.reset();
   }
-  line_.leave(lessee, now);
+  lessees_.leave(lessee, now);
 }
 
 void OneAtATime::pending(Lessee lessee, TimePoint now) {
   pass(now);
-  if (Line::Member* member = line_.find(lessee)) line_.begin_work(*member, now);
+  if (Lessees::Member* member = lessees_.find(lessee)) lessees_.begin_work(*member, now);
 }
 
 void OneAtATime::drained(Lessee lessee, TimePoint now) {
   pass(now);
-  if (Line::Member* member = line_.find(lessee)) line_.end_work(*member, now);
+  if (Lessees::Member* member = lessees_.find(lessee)) lessees_.end_work(*member, now);
 }
 
 void OneAtATime::served(Lessee lessee, const Service& since_last, TimePoint now) {
   pass(now);
-  Line::Member* member = line_.find(lessee);
+  Lessees::Member* member = lessees_.find(lessee);
   if (!member) return;
   if (holds(lessee)) return charge(since_last, now);
   const Duration late = since_last.busy + since_last.copies;
@@ -42,19 +42,19 @@ void OneAtATime::returned(Lessee lessee, TimePoint now) {
   if (!holds(lessee)) return;
   charge({}, now);
   holder_.reset();
-  Line::Member* member = line_.find(lessee);
+  Lessees::Member* member = lessees_.find(lessee);
   if (member->working) member->since = now;  // from here on it waits again
 }
 
 void OneAtATime::decide(TimePoint now, std::vector<LeaseOrder>& out) {
   pass(now);
   if (!holder_) {
-    if (line_.working() > 0) lend(now, out);
+    if (lessees_.working() > 0) lend(now, out);
     return;
   }
   if (holder_->withdrawn || now >= holder_->until || !others_wait() || now < turn_ends()) return;
-  const Line::Member& member = *line_.find(holder_->lessee);
-  if (member.working && goes_on(member, line_)) {
+  const Lessees::Member& member = *lessees_.find(holder_->lessee);
+  if (member.working && goes_on(member, lessees_)) {
     holder_->turn = now;
     return;
   }
@@ -63,7 +63,7 @@ void OneAtATime::decide(TimePoint now, std::vector<LeaseOrder>& out) {
 }
 
 std::optional<TimePoint> OneAtATime::next(TimePoint now) const {
-  if (!holder_) return line_.working() > 0 ? std::optional(now) : std::nullopt;
+  if (!holder_) return lessees_.working() > 0 ? std::optional(now) : std::nullopt;
   if (holder_->withdrawn || !others_wait()) return {};
   const TimePoint ends = turn_ends();
   if (ends >= holder_->until) return {};  // its worker stops by itself
@@ -73,10 +73,10 @@ std::optional<TimePoint> OneAtATime::next(TimePoint now) const {
 void OneAtATime::pass(TimePoint now) {
   const Duration passed = now - seen_;
   if (holder_ && passed > Duration{}) {
-    if (line_.find(holder_->lessee)->working) holder_->working += passed;
-    if (line_.working_jobs() > 1) holder_->contended += passed;
+    if (lessees_.find(holder_->lessee)->working) holder_->working += passed;
+    if (lessees_.working_jobs() > 1) holder_->contended += passed;
   }
-  advance(line_, now);
+  advance(lessees_, now);
   seen_ = now;
 }
 
@@ -88,24 +88,24 @@ void OneAtATime::charge(const Service& more, TimePoint now) {
   const Duration amount = used_so_far - holder_->charged;
   if (amount == Duration{}) return;
   holder_->charged = used_so_far;
-  used(*line_.find(holder_->lessee)->job, amount, std::exchange(holder_->contended, {}));
+  used(*lessees_.find(holder_->lessee)->job, amount, std::exchange(holder_->contended, {}));
 }
 
 bool OneAtATime::others_wait() const {
-  const bool holder_works = line_.find(holder_->lessee)->working;
-  return line_.working() > (holder_works ? 1 : 0);
+  const bool holder_works = lessees_.find(holder_->lessee)->working;
+  return lessees_.working() > (holder_works ? 1 : 0);
 }
 
 TimePoint OneAtATime::turn_ends() const {
-  const Line::Member& member = *line_.find(holder_->lessee);
-  const TimePoint slice_ends = holder_->turn + slice(member, line_);
+  const Lessees::Member& member = *lessees_.find(holder_->lessee);
+  const TimePoint slice_ends = holder_->turn + slice(member, lessees_);
   return member.working ? slice_ends : std::min(slice_ends, member.since + kMergeGap);
 }
 
 void OneAtATime::lend(TimePoint now, std::vector<LeaseOrder>& out) {
-  const Line::Member& next = choose(line_);
+  const Lessees::Member& next = choose(lessees_);
   holder_ = Holder{next.lessee, now, now, TimePoint::max()};
-  if (line_.working() > 1 && !may_go_on()) holder_->until = now + slice(next, line_);
+  if (lessees_.working() > 1 && !may_go_on()) holder_->until = now + slice(next, lessees_);
   out.emplace_back(Lend{next.lessee, holder_->until});
 }
 

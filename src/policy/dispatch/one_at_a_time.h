@@ -1,7 +1,7 @@
 #pragma once
 
 #include "policy/dispatch/dispatch.h"
-#include "policy/dispatch/line.h"
+#include "policy/dispatch/lessees.h"
 
 namespace heddle::policy {
 
@@ -28,17 +28,17 @@ class OneAtATime : public Dispatch {
 
  protected:
   // Of those with work, of which there is at least one.
-  virtual const Line::Member& choose(const Line& line) = 0;
+  virtual const Lessees::Member& choose(const Lessees& lessees) = 0;
   // How long its turn lasts, as things are now, counted from when it was lent the device.
-  virtual Duration slice(const Line::Member& member, const Line& line) const = 0;
+  virtual Duration slice(const Lessees::Member& member, const Lessees& lessees) const = 0;
   // Whether the holder, who has work, is to have another slice although others have work. A policy that may say so
   // takes leases back itself instead of having them end.
   virtual bool may_go_on() const { return false; }
-  virtual bool goes_on(const Line::Member& /*holder*/, const Line& /*line*/) const { return false; }
+  virtual bool goes_on(const Lessees::Member& /*holder*/, const Lessees& /*lessees*/) const { return false; }
   // The job has used so much more of the device, `contended` of the time while another job had work.
-  virtual void used(Line::Job& /*job*/, Duration /*amount*/, Duration /*contended*/) {}
+  virtual void used(Lessees::Job& /*job*/, Duration /*amount*/, Duration /*contended*/) {}
   // Time goes on to `now`, before what then happens.
-  virtual void advance(Line& /*line*/, TimePoint /*now*/) {}
+  virtual void advance(Lessees& /*lessees*/, TimePoint /*now*/) {}
 
  private:
   struct Holder {
@@ -58,7 +58,7 @@ class OneAtATime : public Dispatch {
   TimePoint turn_ends() const;
   void lend(TimePoint now, std::vector<LeaseOrder>& out);
 
-  Line line_;
+  Lessees lessees_;
   std::optional<Holder> holder_;
   TimePoint seen_{};
 };

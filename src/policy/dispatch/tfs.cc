@@ -10,16 +10,16 @@ constexpr Duration kLeast = std::chrono::milliseconds(5);
 constexpr int64_t kMostEpochsOwed = 4;
 
 // `epochs` in a row in which those jobs had work that `worked` says it of.
-void give_credit(Line& line, int64_t epochs) {
+void give_credit(Lessees& lessees, int64_t epochs) {
   uint64_t all = 0;
   size_t jobs = 0;
-  for (const auto& [id, job] : line.jobs()) {
+  for (const auto& [id, job] : lessees.jobs()) {
     if (!job.worked) continue;
     all += job.weight;
     ++jobs;
   }
   if (jobs < 2) return;
-  for (auto& [id, job] : line.jobs()) {
+  for (auto& [id, job] : lessees.jobs()) {
     if (!job.worked) continue;
     const double part =
         static_cast<double>(kEpoch.count()) * static_cast<double>(job.weight) / static_cast<double>(all);
@@ -29,10 +29,10 @@ void give_credit(Line& line, int64_t epochs) {
 
 }  // namespace
 
-const Line::Member& Tfs::choose(const Line& line) {
-  const Line::Member* best = nullptr;
+const Lessees::Member& Tfs::choose(const Lessees& lessees) {
+  const Lessees::Member* best = nullptr;
   double most = 0;
-  for (const Line::Member& member : line.members()) {
+  for (const Lessees::Member& member : lessees.members()) {
     if (!member.working) continue;
     const double credit = member.job->balance / static_cast<double>(member.job->weight);
     if (best && (credit < most || (credit == most && member.since >= best->since))) continue;
@@ -42,23 +42,23 @@ const Line::Member& Tfs::choose(const Line& line) {
   return *best;
 }
 
-Duration Tfs::slice(const Line::Member& member, const Line& /*line*/) const {
+Duration Tfs::slice(const Lessees::Member& member, const Lessees& /*lessees*/) const {
   return std::clamp(Duration(static_cast<int64_t>(member.job->balance)), kLeast, kEpoch);
 }
 
-void Tfs::used(Line::Job& job, Duration amount, Duration contended) {
+void Tfs::used(Lessees::Job& job, Duration amount, Duration contended) {
   const Duration owed = std::min(amount, contended);
   job.balance =
       std::max(job.balance - static_cast<double>(owed.count()), -static_cast<double>(kMostEpochsOwed * kEpoch.count()));
 }
 
-void Tfs::advance(Line& line, TimePoint now) {
+void Tfs::advance(Lessees& lessees, TimePoint now) {
   const int64_t epochs = (now - epoch_) / kEpoch;
   if (epochs <= 0) return;
   epoch_ += epochs * kEpoch;
-  give_credit(line, 1);
-  for (auto& [id, job] : line.jobs()) job.worked = job.working > 0;
-  if (epochs > 1) give_credit(line, epochs - 1);
+  give_credit(lessees, 1);
+  for (auto& [id, job] : lessees.jobs()) job.worked = job.working > 0;
+  if (epochs > 1) give_credit(lessees, epochs - 1);
 }
 
 }  // namespace heddle::policy

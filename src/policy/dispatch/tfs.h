@@ -19,10 +19,10 @@ namespace heddle::policy {
 // that it does not save up against those who come; shares are a job's; copies count as use.
 class Tfs : public OneAtATime {
  protected:
-  const Line::Member& choose(const Line& line) override;
-  Duration slice(const Line::Member& member, const Line& line) const override;
-  void used(Line::Job& job, Duration amount, Duration contended) override;
-  void advance(Line& line, TimePoint now) override;
+  const Lessees::Member& choose(const Lessees& lessees) override;
+  Duration slice(const Lessees::Member& member, const Lessees& lessees) const override;
+  void used(Lessees::Job& job, Duration amount, Duration contended) override;
+  void advance(Lessees& lessees, TimePoint now) override;
 
  private:
   TimePoint epoch_{};  // when the present one began

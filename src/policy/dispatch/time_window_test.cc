@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "policy/dispatch/recent_peak.h"
 #include "policy/dispatch/test_device.h"
 
 namespace heddle::policy {
@@ -42,6 +43,20 @@ TEST(TimeWindow, SaysWhenItWillHaveFallen) {
   EXPECT_EQ(window.falls_to(5e6, at(110)), at(130));
   EXPECT_EQ(window.falls_to(0, at(50)), at(140));
   EXPECT_EQ(window.had(at(130)), 5e6);
+}
+
+TEST(RecentPeak, ForgetsWhatIsOlderThanTwoOfItsWindows) {
+  RecentPeak peak;
+  EXPECT_EQ(peak.value(), Duration{});
+  peak.add(ms(50), at(0));
+  peak.add(ms(20), at(2000));
+  EXPECT_EQ(peak.value(), ms(50));
+  peak.add(ms(10), at(3000));
+  EXPECT_EQ(peak.value(), ms(50));
+  peak.add(ms(30), at(6500));
+  EXPECT_EQ(peak.value(), ms(30));
+  peak.add(ms(5), at(20'000));
+  EXPECT_EQ(peak.value(), ms(5));
 }
 
 }  // namespace

@@ -17,45 +17,44 @@ double count_of(Duration duration) {
 Duration part_of(Duration whole, double part) {
   return std::chrono::duration_cast<Duration>(whole * part);
 }
-bool unlimited(const Line::Job& job) {
+bool unlimited(const Lessees::Job& job) {
   return job.tenant.limit >= 1;
 }
 
 }  // namespace
 
 void Token::joined(Lessee lessee, const Tenant& tenant, TimePoint now) {
-  line_.join(lessee, tenant, now);
+  lessees_.join(lessee, tenant, now);
 }
 
 void Token::left(Lessee lessee, TimePoint now) {
   release(lessee, now);
-  line_.leave(lessee, now);
+  lessees_.leave(lessee, now);
   quotas_.erase(lessee);
 }
 
 void Token::pending(Lessee lessee, TimePoint now) {
-  Line::Member* member = line_.find(lessee);
+  Lessees::Member* member = lessees_.find(lessee);
   if (!member) return;
   if (!start_) start_ = now;
+  if (member->working) return;
   for (Holder& holder : holders_) {
     if (holder.lessee == lessee) count(holder, now);  // a pause between bursts is part of the use
   }
-  line_.begin_work(*member, now);
+  quota_of(lessee).single = {};
+  lessees_.begin_work(*member, now);
 }
 
 void Token::drained(Lessee lessee, TimePoint now) {
-  Line::Member* member = line_.find(lessee);
-  if (!member) return;
+  Lessees::Member* member = lessees_.find(lessee);
+  if (!member || !member->working) return;
   count_all(now);
-  line_.end_work(*member, now);
-}
-
-void Token::served(Lessee lessee, const Service& since_last, TimePoint /*now*/) {
-  if (!line_.find(lessee)) return;
-  const bool never_pauses = since_last.longest_gap > Duration{} && since_last.longest_gap < kMergeGap;
-  Quota& quota = quotas_.try_emplace(lessee, Quota{kBase}).first->second;
-  quota.burst = since_last.merged_burst * (never_pauses ? 2 : 1);
-  quota.single_burst = since_last.longest_burst;
+  if (find(lessee)) {
+    Quota& quota = quota_of(lessee);
+    quota.longest.add(quota.single, now);
+    quota.longest_merged.add(quota.merged, now);
+  }
+  lessees_.end_work(*member, now);
 }
 
 void Token::returned(Lessee lessee, TimePoint now) {
@@ -71,7 +70,7 @@ void Token::decide(TimePoint now, std::vector<LeaseOrder>& out) {
     holders_.back().withdrawn = true;
   }
   if (!overlap_ && !holders_.empty()) return;
-  if (const Line::Member* next = choose(now)) out.emplace_back(lend(*next, now));
+  if (const Lessees::Member* next = choose(now)) out.emplace_back(lend(*next, now));
 }
 
 std::optional<TimePoint> Token::next(TimePoint now) const {
@@ -85,7 +84,7 @@ std::optional<TimePoint> Token::next(TimePoint now) const {
   if (!overlap_ && !holders_.empty()) return {};
   if (choose(now)) return now;
   std::optional<TimePoint> next;
-  for (const Line::Member& member : line_.members()) {
+  for (const Lessees::Member& member : lessees_.members()) {
     if (!waits(member)) continue;
     const TimePoint remains = something_remains(*member.job, now);
     next = std::min(next.value_or(TimePoint::max()), remains);
@@ -101,14 +100,14 @@ const Token::Holder* Token::find(Lessee lessee) const {
 
 bool Token::anybody_waits() const {
   size_t holders_with_work = 0;
-  for (const Holder& holder : holders_) holders_with_work += line_.find(holder.lessee)->working;
-  return line_.working() > holders_with_work;
+  for (const Holder& holder : holders_) holders_with_work += lessees_.find(holder.lessee)->working;
+  return lessees_.working() > holders_with_work;
 }
 
 bool Token::anybody_requests() const {
-  const auto members = line_.members();
+  const auto members = lessees_.members();
   return std::any_of(members.begin(), members.end(),
-                     [](const Line::Member& member) { return member.working && member.job->tenant.request > 0; });
+                     [](const Lessees::Member& member) { return member.working && member.job->tenant.request > 0; });
 }
 
 // Tokens are given out one after the other, so only the last of them may still be good.
@@ -117,15 +116,22 @@ const Token::Holder* Token::current(TimePoint now) const {
   return &holders_.back();
 }
 
+Token::Quota& Token::quota_of(Lessee lessee) {
+  return quotas_.try_emplace(lessee, Quota{kBase, {}, {}, {}, {}}).first->second;
+}
+
 void Token::count(Holder& holder, TimePoint now) {
-  line_.find(holder.lessee)->job->had.add(holder.counted, now, static_cast<uint32_t>(holders_.size()));
+  Quota& quota = quota_of(holder.lessee);
+  quota.single += now - holder.counted;
+  quota.merged += now - holder.counted;
+  lessees_.find(holder.lessee)->job->had.add(holder.counted, now, static_cast<uint32_t>(holders_.size()));
   holder.counted = now;
 }
 
 // A holder without work is only counted if it has some again, with the token still in its hands.
 void Token::count_all(TimePoint now) {
   for (Holder& holder : holders_) {
-    if (line_.find(holder.lessee)->working) count(holder, now);
+    if (lessees_.find(holder.lessee)->working) count(holder, now);
   }
 }
 
@@ -133,7 +139,7 @@ void Token::release(Lessee lessee, TimePoint now) {
   if (!find(lessee)) return;
   count_all(now);
   std::erase_if(holders_, [&](const Holder& holder) { return holder.lessee == lessee; });
-  Line::Member* member = line_.find(lessee);
+  Lessees::Member* member = lessees_.find(lessee);
   if (member->working) member->since = now;  // from here on it waits again
 }
 
@@ -141,7 +147,7 @@ Duration Token::elapsed(TimePoint now) const {
   return std::min(kWindow, now - *start_);
 }
 
-Token::Standing Token::standing(Line::Job& job, TimePoint now) const {
+Token::Standing Token::standing(Lessees::Job& job, TimePoint now) const {
   const double window = count_of(elapsed(now));
   const double usage = job.had.had(now);
   const double requested = job.tenant.request * window;
@@ -151,17 +157,17 @@ Token::Standing Token::standing(Line::Job& job, TimePoint now) const {
           .part_missing = requested > 0 ? (requested - usage) / requested : 0};
 }
 
-const Line::Member* Token::choose(TimePoint now) const {
-  const Line::Member* first = nullptr;
-  const Line::Member* best = nullptr;
+const Lessees::Member* Token::choose(TimePoint now) const {
+  const Lessees::Member* first = nullptr;
+  const Lessees::Member* best = nullptr;
   Standing best_standing;
-  const auto goes_before = [&](const Line::Member& member, const Standing& standing) {
+  const auto goes_before = [&](const Lessees::Member& member, const Standing& standing) {
     const double missing = std::max(0.0, standing.part_missing), other = std::max(0.0, best_standing.part_missing);
     if (missing != other) return missing > other;
     if (standing.usage != best_standing.usage) return standing.usage < best_standing.usage;
     return member.since < best->since;
   };
-  for (const Line::Member& member : line_.members()) {
+  for (const Lessees::Member& member : lessees_.members()) {
     if (!waits(member)) continue;
     if (!first || member.since < first->since) first = &member;
     const Standing its = standing(*member.job, now);
@@ -173,7 +179,7 @@ const Line::Member* Token::choose(TimePoint now) const {
 }
 
 // When the job may be lent the device if it does not have it until then.
-TimePoint Token::something_remains(Line::Job& job, TimePoint now) const {
+TimePoint Token::something_remains(Lessees::Job& job, TimePoint now) const {
   const Standing its = standing(job, now);
   if (its.remaining > 0 || job.had.empty()) return now;
   // While the window still grows, nothing leaves it.
@@ -183,26 +189,28 @@ TimePoint Token::something_remains(Line::Job& job, TimePoint now) const {
 }
 
 std::optional<TimePoint> Token::gives_way(const Holder& holder) const {
-  const Line::Member& member = *line_.find(holder.lessee);
+  const Lessees::Member& member = *lessees_.find(holder.lessee);
   if (member.working || (unlimited(*member.job) && !anybody_waits())) return {};
   return member.since + kMergeGap;
 }
 
-Lend Token::lend(const Line::Member& member, TimePoint now) {
+Lend Token::lend(const Lessees::Member& member, TimePoint now) {
   const double limit = std::min(1.0, member.job->tenant.limit);
-  Quota& quota = quotas_.try_emplace(member.lessee, Quota{kBase}).first->second;
-  quota.last = quota.burst == Duration{} ? kBase : std::max(kLeast, (quota.burst + quota.last) / 2);
+  Quota& quota = quota_of(member.lessee);
+  const Duration burst = quota.longest_merged.value();
+  quota.last = burst == Duration{} ? kBase : std::max(kLeast, (burst + quota.last) / 2);
   quota.last = std::min(quota.last, part_of(kWindow, limit));
   const Standing its = standing(*member.job, now);
   const auto cut_to = [&](double most, Duration least) {
-    const Duration whole = std::max({Duration(static_cast<int64_t>(most)), least, quota.single_burst});
+    const Duration whole = std::max({Duration(static_cast<int64_t>(most)), least, quota.longest.value()});
     return std::min(quota.last, whole);
   };
   Duration length = cut_to(its.remaining, kLeastDue);
-  if (line_.working() > 1) length = std::min(length, cut_to(its.missing, anybody_requests() ? kLeastDue : kBase));
+  if (lessees_.working() > 1) length = std::min(length, cut_to(its.missing, anybody_requests() ? kLeastDue : kBase));
   const TimePoint until = now + length;
   count_all(now);  // from now on one more shares
   for (Holder& holder : holders_) holder.counted = now;
+  quota.single = quota.merged = {};
   holders_.push_back({member.lessee, until, now});
   return {member.lessee, until, true};
 }

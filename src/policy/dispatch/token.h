@@ -3,7 +3,8 @@
 #include <map>
 
 #include "policy/dispatch/dispatch.h"
-#include "policy/dispatch/line.h"
+#include "policy/dispatch/lessees.h"
+#include "policy/dispatch/recent_peak.h"
 
 namespace heddle::policy {
 
@@ -15,8 +16,9 @@ namespace heddle::policy {
 //   missing   request * W - usage;   remaining = limit * W - usage
 //   who       the first in line if its job had nothing in the window; else, of those with something remaining, first
 //             those with something missing, by how much of their request; then by least usage
-//   quota     250 ms where no burst was measured; else, each time, the mean of the last quota and the longest merged
-//             burst (twice that where no pause was longer than 2 ms), at least 100 ms, at most limit * 10 s
+//   quota     250 ms where no burst was seen; else, each time, the mean of the last quota and the longest merged burst
+//   of
+//             the last seconds (pauses up to 2 ms are part of it), at least 100 ms, at most limit * 10 s
 //   bursts    one that would not end within the quota is not begun (Lend::whole_bursts)
 //
 // The article says what it takes into account and has no formula; all of these are the program's. Where the two leave
@@ -31,6 +33,9 @@ namespace heddle::policy {
 //   not interrupted, their time counts.
 // - A holder without work for 2 ms gives the token back if others wait or its limit is below 1, and the time
 //   without work at the end does not count; the published client keeps it until the quota is over.
+// - Bursts are those that are seen here, from event to event, while their lessee has the token: what a worker says of
+//   them would let who waits long have long tokens, and who lies. The program doubles a burst where no pause was longer
+//   than 2 ms; here it is as long as its token then.
 // - request, limit and usage are a job's: its lessees share them. Quotas are a lessee's.
 class Token : public Dispatch {
  public:
@@ -39,16 +44,16 @@ class Token : public Dispatch {
   void left(Lessee lessee, TimePoint now) override;
   void pending(Lessee lessee, TimePoint now) override;
   void drained(Lessee lessee, TimePoint now) override;
-  void served(Lessee lessee, const Service& since_last, TimePoint now) override;
+  void served(Lessee /*lessee*/, const Service& /*since_last*/, TimePoint /*now*/) override {}
   void returned(Lessee lessee, TimePoint now) override;
   void decide(TimePoint now, std::vector<LeaseOrder>& out) override;
   std::optional<TimePoint> next(TimePoint now) const override;
 
  private:
   struct Quota {
-    Duration last;     // as lent last, before what remained cut it
-    Duration burst{};  // merged, as measured last; 0: none
-    Duration single_burst{};
+    Duration last;                // as lent last, before what remained cut it
+    Duration single{}, merged{};  // of the present burst, under the present token
+    RecentPeak longest, longest_merged;
   };
   struct Holder {
     Lessee lessee;
@@ -62,24 +67,25 @@ class Token : public Dispatch {
   };
 
   const Holder* find(Lessee lessee) const;
-  bool waits(const Line::Member& member) const { return member.working && !find(member.lessee); }
+  bool waits(const Lessees::Member& member) const { return member.working && !find(member.lessee); }
   bool anybody_waits() const;
   bool anybody_requests() const;
   // The holder who may still issue, if one may.
   const Holder* current(TimePoint now) const;
+  Quota& quota_of(Lessee lessee);
   void count(Holder& holder, TimePoint now);
   void count_all(TimePoint now);
   void release(Lessee lessee, TimePoint now);
 
   Duration elapsed(TimePoint now) const;
-  Standing standing(Line::Job& job, TimePoint now) const;
-  const Line::Member* choose(TimePoint now) const;
-  TimePoint something_remains(Line::Job& job, TimePoint now) const;
+  Standing standing(Lessees::Job& job, TimePoint now) const;
+  const Lessees::Member* choose(TimePoint now) const;
+  TimePoint something_remains(Lessees::Job& job, TimePoint now) const;
   std::optional<TimePoint> gives_way(const Holder& holder) const;
-  Lend lend(const Line::Member& member, TimePoint now);
+  Lend lend(const Lessees::Member& member, TimePoint now);
 
   const bool overlap_;
-  Line line_;
+  Lessees lessees_;
   std::map<Lessee, Quota> quotas_;
   std::vector<Holder> holders_;     // without overlap at most one
   std::optional<TimePoint> start_;  // when somebody had work for the first time

@@ -18,7 +18,8 @@ class Cg : public Placement {
   bool memory_oblivious() const override { return true; }
   Answer place(const Request& request, const Pool& pool) const override;
   void assigned(const Request& request, DeviceId device) override;
-  void job_ended(JobId job) override { seats_.leave(job); }
+  std::optional<DeviceId> assignment(const Request& request) const override { return seats_.of(request); }
+  void job_ended(JobId job, Duration /*life*/) override { seats_.leave(job); }
 
  private:
   uint32_t ratio_;

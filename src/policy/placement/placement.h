@@ -1,11 +1,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
 
 #include "policy/pool.h"
+#include "policy/service.h"
 
 namespace heddle::policy {
 
@@ -40,16 +42,23 @@ class Placement {
   // refused.
   virtual std::span<const DeviceId> candidates(size_t model, const Pool& pool) const { return pool.devices_of(model); }
 
+  // The device that the request's virtual device is assigned to (kSession).
+  virtual std::optional<DeviceId> assignment(const Request&) const { return {}; }
+
   // Must not place on `request.closed`, and, unless memory_oblivious, only where pool.fits(request, device). On an idle
   // pool, a request that a candidate could hold must be placed.
   virtual Answer place(const Request& request, const Pool& pool) const = 0;
 
   // Comes once, before anything else.
   virtual void opened(const Pool&) {}
-  // The virtual device of the request was assigned (kSession; said again for each session of the job that uses it);
-  // the job's last session has ended.
+  // The job's first session began; `app` is what jobs of its kind are known by.
+  virtual void job_opened(JobId, const std::string& /*app*/) {}
+  // The virtual device of the request was assigned (kSession; said again for each session of the job that uses it).
   virtual void assigned(const Request&, DeviceId) {}
-  virtual void job_ended(JobId) {}
+  // What the job has used of a device since that was said last: while it runs, and once more before it ends.
+  virtual void served(JobId, DeviceId, const Service& /*since_last*/) {}
+  // The job's last session has ended, `life` after the first began; zero where only that is tried out.
+  virtual void job_ended(JobId, Duration /*life*/) {}
   // A task began on a device, changed its compute need, ended.
   virtual void task_began(TaskId, const ComputeNeed&, DeviceId, const Pool&) {}
   virtual void compute_changed(TaskId, const ComputeNeed&, const Pool&) {}

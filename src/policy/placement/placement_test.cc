@@ -169,7 +169,9 @@ TEST_P(EveryPolicy, AvoidsTheReservedDevice) {
   EXPECT_TRUE(std::holds_alternative<NotNow>(state.placement().place(request, state.pool())));
 }
 
-INSTANTIATE_TEST_SUITE_P(Placement, EveryPolicy, testing::Values("sa", "cg:2", "schedgpu", "mgb-sm", "mgb-warps"));
+INSTANTIATE_TEST_SUITE_P(Placement, EveryPolicy,
+                         testing::Values("sa", "cg:2", "schedgpu", "mgb-sm", "mgb-warps", "grr", "gmin", "gwtmin",
+                                         "rtf", "guf"));
 
 }  // namespace
 }  // namespace heddle::policy

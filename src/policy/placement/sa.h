@@ -15,7 +15,8 @@ class Sa : public Placement {
   bool memory_oblivious() const override { return true; }
   Answer place(const Request& request, const Pool& pool) const override;
   void assigned(const Request& request, DeviceId device) override { seats_.take(request, device); }
-  void job_ended(JobId job) override { seats_.leave(job); }
+  std::optional<DeviceId> assignment(const Request& request) const override { return seats_.of(request); }
+  void job_ended(JobId job, Duration /*life*/) override { seats_.leave(job); }
 
  private:
   Seats seats_;

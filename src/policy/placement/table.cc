@@ -3,8 +3,13 @@
 #include <charconv>
 
 #include "policy/placement/cg.h"
+#include "policy/placement/gmin.h"
+#include "policy/placement/grr.h"
+#include "policy/placement/guf.h"
+#include "policy/placement/gwtmin.h"
 #include "policy/placement/mgb_sm.h"
 #include "policy/placement/mgb_warps.h"
+#include "policy/placement/rtf.h"
 #include "policy/placement/sa.h"
 #include "policy/placement/schedgpu.h"
 #include "policy/text.h"
@@ -34,6 +39,12 @@ constexpr PlacementEntry kTable[] = {
     {"schedgpu", "", "memory decides, on the first device only", make<SchedGpu>},
     {"mgb-sm", "", "first device with the memory and room on its SMs for every block", make<MgbSm>},
     {"mgb-warps", "", "of the devices with the memory, the one with the fewest warps in use", make<MgbWarps>},
+    {"grr", "", "jobs are assigned to the devices in turn and wait for memory there", make<Grr>},
+    {"gmin", "", "jobs are assigned to the device with the fewest jobs", make<GMin>},
+    {"gwtmin", "", "jobs are assigned to the device with the fewest jobs for its speed", make<GWtMin>},
+    {"rtf", "", "jobs are assigned where least work is expected to be left, by what jobs of their kind used",
+     make<Rtf>},
+    {"guf", "", "jobs are assigned so that those that use their device much are kept apart", make<Guf>},
 };
 
 std::string known() {

@@ -21,7 +21,7 @@ TEST(MakePlacement, UnknownNameListsWhatIsKnown) {
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, ErrorCode::kNotFound);
   EXPECT_THAT(made.error().text, HasSubstr("'best'"));
-  EXPECT_THAT(made.error().text, HasSubstr("sa, cg:<ratio>, schedgpu, mgb-sm, mgb-warps"));
+  EXPECT_THAT(made.error().text, HasSubstr("sa, cg:<ratio>, schedgpu, mgb-sm, mgb-warps, grr, gmin, gwtmin, rtf, guf"));
 }
 
 TEST(MakePlacement, WrongArgumentSaysHowToWriteIt) {

@@ -1,4 +1,4 @@
-#include "policy/dispatch/line.h"
+#include "policy/dispatch/lessees.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +14,7 @@ uint64_t in_thousandths(double weight) {
 
 }  // namespace
 
-void Line::join(Lessee lessee, const Tenant& tenant, TimePoint now) {
+void Lessees::join(Lessee lessee, const Tenant& tenant, TimePoint now) {
   if (find(lessee)) return;
   std::erase_if(jobs_, [&](const auto& entry) {
     return entry.second.lessees == 0 && now - entry.second.emptied >= kRemembered && entry.first != tenant.job;
@@ -30,7 +30,7 @@ void Line::join(Lessee lessee, const Tenant& tenant, TimePoint now) {
   members_.insert(place, {lessee, &job, false, now});
 }
 
-void Line::leave(Lessee lessee, TimePoint now) {
+void Lessees::leave(Lessee lessee, TimePoint now) {
   Member* member = find(lessee);
   if (!member) return;
   if (member->working) count_out(*member);
@@ -38,13 +38,13 @@ void Line::leave(Lessee lessee, TimePoint now) {
   members_.erase(members_.begin() + (member - members_.data()));
 }
 
-Line::Member* Line::find(Lessee lessee) {
+Lessees::Member* Lessees::find(Lessee lessee) {
   const auto place = std::lower_bound(members_.begin(), members_.end(), lessee,
                                       [](const Member& member, Lessee other) { return member.lessee < other; });
   return place != members_.end() && place->lessee == lessee ? &*place : nullptr;
 }
 
-void Line::begin_work(Member& member, TimePoint now) {
+void Lessees::begin_work(Member& member, TimePoint now) {
   if (member.working) return;
   member.working = true;
   member.since = now;
@@ -55,13 +55,13 @@ void Line::begin_work(Member& member, TimePoint now) {
   working_weight_ += member.job->weight;
 }
 
-void Line::end_work(Member& member, TimePoint now) {
+void Lessees::end_work(Member& member, TimePoint now) {
   if (!member.working) return;
   count_out(member);
   member.since = now;
 }
 
-void Line::count_out(Member& member) {
+void Lessees::count_out(Member& member) {
   member.working = false;
   --working_;
   if (--member.job->working > 0) return;

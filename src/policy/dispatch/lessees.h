@@ -18,7 +18,7 @@ inline constexpr Duration kMergeGap = std::chrono::milliseconds(2);
 // Who has a device and which of them have work for it: the line that a dispatch policy picks from. Lessees of one job
 // are one party; what a policy keeps of it outlives them for ten seconds, so that nobody gets rid of what he has used
 // by ending a task and beginning another.
-class Line {
+class Lessees {
  public:
   struct Job {
     Tenant tenant;
@@ -42,7 +42,7 @@ class Line {
   void leave(Lessee lessee, TimePoint now);
   // Null where it is not there. Valid until somebody joins or leaves.
   Member* find(Lessee lessee);
-  const Member* find(Lessee lessee) const { return const_cast<Line*>(this)->find(lessee); }
+  const Member* find(Lessee lessee) const { return const_cast<Lessees*>(this)->find(lessee); }
 
   // Both change nothing where it is so already.
   void begin_work(Member& member, TimePoint now);

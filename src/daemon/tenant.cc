@@ -1,0 +1,82 @@
+#include "daemon/tenant.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "daemon/notes.h"
+
+namespace heddle::daemon {
+namespace {
+
+using Json = nlohmann::json;
+
+Status read(const Json& request, const char* key, double& value) {
+  const auto found = request.find(key);
+  if (found == request.end()) return {};
+  if (!found->is_number()) return fail(ErrorCode::kInvalidArgument, "\"%s\" must be a number", key);
+  value = found->get<double>();
+  return {};
+}
+
+}  // namespace
+
+Result<policy::Tenant> read_tenant(const Json& request) {
+  policy::Tenant tenant;
+  HEDDLE_TRY(read(request, "weight", tenant.weight));
+  HEDDLE_TRY(read(request, "share", tenant.request));
+  HEDDLE_TRY(read(request, "limit", tenant.limit));
+  if (!(tenant.weight >= policy::kLeastWeight) || !std::isfinite(tenant.weight))
+    return fail(ErrorCode::kInvalidArgument, "weight %g: a job's weight is at least %g", tenant.weight,
+                policy::kLeastWeight);
+  if (!(tenant.limit > 0 && tenant.limit <= 1))
+    return fail(ErrorCode::kInvalidArgument, "limit %g: it is a part of the device, above 0 and at most 1",
+                tenant.limit);
+  if (!(tenant.request >= 0 && tenant.request <= 1))
+    return fail(ErrorCode::kInvalidArgument, "share %g: it is a part of the device, from 0 to 1", tenant.request);
+  if (tenant.request > tenant.limit)
+    return fail(ErrorCode::kInvalidArgument, "share %g is above limit %g, which the job is never to exceed",
+                tenant.request, tenant.limit);
+  const auto app = request.find("app");
+  if (app == request.end()) return tenant;
+  if (!app->is_string()) return fail(ErrorCode::kInvalidArgument, "\"app\" must be a text");
+  tenant.app = app->get<std::string>();
+  constexpr size_t kLongest = sizeof JobNote::app - 1;
+  if (tenant.app.size() > kLongest)
+    return fail(ErrorCode::kInvalidArgument, "app '%.20s...' has %zu characters, of at most %zu", tenant.app.c_str(),
+                tenant.app.size(), kLongest);
+  return tenant;
+}
+
+void describe_tenant(const policy::Tenant& tenant, Json& job) {
+  job["weight"] = tenant.weight;
+  job["share"] = tenant.request;
+  job["limit"] = tenant.limit;
+  job["app"] = tenant.app;
+}
+
+Status may_have(const policy::Tenant& tenant, const Limits& limits, const Registry& registry, uid_t uid) {
+  if (tenant.weight > limits.weight_of_job)
+    return fail(ErrorCode::kLimitExceeded, "user %u asks for a job of weight %g, and limits.weight_of_job allows %g",
+                uid, tenant.weight, limits.weight_of_job);
+  if (tenant.request > limits.share_of_job)
+    return fail(ErrorCode::kLimitExceeded, "user %u asks for a job with share %g, and limits.share_of_job allows %g",
+                uid, tenant.request, limits.share_of_job);
+  if (limits.share_per_user == 0 || tenant.request == 0) return {};
+  double requested = 0;
+  for (const auto& [id, job] : registry.jobs) requested += job.uid == uid ? job.tenant.request : 0;
+  constexpr double kRounding = 1e-9;  // 0.1 + 0.2 is 0.3
+  if (requested + tenant.request > limits.share_per_user + kRounding)
+    return fail(ErrorCode::kLimitExceeded,
+                "user %u has jobs with shares of %g and asks for one with %g, and limits.share_per_user allows %g", uid,
+                requested, tenant.request, limits.share_per_user);
+  return {};
+}
+
+policy::Tenant tenant_of(const Job& job, const Session& session) {
+  policy::Tenant tenant = job.tenant;
+  tenant.job = job.id;
+  if (tenant.app.empty()) tenant.app = session.program.substr(session.program.find_last_of('/') + 1);
+  return tenant;
+}
+
+}  // namespace heddle::daemon

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "daemon/registry.h"
+
+namespace heddle::daemon {
+
+// What a job asks for of a device, among the keys of job_open: "weight" (1), "share" (0), "limit" (1), "app" ("").
+// kInvalidArgument names the key and the value.
+Result<policy::Tenant> read_tenant(const nlohmann::json& request);
+// As `heddle ps --json` shows it.
+void describe_tenant(const policy::Tenant& tenant, nlohmann::json& job);
+
+// Whether user `uid` may have one more such job. kLimitExceeded names the limit, what it allows and what was asked for.
+Status may_have(const policy::Tenant& tenant, const Limits& limits, const Registry& registry, uid_t uid);
+
+// As dispatch and placement policies see the job by this session: an app without a name is the session's program.
+policy::Tenant tenant_of(const Job& job, const Session& session);
+
+}  // namespace heddle::daemon

@@ -1,0 +1,97 @@
+#include "daemon/tenant.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace heddle::daemon {
+namespace {
+
+using Json = nlohmann::json;
+using testing::HasSubstr;
+
+constexpr uid_t kUser = 1000;
+
+Registry with_shares(const std::vector<double>& shares) {
+  Registry registry;
+  for (const double share : shares) {
+    Job job;
+    job.id = JobId{registry.jobs.size() + 1};
+    job.uid = kUser;
+    job.tenant.request = share;
+    registry.jobs.emplace(job.id, std::move(job));
+  }
+  return registry;
+}
+
+TEST(ReadTenant, TakesWhatIsThereAndLeavesTheRestAsItIs) {
+  const auto none = read_tenant(Json{{"name", "a"}});
+  ASSERT_TRUE(none);
+  EXPECT_EQ(none->weight, 1);
+  EXPECT_EQ(none->request, 0);
+  EXPECT_EQ(none->limit, 1);
+  EXPECT_EQ(none->app, "");
+  const auto all = read_tenant(Json{{"weight", 2}, {"share", 0.3}, {"limit", 0.6}, {"app", "bfs"}});
+  ASSERT_TRUE(all);
+  EXPECT_EQ(all->weight, 2);
+  EXPECT_EQ(all->request, 0.3);
+  EXPECT_EQ(all->limit, 0.6);
+  EXPECT_EQ(all->app, "bfs");
+}
+
+TEST(ReadTenant, RefusalsNameTheKeyAndTheValue) {
+  const std::pair<Json, const char*> cases[] = {
+      {{{"weight", 0}}, "weight 0:"},
+      {{{"weight", -1}}, "weight -1:"},
+      {{{"weight", "2"}}, "\"weight\" must be a number"},
+      {{{"share", 1.5}}, "share 1.5:"},
+      {{{"share", -0.1}}, "share -0.1:"},
+      {{{"limit", 0}}, "limit 0:"},
+      {{{"limit", 2}}, "limit 2:"},
+      {{{"share", 0.5}, {"limit", 0.25}}, "share 0.5 is above limit 0.25"},
+      {{{"app", 3}}, "\"app\" must be a text"},
+      {{{"app", std::string(64, 'x')}}, "64 characters, of at most 63"},
+  };
+  for (const auto& [request, text] : cases) {
+    const auto tenant = read_tenant(request);
+    ASSERT_FALSE(tenant) << request;
+    EXPECT_EQ(tenant.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_THAT(tenant.error().text, HasSubstr(text));
+  }
+}
+
+TEST(MayHave, RefusalsNameTheLimitAndWhatWasAskedFor) {
+  const Limits limits{.weight_of_job = 10, .share_of_job = 0.5, .share_per_user = 0.8};
+  const auto text_of = [&](const policy::Tenant& tenant, const Registry& registry) {
+    const Status status = may_have(tenant, limits, registry, kUser);
+    EXPECT_TRUE(status || status.error().code == ErrorCode::kLimitExceeded);
+    return status ? std::string() : status.error().text;
+  };
+  EXPECT_EQ(text_of({.weight = 10, .request = 0.5}, {}), "");
+  EXPECT_EQ(text_of({.weight = 11}, {}), "user 1000 asks for a job of weight 11, and limits.weight_of_job allows 10");
+  EXPECT_EQ(text_of({.request = 0.6}, {}),
+            "user 1000 asks for a job with share 0.6, and limits.share_of_job allows 0.5");
+  EXPECT_EQ(text_of({.request = 0.3}, with_shares({0.5})), "");
+  EXPECT_EQ(text_of({.request = 0.4}, with_shares({0.5})),
+            "user 1000 has jobs with shares of 0.5 and asks for one with 0.4, and limits.share_per_user allows 0.8");
+  EXPECT_EQ(text_of({}, with_shares({0.9})), "");
+  EXPECT_TRUE(may_have({.request = 0.4}, limits, with_shares({0.5}), kUser + 1));
+  EXPECT_TRUE(may_have({.request = 1}, {}, with_shares({1, 1}), kUser));
+}
+
+TEST(TenantOf, IsKnownByItsAppOrByTheProgramsFileName) {
+  Job job;
+  job.id = JobId{7};
+  job.tenant = {.weight = 2, .request = 0.25, .limit = 0.5};
+  Session session;
+  session.program = "/opt/bin/train";
+  EXPECT_EQ(tenant_of(job, session).app, "train");
+  EXPECT_EQ(tenant_of(job, session).job, JobId{7});
+  EXPECT_EQ(tenant_of(job, session).weight, 2);
+  job.tenant.app = "resnet";
+  EXPECT_EQ(tenant_of(job, session).app, "resnet");
+}
+
+}  // namespace
+}  // namespace heddle::daemon

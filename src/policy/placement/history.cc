@@ -1,0 +1,43 @@
+#include "policy/placement/history.h"
+
+#include <algorithm>
+
+namespace heddle::policy {
+namespace {
+
+constexpr uint64_t kRemembered = 8;  // jobs
+constexpr size_t kMostApps = 1024;   // names are the users': beyond, the one unused for longest is forgotten
+
+}  // namespace
+
+void History::add(const std::string& app, double busy, double utilization) {
+  Entry& entry = entries_[app];
+  const auto weight = static_cast<double>(std::min(++entry.jobs, kRemembered));
+  entry.busy += (busy - entry.busy) / weight;
+  entry.utilization += (std::min(1.0, utilization) - entry.utilization) / weight;
+  entry.latest = ++added_;
+  if (entries_.size() <= kMostApps) return;
+  entries_.erase(std::min_element(entries_.begin(), entries_.end(),
+                                  [](const auto& a, const auto& b) { return a.second.latest < b.second.latest; }));
+}
+
+std::optional<History::Entry> History::of(const std::string& app) const {
+  const auto found = entries_.find(app);
+  if (found == entries_.end()) return {};
+  return found->second;
+}
+
+History::Entry History::mean() const {
+  Entry mean;
+  for (const auto& [app, entry] : entries_) {
+    mean.busy += entry.busy;
+    mean.utilization += entry.utilization;
+  }
+  if (entries_.empty()) return mean;
+  mean.jobs = entries_.size();
+  mean.busy /= static_cast<double>(entries_.size());
+  mean.utilization /= static_cast<double>(entries_.size());
+  return mean;
+}
+
+}  // namespace heddle::policy
