@@ -31,12 +31,13 @@ void Completions::take(std::span<const device::Completion> batch) {
     finished_.push_back({completion.tag, timed ? completion.ended : MonotonicClock().now()});
   }
   parts_.usage.count(done_);
-  parts_.progress.finish(finished_);
   if (parts_.in_flight.any()) end_in_flight(batch);
+  parts_.progress.finish(finished_);
   parts_.usage.end_burst_at(parts_.progress.completed());
 }
 
-// Behind the usage, which heddled reads when a lease comes back.
+// Behind the usage, which heddled reads when a lease comes back; before the program learns of the end, and may begin
+// its next burst.
 void Completions::end_in_flight(std::span<const device::Completion> batch) {
   for (const device::Completion& completion : batch)
     parts_.in_flight.done(completion.tag, completion.ended - completion.started);
