@@ -7,7 +7,7 @@ namespace {
 
 using std::chrono::microseconds;
 
-struct BurstsTest : testing::Test {
+struct BurstsTest : ::testing::Test {
   static TimePoint at(int64_t time) { return TimePoint(microseconds(time)); }
   // A record at `begin`, work until `end`.
   void burst(int64_t begin, int64_t end) {

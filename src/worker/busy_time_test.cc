@@ -12,7 +12,7 @@ TimePoint at(int64_t time) {
   return TimePoint(Duration(time));
 }
 
-struct BusyTimeTest : testing::Test {
+struct BusyTimeTest : ::testing::Test {
   void add(int64_t began, int64_t ended) { busy.add(at(began), at(ended)); }
   int64_t total() const { return busy.total().count(); }
   BusyTime busy{at(0)};

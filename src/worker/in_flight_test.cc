@@ -5,10 +5,10 @@
 namespace heddle::worker {
 namespace {
 
-constexpr Duration kWindow{1000};
+constexpr Duration kMostInFlight{1000};
 constexpr WorkKind kShort{1, 1}, kLong{2, 1}, kUnknown{3, 1};
 
-struct InFlightTest : testing::Test {
+struct InFlightTest : ::testing::Test {
   InFlightTest() {
     learn(kShort, Duration(100));
     learn(kLong, Duration(5000));
@@ -19,13 +19,13 @@ struct InFlightTest : testing::Test {
     in_flight.take_awaited();
   }
   uint64_t hand_over(const WorkKind& kind, uint32_t stream) {
-    in_flight.hand_over(++sequence, stream, kind, kWindow);
+    in_flight.hand_over(++sequence, stream, kind, kMostInFlight);
     return sequence;
   }
   // How many of that kind it takes, one after the other.
   size_t fill(const WorkKind& kind, uint32_t stream, bool wanted) {
     size_t count = 0;
-    for (; count < 1000 && in_flight.admits(kind, stream, kWindow, wanted); ++count) hand_over(kind, stream);
+    for (; count < 1000 && in_flight.admits(kind, stream, kMostInFlight, wanted); ++count) hand_over(kind, stream);
     return count;
   }
   uint64_t sequence = 0;
@@ -42,7 +42,7 @@ TEST_F(InFlightTest, TwoAreInFlightHoweverLongTheyTake) {
 
 TEST_F(InFlightTest, WhatWasNeverSeenFillsTheWindow) {
   EXPECT_EQ(fill(kUnknown, 0, true), 2u);
-  EXPECT_FALSE(in_flight.admits(kShort, 0, kWindow, true));
+  EXPECT_FALSE(in_flight.admits(kShort, 0, kMostInFlight, true));
 }
 
 TEST_F(InFlightTest, WithoutAWindowThereIsNoBound) {
@@ -58,20 +58,20 @@ TEST_F(InFlightTest, EachOfSeveralStreamsHasItsNextFew) {
 
 TEST_F(InFlightTest, WhileNobodyWaitsEachStreamHasMore) {
   EXPECT_EQ(fill(kShort, 1, false), 10u * InFlight::kAlone);
-  EXPECT_TRUE(in_flight.admits(kShort, 2, kWindow, false));
-  EXPECT_FALSE(in_flight.admits(kShort, 2, kWindow, true));
+  EXPECT_TRUE(in_flight.admits(kShort, 2, kMostInFlight, false));
+  EXPECT_FALSE(in_flight.admits(kShort, 2, kMostInFlight, true));
 }
 
 TEST_F(InFlightTest, WhoWasRefusedIsWokenWhenSomethingEnds) {
   hand_over(kLong, 0);
   const uint64_t second = hand_over(kLong, 0);
   EXPECT_FALSE(in_flight.take_awaited());
-  EXPECT_FALSE(in_flight.admits(kLong, 0, kWindow, true));
+  EXPECT_FALSE(in_flight.admits(kLong, 0, kMostInFlight, true));
   EXPECT_FALSE(in_flight.take_awaited()) << "nothing has ended";
   in_flight.done(second, Duration(1));
   EXPECT_TRUE(in_flight.take_awaited());
   EXPECT_FALSE(in_flight.take_awaited());
-  EXPECT_TRUE(in_flight.admits(kLong, 0, kWindow, true));
+  EXPECT_TRUE(in_flight.admits(kLong, 0, kMostInFlight, true));
 }
 
 TEST_F(InFlightTest, WhoWasRefusedIsWokenOnceHalfOfTheWindowIsFree) {

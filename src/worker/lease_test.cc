@@ -9,11 +9,11 @@ using protocol::ControlPage;
 using protocol::Lease;
 using State = protocol::Lease::State;
 
-constexpr TimePoint at(int64_t ns) {
+constexpr TimePoint ns(int64_t ns) {
   return TimePoint(Duration(ns));
 }
 
-struct WorkerLeaseTest : testing::Test {
+struct WorkerLeaseTest : ::testing::Test {
   WorkerLeaseTest() {
     auto made = ControlPage::create();
     page = std::move(made->second);
@@ -25,60 +25,60 @@ struct WorkerLeaseTest : testing::Test {
 
 TEST_F(WorkerLeaseTest, WithoutLeasesNothingIsAskedAndNothingGoesBack) {
   EXPECT_FALSE(lease->exclusive());
-  EXPECT_FALSE(lease->due(at(5)));
+  EXPECT_FALSE(lease->due(ns(5)));
 }
 
 TEST_F(WorkerLeaseTest, HoldsFromLendToWithdrawAndGoesBackOnce) {
   page.write_lease({.state = State::kWithdrawn});
   ASSERT_TRUE(lease->exclusive());
-  EXPECT_FALSE(lease->holds(at(1)));
-  EXPECT_FALSE(lease->due(at(1))) << "it was never lent";
+  EXPECT_FALSE(lease->holds(ns(1)));
+  EXPECT_FALSE(lease->due(ns(1))) << "it was never lent";
   page.write_lease({.state = State::kHeld, .generation = 1, .window_ns = 7});
   ASSERT_TRUE(lease->exclusive());
-  EXPECT_TRUE(lease->holds(at(2)));
+  EXPECT_TRUE(lease->holds(ns(2)));
   EXPECT_EQ(lease->window(), Duration(7));
-  EXPECT_FALSE(lease->due(at(2)));
+  EXPECT_FALSE(lease->due(ns(2)));
   page.write_lease({.state = State::kWithdrawn, .generation = 1});
   ASSERT_TRUE(lease->exclusive());
-  EXPECT_FALSE(lease->holds(at(3)));
-  ASSERT_EQ(lease->due(at(3)), 1u);
+  EXPECT_FALSE(lease->holds(ns(3)));
+  ASSERT_EQ(lease->due(ns(3)), 1u);
   lease->returned();
-  EXPECT_FALSE(lease->due(at(4)));
+  EXPECT_FALSE(lease->due(ns(4)));
   page.write_lease({.state = State::kHeld, .generation = 2});
   ASSERT_TRUE(lease->exclusive());
-  EXPECT_TRUE(lease->holds(at(5)));
+  EXPECT_TRUE(lease->holds(ns(5)));
 }
 
 TEST_F(WorkerLeaseTest, EndsByItselfAndStaysEnded) {
   page.write_lease({.state = State::kHeld, .generation = 1, .until_ns = 100});
   ASSERT_TRUE(lease->exclusive());
-  EXPECT_EQ(lease->remaining(at(40)), Duration(60));
-  EXPECT_TRUE(lease->holds(at(99)));
-  EXPECT_FALSE(lease->holds(at(100)));
-  EXPECT_FALSE(lease->remaining(at(101)));
-  EXPECT_EQ(lease->due(at(101)), 1u);
+  EXPECT_EQ(lease->remaining(ns(40)), Duration(60));
+  EXPECT_TRUE(lease->holds(ns(99)));
+  EXPECT_FALSE(lease->holds(ns(100)));
+  EXPECT_FALSE(lease->remaining(ns(101)));
+  EXPECT_EQ(lease->due(ns(101)), 1u);
   lease->returned();
-  EXPECT_FALSE(lease->holds(at(50)));
+  EXPECT_FALSE(lease->holds(ns(50)));
 }
 
 TEST_F(WorkerLeaseTest, ABurstThatWouldNotEndInTimeIsNotBegun) {
   page.write_lease({.state = State::kHeld, .generation = 1, .until_ns = 100, .whole_bursts = true});
   ASSERT_TRUE(lease->exclusive());
-  lease->begin_burst(at(10), Duration(500));
-  EXPECT_TRUE(lease->holds(at(10))) << "the first one under a lease always is";
+  lease->begin_burst(ns(10), Duration(500));
+  EXPECT_TRUE(lease->holds(ns(10))) << "the first one under a lease always is";
   lease->used();
-  lease->begin_burst(at(30), Duration(60));
-  EXPECT_TRUE(lease->holds(at(30)));
-  lease->begin_burst(at(60), Duration(60));
-  EXPECT_FALSE(lease->holds(at(60)));
-  EXPECT_EQ(lease->due(at(60)), 1u);
+  lease->begin_burst(ns(30), Duration(60));
+  EXPECT_TRUE(lease->holds(ns(30)));
+  lease->begin_burst(ns(60), Duration(60));
+  EXPECT_FALSE(lease->holds(ns(60)));
+  EXPECT_EQ(lease->due(ns(60)), 1u);
 }
 
 // A worker that takes over has not been lent what its forerunner was.
 TEST_F(WorkerLeaseTest, AWithdrawnLeaseOfAForerunnerIsGivenBackToo) {
   page.write_lease({.state = State::kWithdrawn, .generation = 4});
   ASSERT_TRUE(lease->exclusive());
-  EXPECT_EQ(lease->due(at(1)), 4u);
+  EXPECT_EQ(lease->due(ns(1)), 4u);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 namespace heddle::worker {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr Duration kPatience = std::chrono::seconds(60);
 constexpr protocol::Window kOffered{0x7e8000000000, 64 * kMiB, 16 * kMiB};
@@ -23,7 +23,7 @@ constexpr protocol::Window kOther{0x7e9000000000, 32 * kMiB, 16 * kMiB};
 constexpr protocol::Window kTaken{0x7ea000000000, 32 * kMiB, 16 * kMiB};
 
 // heddled's end of a worker's life.
-struct LinkTest : testing::Test {
+struct LinkTest : ::testing::Test {
   void SetUp() override {
     auto pair = protocol::socket_pair();
     ASSERT_TRUE(pair);
@@ -189,7 +189,7 @@ TEST_F(LinkTest, ReservesTheSessionsWindowWhereItIsAnother) {
     protocol::wait_bell(header.to_client, seen, std::chrono::milliseconds(10));
   }
   quit();
-  EXPECT_THAT(opened, testing::ElementsAre(kOffered.base, kOther.base));
+  EXPECT_THAT(opened, ::testing::ElementsAre(kOffered.base, kOther.base));
 }
 
 TEST_F(LinkTest, ASessionsWindowThatIsTakenIsAFaultAndTheEnd) {

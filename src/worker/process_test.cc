@@ -21,7 +21,7 @@ namespace heddle::worker {
 namespace {
 
 using protocol::RecordType;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr Duration kPatience = std::chrono::seconds(60);
 constexpr protocol::Window kWindow{0x7e8000000000, 64 * kMiB, 16 * kMiB};
@@ -45,7 +45,7 @@ constexpr const char* kPtx = R"(.version 7.0
 }
 )";
 
-struct WorkerProcess : testing::Test {
+struct WorkerProcess : ::testing::Test {
   void SetUp() override {
     model = *device_preset("P100");
     model.slowdown = model.copy_slowdown = 0;

@@ -11,12 +11,12 @@ namespace {
 
 using protocol::RecordType;
 
-enum Kernels : uint32_t { kAppend = 0 };
+constexpr uint32_t kAppend = 0;  // the kernel
 constexpr uint32_t kStreams = 6, kCells = 16;
 
 // Each cell belongs to one stream and is a hash chain: cell = cell * prime + value. Any record that is lost, doubled
 // or out of its stream's order shows in it.
-struct RandomProgram : SessionHarness, testing::WithParamInterface<unsigned> {
+struct RandomProgram : SessionHarness, ::testing::WithParamInterface<unsigned> {
   void SetUp() override {
     SessionHarness::SetUp();
     module_info.kernels.resize(1);
@@ -152,7 +152,7 @@ TEST_P(RandomProgram, GarbageInTheRingIsAFaultAndNeverACrash) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomProgram, testing::Values(1u, 2u, 3u));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomProgram, ::testing::Values(1u, 2u, 3u));
 
 }  // namespace
 }  // namespace heddle::worker

@@ -10,8 +10,8 @@ namespace heddle::worker {
 namespace {
 
 using protocol::RecordType;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
@@ -305,7 +305,7 @@ TEST_F(SessionTest, WhatCameOfOpeningALibraryIsWrittenToTheBulkArea) {
 
 TEST_F(SessionTest, ALibraryCallReachesTheDeviceInItsStreamsOrder) {
   ASSERT_TRUE(completes(library_call(1)));
-  EXPECT_THAT(context->library_calls(), ElementsAre(testing::ElementsAreArray(draw().pack())));
+  EXPECT_THAT(context->library_calls(), ElementsAre(::testing::ElementsAreArray(draw().pack())));
 }
 
 TEST_F(SessionTest, ALibraryCallThatMakesNoSenseEndsTheSession) {

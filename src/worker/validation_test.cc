@@ -8,12 +8,12 @@ namespace heddle::worker {
 namespace {
 
 using protocol::Place;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr uint64_t kBase = 1ull << 40, kDevice = 1ull << 30, kHost = 1ull << 20;
 constexpr uint64_t kMost = ~0ull;
 
-struct Validation : testing::Test {
+struct Validation : ::testing::Test {
   void SetUp() override {
     auto made = protocol::RingMemory::create({Bytes{128 * kKiB}, Bytes{128 * kKiB}});
     ASSERT_TRUE(made);
@@ -245,7 +245,7 @@ TEST_F(Validation, ALibraryCallHasExactlyItsFunctionsWords) {
   call.words = words.size();
   const auto checked = check_library_call(call, trailing);
   ASSERT_TRUE(checked) << checked.error().text;
-  EXPECT_THAT(checked->call().words, testing::ElementsAreArray(words));
+  EXPECT_THAT(checked->call().words, ::testing::ElementsAreArray(words));
   EXPECT_FALSE(check_library_call(call, trailing.first(8 * words.size() - 1)));
   for (const uint32_t count : {0u, call.words - 1, call.words + 1, library::kMostWords + 1, UINT32_MAX}) {
     protocol::LibraryCallRecord other = call;

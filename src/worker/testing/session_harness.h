@@ -16,7 +16,7 @@ inline constexpr uint64_t kTestBase = 0x7e8000000000;  // free under every sanit
 inline constexpr uint64_t kSegmentBytes = 2 * kMiB;
 inline constexpr uint64_t kTaskSerial = 7;
 
-struct SessionHarness : testing::Test {
+struct SessionHarness : ::testing::Test {
   void SetUp() override;
   void TearDown() override { session.reset(); }
 
