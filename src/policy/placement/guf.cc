@@ -9,7 +9,7 @@ namespace heddle::policy {
 // The new job's own utilization is the same wherever it goes.
 Placed Guf::choose(const Request& request, std::span<const DeviceId> fitting, const Pool& pool) const {
   const auto known = expected(request.job);
-  if (!known) return GWtMin::choose(request, fitting, pool);
+  if (!known) return Rtf::choose(request, fitting, pool);
   const auto before = [&](DeviceId a, DeviceId b) {
     if (utilization(a) != utilization(b)) return utilization(a) < utilization(b);
     return load_with(a, known->busy) < load_with(b, known->busy);

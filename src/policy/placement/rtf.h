@@ -12,7 +12,7 @@ namespace heddle::policy {
 //
 // Left open by the paper, and chosen: its "execution time of requests scheduled on the GPU" is busy time, that is the
 // time in which anything of the job was on the device, as one of weight 1000 would have needed; jobs of applications
-// without history count as the mean of all; what a job is expected to use is settled when it is assigned.
+// without history count as the mean of all; what a job is expected to use is fixed when it is assigned.
 class Rtf : public GWtMin {
  public:
   std::unique_ptr<Placement> clone() const override { return std::make_unique<Rtf>(*this); }
