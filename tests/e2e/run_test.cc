@@ -9,8 +9,8 @@
 namespace heddle::e2e {
 namespace {
 
-constexpr const char* kPrograms[] = {"backprop", "srad_v1", "srad_v2", "lavamd", "needle",         "dwt2d",
-                                     "bfs",      "mm2",     "conv2d",  "vecadd", "nested_pointers"};
+constexpr const char* kPrograms[] = {"backprop", "srad_v1", "srad_v2", "lavamd", "needle", "episodes",
+                                     "dwt2d",    "bfs",     "mm2",     "conv2d", "vecadd", "nested_pointers"};
 
 struct Program : testing::TestWithParam<std::tuple<const char*, bool>> {};
 
