@@ -110,6 +110,7 @@ void Leases::left(const Session& session, const VirtualDevice& device) {
   measure(*on, id, found->second);
   Lessee& lessee = found->second;
   lessee.lease.state = State::kWithdrawn;
+  lessee.lease.wanted = false;
   write(id, lessee);
   on->dispatch->left(id, shared_.now());
   on->lessees.erase(found);

@@ -32,6 +32,8 @@ Result<Outcome> World::run(const Scenario& scenario) {
 World::World(const Scenario& scenario) : scenario_(scenario) {}
 
 Status World::build() {
+  if (scenario_.dispatch == "token:overlap")
+    return fail(ErrorCode::kNotSupported, "dispatch 'token:overlap': a simulated device has one lease; take token");
   auto placement = policy::make_placement(scenario_.policy);
   if (!placement) return tl::unexpected(std::move(placement).error());
   for (const DeviceModel& model : scenario_.devices) {

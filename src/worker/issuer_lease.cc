@@ -80,11 +80,12 @@ bool Issuer::nothing_computes() {
 void Issuer::attend_lease() {
   count_leases();
   if (lease_.undisturbed()) return;
+  const TimePoint at = now();
+  (void)lease_.holds(at);  // takes note that its time is over: patience() does not wait for that again
   if (!nothing_computes()) {
     idle_since_.reset();
     return;
   }
-  const TimePoint at = now();
   if (const auto generation = lease_.due(at)) {
     lease_.returned();
     parts_.commit.lease_returned(*generation);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/sanitizer.h"
 #include "node.h"
 
 namespace heddle::e2e {
@@ -19,7 +20,14 @@ std::string lent_device(const std::string& dispatch) {
 Arguments vecadd(int iterations) {
   return {workload("vecadd"), "--size", "100000", "--streams", "1", "--iterations", std::to_string(iterations)};
 }
+// Launches; with a sanitizer each takes thirty times as long.
+#ifdef HEDDLE_SANITIZED
+constexpr bool kSanitized = true;
+constexpr int kShort = 30, kEndless = 10'000;
+#else
+constexpr bool kSanitized = false;
 constexpr int kShort = 200, kEndless = 10'000;
+#endif
 
 struct Leases : testing::Test {
   explicit Leases(const std::string& dispatch = "policy = 'fs'") : node(lent_device(dispatch)) {}
@@ -100,6 +108,7 @@ TEST_F(Leases, TwoProgramsTakeTurnsAndBothAreRight) {
 
 // What each has used while both had work, by its worker's measure.
 TEST_F(Leases, TurnsAreAsLongAsWeightsSay) {
+  if (kSanitized) GTEST_SKIP() << "with a sanitizer one kernel is longer than a turn, and fs does not count the drain";
   Process light = spawn(kEndless, "1"), heavy = spawn(kEndless, "3");
   await("held", "waits");
   const auto used = [&] {

@@ -25,10 +25,11 @@ Duration Las::slice(const Lessees::Member& /*member*/, const Lessees& /*lessees*
   return kQuantum;
 }
 
-// Those of its own job have attained as much, and have their turn when it pauses.
+// Those of its own job have attained as much: they take turns with it.
 bool Las::goes_on(const Lessees::Member& holder, const Lessees& lessees) const {
   for (const Lessees::Member& member : lessees.members()) {
-    if (member.working && member.job->balance < holder.job->balance) return false;
+    if (!member.working || member.lessee == holder.lessee) continue;
+    if (member.job == holder.job || member.job->balance < holder.job->balance) return false;
   }
   return true;
 }

@@ -64,7 +64,7 @@ void OneAtATime::decide(TimePoint now, std::vector<LeaseOrder>& out) {
 
 std::optional<TimePoint> OneAtATime::next(TimePoint now) const {
   if (!holder_) return lessees_.working() > 0 ? std::optional(now) : std::nullopt;
-  if (holder_->withdrawn || !others_wait()) return {};
+  if (holder_->withdrawn || now >= holder_->until || !others_wait()) return {};
   const TimePoint ends = turn_ends();
   if (ends >= holder_->until) return {};  // its worker stops by itself
   return std::max(now, ends);
