@@ -178,7 +178,7 @@ TEST_F(Leases, TurnsGoOnAfterARestartOfHeddled) {
 
 // Nobody else may wait for it for ever. It would be continued after some seconds (stopped_workers.h).
 struct ImpatientLeases : Leases {
-  ImpatientLeases() : Leases("policy = 'fs'\nreturn_limit = '600ms'") {}
+  ImpatientLeases() : Leases("policy = 'fs'\nreturn_limit = '1500ms'") {}
 };
 TEST_F(ImpatientLeases, AWorkerThatDoesNotGiveTheLeaseBackFailsItsProgram) {
   Process first = spawn(3 * kShort), second = spawn(3 * kShort);
