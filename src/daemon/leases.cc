@@ -17,18 +17,13 @@ policy::Lessee lessee_id(const Session& session, const VirtualDevice& device) {
   return {session.id, device.index};
 }
 
-Duration more(uint64_t now_ns, uint64_t before_ns) {
-  return Duration(static_cast<int64_t>(now_ns - std::min(now_ns, before_ns)));
-}
-
-policy::Service service_of(const protocol::Usage& usage, const protocol::Usage& told) {
-  policy::Service service;
-  service.busy = more(usage.busy_ns, told.busy_ns);
-  service.copies = more(usage.copy_ns, told.copy_ns);
-  service.bursts = usage.bursts - std::min(usage.bursts, told.bursts);
-  service.longest_burst = more(usage.longest_burst_ns, 0);
-  service.merged_burst = more(usage.merged_burst_ns, 0);
-  service.longest_gap = more(usage.longest_gap_ns, 0);
+// Totals since `told`; the largest bursts and gaps as they are now.
+policy::Service service_since(const protocol::Usage& usage, const protocol::Usage& told) {
+  policy::Service service = service_of(usage);
+  const policy::Service more = service_of(difference(usage, told));
+  service.busy = more.busy;
+  service.copies = more.copies;
+  service.bursts = more.bursts;
   return service;
 }
 
@@ -163,7 +158,7 @@ void Leases::measure(Device& on, const policy::Lessee& id, Lessee& lessee) {
   const VirtualDevice* device = ring_of(id);
   if (!device) return;
   const protocol::Usage usage = usage_of(*device, shared_.now());
-  on.dispatch->served(id, service_of(usage, lessee.told), shared_.now());
+  on.dispatch->served(id, service_since(usage, lessee.told), shared_.now());
   lessee.told.busy_ns = std::max(lessee.told.busy_ns, usage.busy_ns);
   lessee.told.copy_ns = std::max(lessee.told.copy_ns, usage.copy_ns);
   lessee.told.bursts = std::max(lessee.told.bursts, usage.bursts);

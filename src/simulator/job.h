@@ -29,7 +29,7 @@ struct Job {
   Duration told_busy{};    // to the dispatch policy
   uint64_t bursts = 0;     // of the present task
   uint64_t told_bursts = 0;
-  Duration burst{}, longest_burst{}, merged_burst{};  // on the device: the present one, and the task's largest
+  Duration burst{}, longest_burst{};  // on the device: the present one, and the task's largest
 
   // Its copy and kernels are next.
   void begin_piece() {

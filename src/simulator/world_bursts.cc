@@ -5,11 +5,6 @@
 #include "simulator/world.h"
 
 namespace heddle::simulator {
-namespace {
-
-constexpr Duration kMergeGap = std::chrono::milliseconds(2);  // policy/service.h
-
-}  // namespace
 
 bool World::may_issue(const Place& place, JobIndex job) const {
   return !place.dispatch->exclusive() || (place.holder == job && !place.withdrawing);
@@ -75,7 +70,6 @@ void World::burst_over(JobIndex index) {
     return may_issue(place, index) ? go_on(index) : give_back(place);
   }
   job.longest_burst = std::max(job.longest_burst, job.burst);
-  job.merged_burst = job.shape->host <= kMergeGap ? job.merged_burst + job.shape->host + job.burst : job.longest_burst;
   job.phase = Job::Phase::kHost;
   if (place.dispatch->exclusive()) {
     tell_service(place, index);
@@ -128,8 +122,6 @@ void World::tell_service(Place& place, JobIndex index) {
   service.busy = busy - job.told_busy;
   service.bursts = job.bursts - job.told_bursts;
   service.longest_burst = job.longest_burst;
-  service.merged_burst = job.merged_burst;
-  service.longest_gap = job.shape->host;
   job.told_busy = busy;
   job.told_bursts = job.bursts;
   place.dispatch->served(lessee_of(index), service, now_);

@@ -55,7 +55,7 @@ void World::carry_out(const policy::Decision& decision) {
   job.bursts_left = job.shape->bursts;
   job.told_busy = job.busy_before = job.outcome.busy;
   job.bursts = job.told_bursts = 0;
-  job.longest_burst = job.merged_burst = Duration{};
+  job.longest_burst = Duration{};
   if (place.dispatch->exclusive()) {
     const JobShape& shape = *job.shape;
     place.dispatch->joined(lessee_of(index),
