@@ -25,7 +25,11 @@ void Tasks::apply(Session& session, VirtualDevice& device, TaskEvent event) {
     if (has_device(task.state)) scheduler_->served(session.id, task.device, service_of(used));
   }
   task.state = step->to;
+  const bool stops = step->to == TaskState::kStopping;
   const Status done = performer_.perform(step->actions, session, device);
+  // Its executor hands nothing more to the device. What that still does is of no account: the next one need not wait
+  // until the process has ended.
+  if (stops) leases_.left(session, device);
   if (!done) fail_session(session, kCudaMemoryAllocation, done.error().text);
   if (!ends) return;
   leases_.left(session, device);

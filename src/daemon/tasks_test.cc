@@ -7,6 +7,7 @@
 #include "daemon/cuda_codes.h"
 #include "daemon/testing/books.h"
 #include "daemon/testing/fake_executor.h"
+#include "policy/dispatch/table.h"
 #include "policy/placement/table.h"
 
 namespace heddle::daemon {
@@ -156,6 +157,21 @@ TEST_F(TasksTest, AnExecutorThatGoesByItselfFailsTheSession) {
   EXPECT_EQ(session.devices[0].ring->header().error.load(), kCudaLaunchFailure);
   EXPECT_TRUE(session.segments.empty());
   EXPECT_EQ(promised(), Bytes{});
+}
+
+// A process with a context on a GPU may take a tenth of a second to end.
+TEST_F(TasksTest, TheLeaseOfATaskThatIsStoppedGoesOnBeforeItsExecutorIsGone) {
+  leases_.open([] { return std::move(policy::make_dispatch("fs")).value(); });
+  Session &first = running(Bytes{8 * kMiB}), &second = running(Bytes{8 * kMiB});
+  for (Session* session : {&first, &second}) leases_.backlog(*session, session->devices[0]);
+  leases_.decide();
+  EXPECT_STREQ(leases_.view(first, first.devices[0])->state, "held");
+  EXPECT_STREQ(leases_.view(second, second.devices[0])->state, "waits");
+  EXPECT_FALSE(tasks_.end(first));
+  leases_.decide();
+  EXPECT_STREQ(leases_.view(second, second.devices[0])->state, "held");
+  EXPECT_TRUE(tasks_.executor_gone(first, first.devices[0], "", true));
+  EXPECT_STREQ(leases_.view(second, second.devices[0])->state, "held");
 }
 
 TEST_F(TasksTest, ASessionThatEndsIsReleasedWithItsExecutor) {
