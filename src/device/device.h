@@ -165,6 +165,8 @@ class Context {
   // Nothing more is handed over for now: completions of what was are wanted soon. A device that is asked for them, and
   // asks seldom while there is more to hand over, asks now.
   virtual void flush() {}
+  // The same for what was handed over until now, although more follows: somebody waits for the end of this part.
+  virtual void fence() {}
   // Moves completions to `out`, in the order in which they happened on each stream; sleeps until there is one, wake()
   // was called, or `timeout` (forever where negative) passed. Returns how many.
   virtual size_t completions(std::span<Completion> out, Duration timeout) = 0;

@@ -22,6 +22,7 @@ void InFlight::hand_over(uint64_t sequence, uint32_t stream, const WorkKind& kin
   work_.push_back({sequence, stream, kind, estimate});
   estimated_ += estimate;
   estimated_of_[stream] += estimate;
+  unfenced_ += estimate;
   ++running_;
   any_.store(true, std::memory_order_release);
 }
@@ -42,6 +43,13 @@ void InFlight::count_stream(uint32_t stream) {
 void InFlight::take_back(uint64_t sequence) {
   std::lock_guard lock(mutex_);
   if (Work* work = find(sequence)) end(*work);
+}
+
+bool InFlight::take_fence_due(Duration window, bool wanted) {
+  std::lock_guard lock(mutex_);
+  const bool due = window > Duration::zero() && unfenced_ >= limit(window, wanted) / 4;
+  if (due) unfenced_ = {};
+  return due;
 }
 
 bool InFlight::drained(uint64_t sequence) {

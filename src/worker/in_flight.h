@@ -38,6 +38,9 @@ class InFlight {
   void hand_over(uint64_t sequence, uint32_t stream, const WorkKind& kind, Duration window);
   // The device has not got it, or will not say when it is done.
   void take_back(uint64_t sequence);
+  // Whether the device is to say when what it has got is done, although more may follow: after each quarter of what may
+  // be in flight, so that it gets more while it is still at work. Once for each quarter.
+  bool take_fence_due(Duration window, bool wanted);
   // Whether all of it before `sequence` is done. False: the issuer will be woken.
   bool drained(uint64_t sequence);
 
@@ -65,7 +68,8 @@ class InFlight {
 
   Work* find(uint64_t sequence);
   Duration taken(const Room& room) const { return room.wanted ? estimated_ : estimated_of_[room.stream]; }
-  static Duration limit(const Room& room) { return room.wanted ? room.window : kAlone * room.window; }
+  static Duration limit(Duration window, bool wanted) { return wanted ? window : kAlone * window; }
+  static Duration limit(const Room& room) { return limit(room.window, room.wanted); }
   bool done_before(uint64_t sequence) const { return work_.empty() || work_.front().sequence >= sequence; }
   void end(Work& work);
   size_t least() const { return streams_ > 1 ? streams_ * kLeastOfEach : kLeast; }
@@ -76,6 +80,7 @@ class InFlight {
   std::deque<Work> work_;                                       // by sequence; the first is not over
   size_t running_ = 0;                                          // of it, those that are not over
   Duration estimated_{};                                        // of these together
+  Duration unfenced_{};                                         // of what was handed over since the last fence
   std::array<Duration, protocol::kMaxStreams> estimated_of_{};  // by stream
   std::array<uint32_t, 32> latest_;                             // streams of the latest work, round
   size_t handed_over_ = 0;

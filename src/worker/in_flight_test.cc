@@ -62,6 +62,22 @@ TEST_F(InFlightTest, WhileNobodyWaitsEachStreamHasMore) {
   EXPECT_FALSE(in_flight.admits(kShort, 2, kMostInFlight, true));
 }
 
+// Otherwise the device would say at the end of all of it only, and run dry.
+TEST_F(InFlightTest, TheDeviceIsAskedForTheEndOfEachQuarterOfTheWindow) {
+  const auto due = [this] { return in_flight.take_fence_due(kMostInFlight, true); };
+  due();
+  hand_over(kShort, 0);
+  hand_over(kShort, 0);
+  EXPECT_FALSE(due());
+  hand_over(kShort, 1);
+  EXPECT_TRUE(due());
+  EXPECT_FALSE(due());
+  hand_over(kLong, 0);
+  EXPECT_FALSE(in_flight.take_fence_due(kMostInFlight, false)) << "alone there may be more";
+  EXPECT_TRUE(due());
+  EXPECT_FALSE(in_flight.take_fence_due(Duration::zero(), true)) << "no window, no bound";
+}
+
 TEST_F(InFlightTest, WhoWasRefusedIsWokenWhenSomethingEnds) {
   hand_over(kLong, 0);
   const uint64_t second = hand_over(kLong, 0);

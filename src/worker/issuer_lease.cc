@@ -55,6 +55,7 @@ Checked<Issuer::Step> Issuer::execute_leased() {
   }
   lease_.used();
   last_work_ = sequence;
+  if (parts_.in_flight.take_fence_due(lease_.window(), lease_.wanted())) parts_.context.fence();
   return step;
 }
 

@@ -196,6 +196,11 @@ void CudaContext::flush() {
   engine_->flush();
 }
 
+void CudaContext::fence() {
+  engine_->make_current();
+  engine_->fence();
+}
+
 size_t CudaContext::completions(std::span<device::Completion> out, Duration timeout) {
   return engine_->completions(out, timeout);
 }

@@ -46,6 +46,7 @@ class CudaContext : public device::Context {
   Status hold(device::StreamIndex stream, device::Tag tag) override;
   Status release(device::Tag tag) override;
   void flush() override;
+  void fence() override;
 
   size_t completions(std::span<device::Completion> out, Duration timeout) override;
   void wake() override;

@@ -126,6 +126,17 @@ void Engine::flush() {
   announce();
 }
 
+void Engine::fence() {
+  std::lock_guard lock(mutex_);
+  if (in_flight_.faulted()) return;
+  for (const auto& stream : in_flight_.streams().all()) {
+    if (stream->unfenced == 0) continue;
+    if (const CUresult result = in_flight_.fence(*stream, true); result != CUDA_SUCCESS)
+      return in_flight_.fail_all(result);
+  }
+  announce();
+}
+
 // Behind a fence that is still outstanding, the next one is recorded when it has been passed: a program that launches
 // ever again, slower than this hands over, pays for a fence as often as the device gets to one.
 CUresult Engine::flush_streams() {

@@ -11,9 +11,9 @@
 //
 // Nothing is asked of the driver for each launch but the launch. An event (a fence) is recorded behind what somebody
 // may be waiting for (marks, holds, copies), behind every 64th operation, behind the last one where no more comes for
-// now (flush), and behind what has been under way for a while without one. The thread that takes completions looks at
-// the oldest fence of each stream: continually at first, then ever less often, so that a short kernel is noticed within
-// a microsecond and a long one costs no processor.
+// now (flush) or its end is wanted all the same (fence), and behind what has been under way for a while without one.
+// The thread that takes completions looks at the oldest fence of each stream: continually at first, then ever less
+// often, so that a short kernel is noticed within a microsecond and a long one costs no processor.
 //
 // Faults come back from the driver with a look at a fence, or with a call. They are sticky: everything that has not
 // completed completes with the code, and so does everything that is handed over later.
@@ -41,6 +41,7 @@ class Engine {
   Status release(device::Tag hold);
   Result<uint32_t> open_library(library::Library library);
   void flush();
+  void fence();
   size_t completions(std::span<device::Completion> out, Duration timeout);
   void wake();
 
