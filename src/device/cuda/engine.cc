@@ -90,6 +90,7 @@ Status Engine::submit(device::StreamIndex index, device::Tag tag, Work work) {
   std::lock_guard lock(mutex_);
   const auto found = in_flight_.streams().find(index);
   if (!found) return tl::unexpected(found.error());
+  if (touches_memory(work) && !in_flight_.faulted()) HEDDLE_TRY(window_.register_mapped());
   Status status = submission_.submit(**found, in_flight_.begin_operation(tag), std::move(work));
   announce();
   return status;

@@ -76,6 +76,7 @@ Window::~Window() {
 
 void Window::abandon() {
   mapped_.clear();
+  unregistered_.clear();
   pinnable_.clear();
   // Never destroyed: the driver may still use the addresses.
   new std::shared_ptr<AddressRange>(std::move(range_));  // NOLINT(cppcoreguidelines-owning-memory)
@@ -105,6 +106,7 @@ Status Window::map(uint64_t address, Bytes size, const Fd& memory, bool host) {
     return fail(ErrorCode::kInvalidArgument, "there is memory at 0x%llx already", number(address));
   HEDDLE_TRY(host ? map_host(address, size.value, memory) : map_device(address, size.value, memory));
   mapped_[address] = {size.value, host};
+  if (host) unregistered_.insert(address);
   return {};
 }
 
@@ -135,12 +137,19 @@ Status Window::map_host(uint64_t address, uint64_t bytes, const Fd& memory) {
                 number(address), number(behind->value));
   if (::mmap(pointer(address), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memory.get(), 0) == MAP_FAILED)
     return fail_errno(-1, "mapping %llu bytes at 0x%llx", number(bytes), number(address));
-  constexpr unsigned kFlags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
-  Status registered = driver_.check(driver_.cuMemHostRegister(pointer(address), bytes, kFlags), "cuMemHostRegister");
-  if (registered) return {};
-  ::munmap(pointer(address), bytes);
-  hold(address, bytes);
-  return registered;
+  return {};
+}
+
+Status Window::register_mapped() {
+  while (!unregistered_.empty()) {
+    const uint64_t address = *unregistered_.begin();
+    Range& range = mapped_.at(address);
+    constexpr unsigned kFlags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
+    HEDDLE_TRY(driver_.check(driver_.cuMemHostRegister(pointer(address), range.bytes, kFlags), "cuMemHostRegister"));
+    range.registered = true;
+    unregistered_.erase(address);
+  }
+  return {};
 }
 
 Status Window::unmap(uint64_t address, Bytes size) {
@@ -167,7 +176,8 @@ Status Window::unmap(uint64_t address, Bytes size) {
 
 Status Window::unmap_one(uint64_t address, const Range& range) {
   if (!range.host) return driver_.check(driver_.cuMemUnmap(address, range.bytes), "cuMemUnmap");
-  const CUresult result = driver_.cuMemHostUnregister(pointer(address));
+  unregistered_.erase(address);
+  const CUresult result = range.registered ? driver_.cuMemHostUnregister(pointer(address)) : CUDA_SUCCESS;
   ::munmap(pointer(address), range.bytes);
   hold(address, range.bytes);
   return driver_.check(result, "cuMemHostUnregister");
@@ -194,7 +204,7 @@ bool Window::accessible(uint64_t address, uint64_t bytes) const {
 }
 
 bool Window::pinned(uint64_t address, uint64_t bytes) {
-  if (address - shape_.base < shape_.bytes) return true;  // mapped and registered; accessible() has seen to that
+  if (address - shape_.base < shape_.bytes) return true;  // accessible() and register_mapped() have seen to that
   const auto behind = pinnable_.upper_bound(address);
   if (behind == pinnable_.begin()) return false;
   const auto found = std::prev(behind);

@@ -92,6 +92,7 @@ struct Fake {
   std::unordered_map<device::Tag, HostCall> calls;
   std::map<uint64_t, Fd> memory;   // by handle
   std::map<uint64_t, int> mapped;  // which GPU's memory is at an address
+  std::set<void*> registered;      // host memory
   uint64_t last_handle = 0, next_anywhere = kAnywhere;
   bool window_was_taken = false;  // when the context was made
   std::map<uint64_t, uint64_t> reserved;
@@ -626,11 +627,13 @@ API cuMemFreeHost(void* at) {
   std::free(at);
   return CUDA_SUCCESS;
 }
-API cuMemHostRegister(void*, size_t, unsigned) {
-  return CUDA_SUCCESS;
+API cuMemHostRegister(void* at, size_t, unsigned) {
+  std::lock_guard lock(fake().mutex);
+  return fake().registered.insert(at).second ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
 }
-API cuMemHostUnregister(void*) {
-  return CUDA_SUCCESS;
+API cuMemHostUnregister(void* at) {
+  std::lock_guard lock(fake().mutex);
+  return fake().registered.erase(at) > 0 ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 }
 API cuArray3DCreate(CUarray* out, const CUDA_ARRAY3D_DESCRIPTOR* description) {
   auto array = std::make_unique<Array>();
