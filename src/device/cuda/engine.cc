@@ -5,6 +5,14 @@
 namespace heddle::cuda {
 namespace {
 
+// Host memory of the window. Kernels and libraries may touch all of it.
+bool may_touch_host(const Work& work, const Window& window) {
+  if (const auto* copy = std::get_if<CopyWork>(&work))
+    return window.on_host(copy->shape.to.address) || window.on_host(copy->shape.from.address);
+  if (const auto* fill = std::get_if<FillWork>(&work)) return window.on_host(fill->shape.to.address);
+  return std::holds_alternative<LaunchWork>(work) || std::holds_alternative<LibraryWork>(work);
+}
+
 uint64_t next_id() {
   static std::atomic<uint64_t> last{0};
   return ++last;
@@ -90,7 +98,7 @@ Status Engine::submit(device::StreamIndex index, device::Tag tag, Work work) {
   std::lock_guard lock(mutex_);
   const auto found = in_flight_.streams().find(index);
   if (!found) return tl::unexpected(found.error());
-  if (touches_memory(work) && !in_flight_.faulted()) HEDDLE_TRY(window_.register_mapped());
+  if (!in_flight_.faulted() && may_touch_host(work, window_)) HEDDLE_TRY(window_.register_mapped());
   Status status = submission_.submit(**found, in_flight_.begin_operation(tag), std::move(work));
   announce();
   return status;

@@ -45,12 +45,6 @@ struct WaitWork {
 struct HoldWork {};
 using Work = std::variant<LaunchWork, CopyWork, FillWork, LibraryWork, MarkWork, WaitWork, HoldWork>;
 
-// Marks, waits and holds only order the work of streams.
-inline bool touches_memory(const Work& work) {
-  return !std::holds_alternative<MarkWork>(work) && !std::holds_alternative<WaitWork>(work) &&
-         !std::holds_alternative<HoldWork>(work);
-}
-
 // An operation that was handed over and has not completed.
 struct Operation {
   device::Tag tag = 0;

@@ -70,6 +70,10 @@ class Window {
   // Before work that may touch host memory: registers with the driver what was mapped since. Registering takes the
   // driver longer than all else (0.3 ms a MiB), and what is freed before it is used need not be.
   Status register_mapped();
+  bool on_host(uint64_t address) const {
+    const uint64_t offset = address - shape_.base;
+    return offset >= shape_.device_bytes && offset < shape_.bytes;
+  }
   // Whether a copy may touch [address, address + bytes): addresses in the window must be mapped, others pass.
   bool accessible(uint64_t address, uint64_t bytes) const;
 
@@ -99,7 +103,6 @@ class Window {
   Status map_host(uint64_t address, uint64_t bytes, const Fd& memory);
   Status unmap_one(uint64_t address, const Range& range);
   bool covered(uint64_t address, uint64_t bytes) const;
-  bool on_host(uint64_t address) const { return address - shape_.base >= shape_.device_bytes; }
 
   const Driver& driver_;
   const Shape shape_;
