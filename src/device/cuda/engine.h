@@ -55,6 +55,7 @@ class Engine {
 
  private:
   Engine(const Driver& driver, CUcontext context, Window& window, device::PrintSink print);
+  static void lock_soon(std::unique_lock<std::mutex>& lock);
   CUresult flush_streams();
   void announce();
 
@@ -64,7 +65,8 @@ class Engine {
   void look_at_all(std::unique_lock<std::mutex>& lock);
   bool ask(Look& look, bool prints);
   void rest(std::unique_lock<std::mutex>& lock, TimePoint deadline);
-  void spin(Duration most, bool until_more) const;
+  void spin_idle(Duration most) const;
+  void spin_busy(Duration most) const;
 
   const Driver& driver_;
   const CUcontext context_;

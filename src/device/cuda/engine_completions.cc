@@ -13,13 +13,19 @@ namespace {
 
 // How long the thread that takes completions stays awake for more work, and for work that runs.
 constexpr Duration kIdleSpin = std::chrono::microseconds(50), kBusySpin = std::chrono::microseconds(100);
-// Between two looks while it is awake: at what somebody waits for, and at the rest.
-constexpr Duration kUrgentLook = std::chrono::nanoseconds(500), kLook = std::chrono::microseconds(20);
+// Between two looks while it is awake. A look takes the driver's lock, and sends whoever is launching meanwhile to
+// sleep: so what somebody waits for is looked at often only once nothing has been handed over for kSettled. Who waits
+// launches nothing.
+constexpr Duration kSettled = std::chrono::microseconds(1), kLook = std::chrono::microseconds(100);
 // Asleep, between two looks: a 16th of the time that has passed without news, within these.
 constexpr Duration kShortestNap = std::chrono::microseconds(5), kLongestNap = std::chrono::microseconds(50);
 
 TimePoint now() {
   return MonotonicClock().now();
+}
+
+void relax() {
+  for (int i = 0; i < 8; ++i) __builtin_ia32_pause();
 }
 
 // Naps are shorter than what the kernel rounds sleeps up to by default.
@@ -32,7 +38,8 @@ void sleep_precisely() {
 
 size_t Engine::completions(std::span<device::Completion> out, Duration timeout) {
   make_current();
-  std::unique_lock lock(mutex_);
+  std::unique_lock lock(mutex_, std::defer_lock);
+  lock_soon(lock);
   const TimePoint deadline = timeout < Duration::zero() ? TimePoint::max() : now() + timeout;
   for (;;) {
     if (!in_flight_.empty() && !in_flight_.anything_done()) look(lock);
@@ -76,7 +83,7 @@ bool Engine::look_at_heads(std::unique_lock<std::mutex>& lock) {
     each.result = driver_.cuEventQuery(each.fence.event);
     news = news || each.result != CUDA_ERROR_NOT_READY;
   }
-  lock.lock();
+  lock_soon(lock);
   if (!news) looks_.clear();
   return news;
 }
@@ -98,7 +105,7 @@ void Engine::look_at_all(std::unique_lock<std::mutex>& lock) {
     if (!ask(each, prints)) unfinished = each.stream;
     last = each.ended = std::max(last, each.ended);
   }
-  lock.lock();
+  lock_soon(lock);
 }
 
 bool Engine::ask(Look& look, bool prints) {
@@ -128,25 +135,38 @@ void Engine::rest(std::unique_lock<std::mutex>& lock, TimePoint deadline) {
   const bool busy = !in_flight_.empty();
   lock.unlock();
   if (!busy) {
-    spin(std::min(kIdleSpin - quiet, deadline - at), true);
+    spin_idle(std::min(kIdleSpin - quiet, deadline - at));
   } else if (quiet < kBusySpin) {
-    spin(std::min(in_flight_.urgent() > 0 ? kUrgentLook : kLook, deadline - at), false);
+    spin_busy(std::min(kLook, deadline - at));
   } else {
     sleep_precisely();
     std::this_thread::sleep_for(std::min(std::clamp(quiet / 16, kShortestNap, kLongestNap), deadline - at));
   }
-  lock.lock();
+  lock_soon(lock);
 }
 
-// Ends early when somebody waits for something new; or, where that is wanted, when there is more work of any kind.
-void Engine::spin(Duration most, bool until_more) const {
+// Ends early when there is work.
+void Engine::spin_idle(Duration most) const {
   const uint64_t handed_over = handed_over_.load(std::memory_order_relaxed);
-  const uint32_t urgent = in_flight_.urgent();
   const TimePoint end = now() + most;
   while (now() < end) {
-    if (wanted_.load(std::memory_order_relaxed) || in_flight_.urgent() > urgent) return;
-    if (until_more && handed_over_.load(std::memory_order_relaxed) != handed_over) return;
-    for (int i = 0; i < 8; ++i) __builtin_ia32_pause();
+    if (wanted_.load(std::memory_order_relaxed)) return;
+    if (handed_over_.load(std::memory_order_relaxed) != handed_over) return;
+    relax();
+  }
+}
+
+// Ends early when somebody waits, and nothing more is handed over.
+void Engine::spin_busy(Duration most) const {
+  uint64_t handed_over = handed_over_.load(std::memory_order_relaxed);
+  TimePoint at = now(), changed = at;
+  const TimePoint end = at + most;
+  for (; at < end; at = now()) {
+    if (wanted_.load(std::memory_order_relaxed)) return;
+    const uint64_t latest = handed_over_.load(std::memory_order_relaxed);
+    if (latest != std::exchange(handed_over, latest)) changed = at;
+    if (in_flight_.urgent() > 0 && at - changed >= kSettled) return;
+    relax();
   }
 }
 
