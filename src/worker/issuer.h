@@ -68,6 +68,7 @@ class Issuer {
   bool may_release(const HostCall& call);
   Checked<Step> execute_leased();
   void say_backlog();
+  bool waits_for_device() const;
   void attend_lease();
   void look_whether_drained(TimePoint now);
   bool nothing_computes();

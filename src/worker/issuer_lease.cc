@@ -38,7 +38,7 @@ bool Issuer::may_issue() {
   say_backlog();
   const TimePoint at = lease_.undisturbed() ? TimePoint{} : now();
   if (lease_.whole_bursts() && !parts_.in_flight.any()) lease_.begin_burst(at, parts_.usage.longest_burst());
-  return lease_.holds(at) &&
+  return lease_.begins(at) &&
          parts_.in_flight.admits(work_of(record_), record_.header.stream, lease_.window(), lease_.wanted());
 }
 
@@ -53,7 +53,6 @@ Checked<Issuer::Step> Issuer::execute_leased() {
     parts_.in_flight.take_back(sequence);
     return step;
   }
-  lease_.used();
   last_work_ = sequence;
   if (parts_.in_flight.take_fence_due(lease_.window(), lease_.wanted())) parts_.context.fence();
   return step;
@@ -65,7 +64,7 @@ bool Issuer::may_release(const HostCall& call) {
   count_leases();
   if (last_work_ < call.sequence) return true;
   say_backlog();
-  return lease_.holds(now());
+  return lease_.begins(now());
 }
 
 // What was handed over behind a host call that has not returned counts as waiting for it. On another stream it may be
@@ -77,10 +76,19 @@ bool Issuer::nothing_computes() {
   return parts_.in_flight.drained(first_held) && counted;
 }
 
+// A record, or the return of a host call, waits for the device.
+bool Issuer::waits_for_device() const {
+  if (parts_.fault.raised()) return false;
+  if (have_record_ && needs_device(record_.header.type)) return true;
+  return std::any_of(host_calls_.begin(), host_calls_.end(),
+                     [this](const HostCall& call) { return last_work_ > call.sequence && host_call_returned(call); });
+}
+
 // Nothing can be taken from the ring just now.
 void Issuer::attend_lease() {
   count_leases();
   if (lease_.undisturbed()) return;
+  if (lease_.fresh() && waits_for_device()) return;  // it was lent a moment ago: the bell has rung for it
   const TimePoint at = now();
   (void)lease_.holds(at);  // takes note that its time is over: patience() does not wait for that again
   if (!nothing_computes()) {
@@ -95,12 +103,7 @@ void Issuer::attend_lease() {
 }
 
 void Issuer::look_whether_drained(TimePoint at) {
-  const bool waits = have_record_ && needs_device(record_.header.type) && !parts_.fault.raised();
-  const bool held_back = std::any_of(host_calls_.begin(), host_calls_.end(), [this](const HostCall& call) {
-    return last_work_ > call.sequence && host_call_returned(call);
-  });
-  if (waits || held_back) return;
-  if (!backlog_ || !gate_.serving()) return;
+  if (!backlog_ || !gate_.serving() || waits_for_device()) return;
   if (!idle_since_) idle_since_ = at;
   if (!lease_.wanted() || at - *idle_since_ < kSilence) return;
   backlog_ = false;

@@ -25,9 +25,14 @@ bool WorkerLease::over(TimePoint now) const {
 }
 
 bool WorkerLease::holds(TimePoint now) {
-  if (lease_.state != State::kHeld || given_up_ || returned_) return false;
+  if (!in_hand()) return false;
   given_up_ = over(now);
   return !given_up_;
+}
+
+bool WorkerLease::begins(TimePoint now) {
+  if (used_ || !in_hand()) return holds(now);
+  return used_ = true;
 }
 
 void WorkerLease::begin_burst(TimePoint now, Duration longest) {
@@ -41,7 +46,7 @@ std::optional<uint64_t> WorkerLease::due(TimePoint now) {
 }
 
 std::optional<Duration> WorkerLease::remaining(TimePoint now) const {
-  if (lease_.state != State::kHeld || given_up_ || returned_ || lease_.until_ns == UINT64_MAX) return std::nullopt;
+  if (!in_hand() || lease_.until_ns == UINT64_MAX) return std::nullopt;
   return Duration(static_cast<int64_t>(lease_.until_ns)) - now.time_since_epoch();
 }
 

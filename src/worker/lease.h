@@ -24,13 +24,16 @@ class WorkerLease {
   }
   // What follows goes by what exclusive() has found.
 
-  // Whether something may be handed over at `now`.
+  // Whether more may be handed over at `now`.
   bool holds(TimePoint now);
+  // Something is to be handed over at `now`: whether it may. The first under a lease may although its time is over: one
+  // that is shorter than a worker takes to wake up would be lost time and again.
+  bool begins(TimePoint now);
   // A burst begins that may take as long as `longest`, the longest of late: the lease is given up where it would not
   // end in time and the lease asks for that. The first burst under a lease always begins.
   void begin_burst(TimePoint now, Duration longest);
-  // Something was handed over.
-  void used() { used_ = true; }
+  // Held, and nothing has begun under it.
+  bool fresh() const { return in_hand() && !used_; }
 
   // The generation that goes back as soon as nothing is in flight; none where it is held, or has gone back.
   std::optional<uint64_t> due(TimePoint now);
@@ -38,10 +41,7 @@ class WorkerLease {
   void returned() { returned_ = true; }
 
   // Held without an end, and nobody waits for the device: there is nothing to look after.
-  bool undisturbed() const {
-    return lease_.state == protocol::Lease::State::kHeld && lease_.until_ns == UINT64_MAX && !lease_.wanted &&
-           !given_up_ && !returned_;
-  }
+  bool undisturbed() const { return in_hand() && lease_.until_ns == UINT64_MAX && !lease_.wanted; }
   bool whole_bursts() const { return lease_.whole_bursts; }
   // Others wait for the device.
   bool wanted() const { return lease_.wanted; }
@@ -53,6 +53,7 @@ class WorkerLease {
  private:
   void read();
   bool over(TimePoint now) const;
+  bool in_hand() const { return lease_.state == protocol::Lease::State::kHeld && !given_up_ && !returned_; }
 
   protocol::ControlPage page_;
   uint64_t seen_ = protocol::Lease{}.word();

@@ -61,12 +61,32 @@ TEST_F(WorkerLeaseTest, EndsByItselfAndStaysEnded) {
   EXPECT_FALSE(lease->holds(ns(50)));
 }
 
+TEST_F(WorkerLeaseTest, OneThatIsOverBeforeItIsSeenIsGoodForTheFirstAndNoMore) {
+  page.write_lease({.state = State::kHeld, .generation = 1, .until_ns = 100});
+  ASSERT_TRUE(lease->exclusive());
+  EXPECT_TRUE(lease->fresh());
+  EXPECT_TRUE(lease->begins(ns(200)));
+  EXPECT_FALSE(lease->fresh());
+  EXPECT_FALSE(lease->begins(ns(201)));
+  EXPECT_EQ(lease->due(ns(202)), 1u);
+  page.write_lease({.state = State::kWithdrawn, .generation = 2, .until_ns = 300});
+  ASSERT_TRUE(lease->exclusive());
+  EXPECT_FALSE(lease->begins(ns(250))) << "it was withdrawn before it was seen";
+}
+
+TEST_F(WorkerLeaseTest, OneThatIsOverAndNobodyWantsGoesBack) {
+  page.write_lease({.state = State::kHeld, .generation = 1, .until_ns = 100});
+  ASSERT_TRUE(lease->exclusive());
+  EXPECT_FALSE(lease->due(ns(99)));
+  EXPECT_EQ(lease->due(ns(100)), 1u);
+  EXPECT_FALSE(lease->begins(ns(100)));
+}
+
 TEST_F(WorkerLeaseTest, ABurstThatWouldNotEndInTimeIsNotBegun) {
   page.write_lease({.state = State::kHeld, .generation = 1, .until_ns = 100, .whole_bursts = true});
   ASSERT_TRUE(lease->exclusive());
   lease->begin_burst(ns(10), Duration(500));
-  EXPECT_TRUE(lease->holds(ns(10))) << "the first one under a lease always is";
-  lease->used();
+  EXPECT_TRUE(lease->begins(ns(10))) << "the first one under a lease always is";
   lease->begin_burst(ns(30), Duration(60));
   EXPECT_TRUE(lease->holds(ns(30)));
   lease->begin_burst(ns(60), Duration(60));

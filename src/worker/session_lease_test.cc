@@ -146,6 +146,19 @@ TEST_F(SessionLeaseTest, ALeaseEndsByItself) {
   EXPECT_TRUE(completes(launched));
 }
 
+// Slices that are shorter than the worker takes to wake up: each is good for something.
+TEST_F(SessionLeaseTest, EachLeaseIsGoodForARecordHoweverShort) {
+  uint64_t launched = 0;
+  for (int i = 0; i < 3; ++i) launched = launch(0, 0);
+  ASSERT_TRUE(eventually([&] { return told<Backlog>() == 1; }));
+  for (uint64_t generation = 1; generation <= 3; ++generation) {
+    lend(now_ns() - 1);
+    ASSERT_TRUE(is_back(generation));
+    EXPECT_THAT(context->handed_over(), SizeIs(generation));
+  }
+  EXPECT_TRUE(completes(launched));
+}
+
 TEST_F(SessionLeaseTest, TheEndOfWorkIsSaidOnlyWhereOthersWait) {
   lend();
   ASSERT_TRUE(completes(launch(0, 0)));
