@@ -28,9 +28,9 @@ Result<policy::Tenant> read_tenant(const Json& request) {
   if (!(tenant.weight >= policy::kLeastWeight) || !std::isfinite(tenant.weight))
     return fail(ErrorCode::kInvalidArgument, "weight %g: a job's weight is at least %g", tenant.weight,
                 policy::kLeastWeight);
-  if (!(tenant.limit > 0 && tenant.limit <= 1))
-    return fail(ErrorCode::kInvalidArgument, "limit %g: it is a part of the device, above 0 and at most 1",
-                tenant.limit);
+  if (!(tenant.limit >= policy::kLeastLimit && tenant.limit <= 1))
+    return fail(ErrorCode::kInvalidArgument, "limit %g: it is a part of the device, at least %g and at most 1",
+                tenant.limit, policy::kLeastLimit);
   if (!(tenant.request >= 0 && tenant.request <= 1))
     return fail(ErrorCode::kInvalidArgument, "share %g: it is a part of the device, from 0 to 1", tenant.request);
   if (tenant.request > tenant.limit)

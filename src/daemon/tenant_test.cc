@@ -40,6 +40,12 @@ TEST(ReadTenant, TakesWhatIsThereAndLeavesTheRestAsItIs) {
   EXPECT_EQ(all->app, "bfs");
 }
 
+TEST(ReadTenant, TheLeastLimitIsOne) {
+  const auto tenant = read_tenant(Json{{"limit", 0.01}});
+  ASSERT_TRUE(tenant);
+  EXPECT_EQ(tenant->limit, policy::kLeastLimit);
+}
+
 TEST(ReadTenant, RefusalsNameTheKeyAndTheValue) {
   const std::pair<Json, const char*> cases[] = {
       {{{"weight", 0}}, "weight 0:"},
@@ -49,6 +55,7 @@ TEST(ReadTenant, RefusalsNameTheKeyAndTheValue) {
       {{{"share", -0.1}}, "share -0.1:"},
       {{{"limit", 0}}, "limit 0:"},
       {{{"limit", 2}}, "limit 2:"},
+      {{{"limit", 1e-6}}, "limit 1e-06: it is a part of the device, at least 0.01"},
       {{{"share", 0.5}, {"limit", 0.25}}, "share 0.5 is above limit 0.25"},
       {{{"app", 3}}, "\"app\" must be a text"},
       {{{"app", std::string(64, 'x')}}, "64 characters, of at most 63"},
