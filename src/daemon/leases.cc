@@ -86,9 +86,10 @@ void Leases::joined(const Session& session, VirtualDevice& device, bool restored
   lessee.told = usage_of(device, now);
   lessee.lease.state = State::kWithdrawn;
   lessee.lease.wanted = false;
-  // Even one that came back may have done so in a message that was lost: the worker says it again. Without a worker
-  // nothing is out.
-  lessee.out = lessee.stray = restored && device.worker && lessee.lease.generation > 0;
+  // Its worker may have work on the device, be it from under `open`. What is withdrawn is a generation of its own, so
+  // that the worker says when that is over. Without a worker nothing is out.
+  lessee.out = lessee.stray = restored && device.worker;
+  if (lessee.stray) ++lessee.lease.generation;
   const policy::Lessee id = lessee_id(session, device);
   on->lessees[id] = lessee;
   write(id, lessee);

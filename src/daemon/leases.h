@@ -16,8 +16,9 @@ namespace heddle::daemon {
 // A lease is out from lend to return. One that is not back within dispatch.return_limit fails its session. Under a
 // policy that is not exclusive nothing is written and nobody is told anything.
 //
-// After a restart of heddled leases may be out that the new policies know nothing of: they are withdrawn, and their
-// devices lent to nobody before they are back.
+// After a restart of heddled workers may have work on a device that the new policy knows nothing of, under a lease or
+// because the last policy was not exclusive. Such a stray one counts as a lease that is withdrawn, and the device is
+// lent to nobody before it is back.
 class Leases {
  public:
   using MakeDispatch = std::function<std::unique_ptr<policy::Dispatch>()>;
@@ -53,7 +54,7 @@ class Leases {
     bool limited = false;   // its job may not have all of the device
     protocol::Lease lease;  // as it stands on the page
     bool out = false;       // lent and not back
-    bool stray = false;     // it is one from before a restart
+    bool stray = false;     // it stands for what its worker was doing before a restart
     bool pending = false;   // has work, says its worker
     bool overdue = false;   // was reported
     TimePoint since{};      // of the state that view() tells

@@ -282,17 +282,33 @@ TEST_F(LeasesTest, AfterARestartNobodyIsLentTheDeviceBeforeOldLeasesAreBack) {
   leases_.joined(holder, holder.devices[0], true);
   leases_.joined(other, other.devices[0], true);
   EXPECT_EQ(lease(holder).state, State::kWithdrawn);
+  EXPECT_EQ(lease(holder).generation, 6u);
+  returned(other, 1);
   EXPECT_EQ(view(holder), "draining");
   EXPECT_EQ(view(other), "idle");
   lend(other);
   EXPECT_EQ(view(other), "waits");
   take_told();
   returned(holder, 5);
+  EXPECT_EQ(view(holder), "draining") << "said again by a worker that has not yet seen that it is to drain";
+  returned(holder, 6);
   EXPECT_THAT(take_told(), IsEmpty()) << "it never lent that one";
   EXPECT_EQ(view(other), "held");
-  returned(other, 1);
+  returned(other, 2);
   lend(holder);
-  EXPECT_EQ(lease(holder).generation, 6u);
+  EXPECT_EQ(lease(holder).generation, 7u);
+}
+
+// The last policy had no leases: what its worker handed over is on the device without one.
+TEST_F(LeasesTest, WhereEverybodyCouldIssueBeforeARestartTheDeviceIsDrainedFirst) {
+  Session &busy = placed(1), &other = joined(2);
+  leases_.joined(busy, busy.devices[0], true);
+  EXPECT_EQ(lease(busy).state, State::kWithdrawn);
+  EXPECT_EQ(view(busy), "draining");
+  lend(other);
+  EXPECT_EQ(view(other), "waits");
+  returned(busy, lease(busy).generation);
+  EXPECT_EQ(view(other), "held");
 }
 
 // Its program may not launch anything for a long time.
@@ -303,6 +319,7 @@ TEST_F(LeasesTest, AfterARestartATaskWithoutAWorkerHoldsNothing) {
   leases_.joined(placed_only, placed_only.devices[0], true);
   leases_.joined(other, other.devices[0], true);
   EXPECT_EQ(view(placed_only), "idle");
+  returned(other, 1);
   lend(other);
   EXPECT_EQ(view(other), "held");
 }

@@ -261,6 +261,20 @@ TEST_F(SessionLeaseTest, AnotherWorkerGoesByThePage) {
   EXPECT_TRUE(completes(launched));
 }
 
+// heddled was restarted under a policy with leases.
+TEST_F(SessionLeaseTest, WhereLeasesBeginWhatWasHandedOverBeforeIsDrainedFirst) {
+  lease.state = State::kOpen;
+  write(lease);
+  context->pause(0);
+  launch(0, 0);
+  ASSERT_TRUE(eventually([&] { return context->handed_over().size() == 1; }));
+  write({.state = State::kWithdrawn, .generation = 1});
+  ::usleep(10'000);
+  EXPECT_EQ(told<LeaseReturned>(), 0u);
+  context->resume(0);
+  EXPECT_TRUE(is_back(1));
+}
+
 // heddled was restarted under a policy without leases.
 TEST_F(SessionLeaseTest, WhereLeasesEndEverybodyGoesOn) {
   const uint64_t launched = launch(0, 0);
