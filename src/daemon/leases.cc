@@ -83,7 +83,7 @@ void Leases::joined(const Session& session, VirtualDevice& device, bool restored
   lessee.limited = tenant.limit < 1;
   lessee.since = now;
   lessee.ends = now;
-  lessee.told = usage_of(device, now);
+  lessee.told = usage_done(device, now);
   lessee.lease.state = State::kWithdrawn;
   lessee.lease.wanted = false;
   // Its worker may have work on the device, be it from under `open`. What is withdrawn is a generation of its own, so
@@ -154,11 +154,12 @@ void Leases::decide() {
   }
 }
 
-// What is under way counts; it may be found to be less, and then nothing is added until there is more.
+// What is under way counts once it is done. Counted before, it may be found to have been less, as behind a host call,
+// and the lessee would use that much more for nothing.
 void Leases::measure(Device& on, const policy::Lessee& id, Lessee& lessee) {
   const VirtualDevice* device = ring_of(id);
   if (!device) return;
-  const protocol::Usage usage = usage_of(*device, shared_.now());
+  const protocol::Usage usage = usage_done(*device, shared_.now());
   on.dispatch->served(id, service_since(usage, lessee.told), shared_.now());
   lessee.told.busy_ns = std::max(lessee.told.busy_ns, usage.busy_ns);
   lessee.told.copy_ns = std::max(lessee.told.copy_ns, usage.copy_ns);

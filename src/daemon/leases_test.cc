@@ -228,6 +228,22 @@ TEST_F(LeasesTest, ThePolicyIsToldWhatWasUsedOnce) {
   EXPECT_EQ(script_.served, Duration(370));
 }
 
+// Behind a host call nothing is on the device, but its worker cannot tell.
+TEST_F(LeasesTest, WhatIsUnderWayCountsOnceItIsDoneAndOnce) {
+  Session& session = joined(1);
+  lend(session);
+  const auto began = static_cast<uint64_t>(clock_.now().time_since_epoch().count());
+  session.devices[0].control->publish({.busy_ns = 100, .busy_since_ns = began});
+  clock_.advance(Duration(5000));
+  returned(session, 1);
+  EXPECT_EQ(script_.served, Duration(100));
+  lend(session);
+  session.devices[0].control->publish({.busy_ns = 400});
+  clock_.advance(Duration(5000));
+  returned(session, 2);
+  EXPECT_EQ(script_.served, Duration(400));
+}
+
 TEST_F(LeasesTest, WhileOthersWaitTheHoldersUseIsLookedAtEachTenMilliseconds) {
   Session &first = joined(1), &second = joined(2);
   leases_.backlog(second, second.devices[0]);

@@ -22,9 +22,11 @@ uint64_t added(uint64_t a, uint64_t b) {
   return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-// Without what is under way. The worker may have written anything: totals never fall, no task is at work for longer
-// than it has had its device, and nothing began before that.
-Usage measured(const VirtualDevice& device, TimePoint now) {
+}  // namespace
+
+// The worker may have written anything: totals never fall, no task is at work for longer than it has had its device,
+// and nothing began before that.
+Usage usage_done(const VirtualDevice& device, TimePoint now) {
   Usage usage = device.accounted;
   if (device.control) device.control->read(usage);
   for (const Field field : kTotals) usage.*field = std::max(usage.*field, device.accounted.*field);
@@ -38,10 +40,8 @@ Usage measured(const VirtualDevice& device, TimePoint now) {
   return usage;
 }
 
-}  // namespace
-
 Usage usage_of(const VirtualDevice& device, TimePoint now) {
-  Usage usage = measured(device, now);
+  Usage usage = usage_done(device, now);
   if (usage.busy_since_ns == 0) return usage;
   const uint64_t now_ns = nanoseconds(now.time_since_epoch());
   const uint64_t under_way = now_ns - std::min(now_ns, usage.busy_since_ns);
@@ -80,7 +80,7 @@ std::vector<Usage> usage_by_device(const Registry& registry, TimePoint now) {
 }
 
 Usage close_account(VirtualDevice& device, Registry& registry, TimePoint now) {
-  const Usage total = measured(device, now);
+  const Usage total = usage_done(device, now);
   const Usage part = difference(total, std::exchange(device.accounted, total));
   device.accounted.busy_since_ns = 0;
   if (has_device(device.task->state)) add(registry.devices[device.task->device.value].usage, part);

@@ -16,6 +16,9 @@ namespace heddle::daemon {
 
 // Of the virtual device, since its ring was made. Where the page cannot be read just now, as when its last task ended.
 protocol::Usage usage_of(const VirtualDevice& device, TimePoint now);
+// The same without what is under way. Only this is certain: of work behind a host call, which counts as under way, the
+// device has nothing yet.
+protocol::Usage usage_done(const VirtualDevice& device, TimePoint now);
 // Of all its virtual devices.
 protocol::Usage usage_of(const Session& session, TimePoint now);
 // Of all its sessions, those that are over included.
