@@ -3,11 +3,18 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace heddle::worker {
 namespace {
 
 // More than a Unix socket queues at the default buffer size, so that nothing unread is forgotten.
 constexpr size_t kRemembered = 1024;
+
+// Whether the ring has work: of several in a row only the last counts.
+bool tells_work(const Outbox::Message& message) {
+  return std::holds_alternative<protocol::Backlog>(message) || std::holds_alternative<protocol::Drained>(message);
+}
 
 }  // namespace
 
@@ -20,6 +27,9 @@ Result<std::unique_ptr<Outbox>> Outbox::create() {
 void Outbox::put(const Message& message) {
   {
     std::lock_guard lock(mutex_);
+    const bool third =
+        tells_work(message) && queue_.size() >= 2 && std::all_of(queue_.end() - 2, queue_.end(), tells_work);
+    if (third) queue_.erase(queue_.end() - 2, queue_.end());
     queue_.push_back(message);
   }
   notify();
@@ -51,7 +61,7 @@ void Outbox::remember(const Message& message) {
     returned_ = message;
     return;
   }
-  if (std::holds_alternative<protocol::Backlog>(message) || std::holds_alternative<protocol::Drained>(message)) {
+  if (tells_work(message)) {
     backlog_ = message;
     return;
   }

@@ -21,7 +21,8 @@ class Outbox {
 
   static Result<std::unique_ptr<Outbox>> create();
 
-  // Queues a message and wakes the thread that polls wake_fd().
+  // Queues a message and wakes the thread that polls wake_fd(). Of Backlog and Drained, which a program brings about as
+  // often as it likes, never more than two wait one behind the other: a third takes their place.
   void put(const Message& message);
   void notify();
 
