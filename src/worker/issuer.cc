@@ -50,6 +50,7 @@ void Issuer::run() {
     attend();
     if (next() && take()) {
       nap_ = kFirstSleep;
+      attend_lease_meanwhile();
       continue;
     }
     parts_.context.flush();

@@ -70,6 +70,7 @@ class Issuer {
   void say_backlog();
   bool waits_for_device() const;
   void attend_lease();
+  void attend_lease_meanwhile();
   void look_whether_drained(TimePoint now);
   bool nothing_computes();
   Duration patience() const;
@@ -106,6 +107,7 @@ class Issuer {
   uint64_t last_work_ = 0;  // sequence of what needed the device last, as far as leases count
   bool backlog_ = false;    // was said, and not taken back
   std::optional<TimePoint> idle_since_;
+  uint32_t unattended_ = 0;  // records taken since the last look at the lease
   DeferredQueue deferred_;
   std::vector<HostCall> host_calls_;
 };

@@ -14,6 +14,8 @@ namespace {
 constexpr Duration kSilence = std::chrono::microseconds(250);
 // Between looks for the end of work that was handed over before leases counted: nobody is woken for it.
 constexpr Duration kUncountedLook = std::chrono::milliseconds(1);
+// Records that a lease may go without a look.
+constexpr uint32_t kUnattended = 256;
 
 TimePoint now() {
   return MonotonicClock().now();
@@ -100,6 +102,15 @@ void Issuer::attend_lease() {
     parts_.commit.lease_returned(*generation);
   }
   look_whether_drained(at);
+}
+
+// The ring is never empty, and what it holds may not need the device: markers without end must not keep the lease.
+void Issuer::attend_lease_meanwhile() {
+  if (!lease_.exclusive() || ++unattended_ < kUnattended) return;
+  unattended_ = 0;
+  if (lease_.undisturbed()) return;
+  parts_.context.flush();
+  attend_lease();
 }
 
 void Issuer::look_whether_drained(TimePoint at) {

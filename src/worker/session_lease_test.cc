@@ -185,6 +185,36 @@ TEST_F(SessionLeaseTest, NoMoreThanTheWindowIsInFlight) {
   EXPECT_TRUE(completes(launched));
 }
 
+// Among the records of a ring that never runs dry the issuer looks at its lease all the same.
+TEST_F(SessionLeaseTest, RecordsWithoutEndThatNeedNoDeviceDoNotKeepTheLease) {
+  std::atomic<bool> begun{false}, filled{false}, back{false};
+  const auto wait_for = [](std::atomic<bool>& word) {
+    for (int look = 0; look < 5000 && !word; ++look) ::usleep(1000);
+  };
+  prepare_context = [&](FakeContext& device) {
+    device.kernels["nothing"] = [&](auto) {
+      begun = true;
+      wait_for(filled);
+      return 0u;
+    };
+    device.on_set_limit = [&] { wait_for(back); };
+  };
+  start_worker();
+  send_module(1);
+  lend();
+  launch(0, 0);
+  wait_for(begun);
+  for (int i = 0; i < 300; ++i) marker();
+  const auto stack = static_cast<uint64_t>(protocol::LimitKind::kStackBytes);
+  const uint64_t behind = simple(RecordType::kLimit, 0, stack, 4096);
+  withdraw();
+  filled = true;
+  const bool came = eventually([&] { return told<LeaseReturned>() == 1; });
+  EXPECT_TRUE(came && header().completed.load() < behind);
+  back = true;
+  EXPECT_TRUE(completes(behind));
+}
+
 // The work behind a host call would begin with its return.
 TEST_F(SessionLeaseTest, AHostCallsStreamGoesOnOnlyUnderALease) {
   live_stream(1, protocol::kStreamNonBlocking);

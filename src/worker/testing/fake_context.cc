@@ -127,6 +127,7 @@ Status FakeContext::remove_texture(uint64_t handle) {
 }
 
 Status FakeContext::set_limit(device::Limit limit, uint64_t bytes) {
+  on_set_limit();
   std::lock_guard lock(mutex_);
   limits_[limit] = bytes;
   return {};

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -25,8 +26,9 @@ class FakeContext : public device::Context {
   // Set before the session starts.
   std::map<std::string, FakeKernel> kernels;
   std::map<std::string, device::Variable> variables;
-  device::FindingSink findings;  // of check_kernels(), once it was called
-  bool another_faults = false;   // its faults come from another client of the device
+  device::FindingSink findings;                // of check_kernels(), once it was called
+  bool another_faults = false;                 // its faults come from another client of the device
+  std::function<void()> on_set_limit = [] {};  // on the issuer's thread
 
   void pause(device::StreamIndex stream);
   void resume(device::StreamIndex stream);
