@@ -34,8 +34,9 @@ struct Usage {
   uint64_t busy_ns = 0;     // in which at least one kernel, library call or fill was on the device
   uint64_t overrun_ns = 0;  // by how much the host was late with launches and copies against the model
 
-  // A burst begins with the first record that comes to an idle ring and ends when nothing is pending or in flight; one
-  // without work for the device does not count. The largest are those of the latest 3 to 6 seconds with bursts.
+  // A burst begins with the first record that comes to an idle ring and ends when nothing is pending or in flight, or
+  // what is pending waits for the device's lease; one without work for the device does not count. The largest are those
+  // of the latest 3 to 6 seconds with bursts.
   uint64_t bursts = 0;
   uint64_t longest_burst_ns = 0;
   uint64_t merged_burst_ns = 0;  // the longest, where bursts with gaps of at most 2 ms count as one

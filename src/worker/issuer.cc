@@ -120,7 +120,7 @@ bool Issuer::next() {
   if (!gate_.open()) return false;
   const auto got = reader_.next(record_);
   if (got && *got && parts_.progress.has_slot(record_.header.sequence)) {
-    parts_.usage.seen(record_.header.sequence);
+    if (!lease_.exclusive() || !needs_device(record_.header.type)) parts_.usage.seen(record_.header.sequence);
     return have_record_ = true;
   }
   if (got && !*got) return false;

@@ -48,6 +48,7 @@ Checked<Issuer::Step> Issuer::execute_leased() {
   count_leases();
   if (!may_issue()) return Step::kWait;
   const uint64_t sequence = record_.header.sequence;
+  parts_.usage.seen(sequence);
   parts_.in_flight.hand_over(sequence, record_.header.stream, work_of(record_), lease_.window());
   auto step = execution_.execute(record_);
   const bool handed_over = step && *step == Step::kTaken && parts_.progress.pending(sequence).on_device;
@@ -92,11 +93,12 @@ void Issuer::attend_lease() {
   if (lease_.undisturbed()) return;
   if (lease_.fresh() && waits_for_device()) return;  // it was lent a moment ago: the bell has rung for it
   const TimePoint at = now();
-  (void)lease_.holds(at);  // takes note that its time is over: patience() does not wait for that again
+  const bool holds = lease_.holds(at);  // takes note that its time is over: patience() does not wait for that again
   if (!nothing_computes()) {
     idle_since_.reset();
     return;
   }
+  if (!holds) parts_.usage.wait_for_lease();
   if (const auto generation = lease_.due(at)) {
     lease_.returned();
     parts_.commit.lease_returned(*generation);

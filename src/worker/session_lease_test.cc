@@ -276,6 +276,33 @@ TEST_F(SessionLeaseTest, ABurstThatWouldNotEndInTimeGivesTheLeaseBack) {
   EXPECT_TRUE(completes(next));
 }
 
+// Or a lessee would be lent the device for as long as it had to wait for it.
+TEST_F(SessionLeaseTest, WaitingForTheLeaseIsNoPartOfABurst) {
+  const uint64_t launched = launch(0, 0);
+  ASSERT_TRUE(eventually([&] { return told<Backlog>() == 1; }));
+  ::usleep(300'000);
+  lend();
+  ASSERT_TRUE(completes(launched));
+  ASSERT_TRUE(eventually([&] { return usage().bursts == 1; }));
+  EXPECT_LT(usage().longest_burst_ns, 250'000'000u);
+}
+
+TEST_F(SessionLeaseTest, NorIsItBehindAHostCall) {
+  live_stream(1, protocol::kStreamNonBlocking);
+  lend();
+  const uint64_t call = simple(RecordType::kHostCall, 1);
+  const uint64_t behind = launch(1, 0);
+  ASSERT_TRUE(eventually([&] { return stream(1).host_reached.load() == call && context->handed_over().size() == 2; }));
+  withdraw();
+  ASSERT_TRUE(is_back(1));
+  ::usleep(300'000);
+  stream(1).host_done = call;
+  lend();
+  ASSERT_TRUE(completes(behind));
+  ASSERT_TRUE(eventually([&] { return usage().bursts == 1; }));
+  EXPECT_LT(usage().longest_burst_ns, 250'000'000u);
+}
+
 // A worker that takes the ring over finds the lease of its forerunner.
 TEST_F(SessionLeaseTest, AnotherWorkerGoesByThePage) {
   lend();

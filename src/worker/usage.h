@@ -36,7 +36,7 @@ class UsageMeter {
   // Goes on from what a worker before `left`. What it had in flight is not measured.
   UsageMeter(protocol::ControlPage page, const protocol::Usage& left);
 
-  // Issuer. The ring's next record was seen; it may be taken later.
+  // Issuer. The ring's next record was seen, and does not wait for the device's lease; it may be taken later.
   void seen(uint64_t sequence) {
     seen_.store(sequence, std::memory_order_relaxed);
     if (!in_burst_.load(std::memory_order_relaxed)) begin_burst();
@@ -61,6 +61,11 @@ class UsageMeter {
   // Either thread. Everything up to `completed` is done: where that is all that was seen, a burst ends.
   void end_burst_at(uint64_t completed) {
     if (in_burst_.load(std::memory_order_relaxed) && completed >= seen_.load(std::memory_order_relaxed)) end_burst();
+  }
+  // Issuer. Nothing computes, and what is pending waits for the device's lease: a burst ends here, so that none is as
+  // long as its lessee has to wait.
+  void wait_for_lease() {
+    if (in_burst_.load(std::memory_order_relaxed)) end_burst();
   }
   // Issuer. All of the task's records are done. Behind it nothing is published until the ring has another record, by
   // the completions thread either, which may have been about to end the burst.
