@@ -187,32 +187,31 @@ TEST_F(SessionLeaseTest, NoMoreThanTheWindowIsInFlight) {
 
 // Among the records of a ring that never runs dry the issuer looks at its lease all the same.
 TEST_F(SessionLeaseTest, RecordsWithoutEndThatNeedNoDeviceDoNotKeepTheLease) {
-  std::atomic<bool> begun{false}, filled{false}, back{false};
-  const auto wait_for = [](std::atomic<bool>& word) {
-    for (int look = 0; look < 5000 && !word; ++look) ::usleep(1000);
-  };
+  std::atomic<int> reached{0}, passed{0};  // of two records at which the issuer is held
   prepare_context = [&](FakeContext& device) {
-    device.kernels["nothing"] = [&](auto) {
-      begun = true;
-      wait_for(filled);
-      return 0u;
+    device.kernels["nothing"] = [](auto) { return 0u; };
+    device.on_set_limit = [&] {
+      const int number = ++reached;
+      for (int look = 0; look < 5000 && passed < number; ++look) ::usleep(1000);
     };
-    device.on_set_limit = [&] { wait_for(back); };
+  };
+  const auto hold = [this] {
+    return simple(RecordType::kLimit, 0, static_cast<uint64_t>(protocol::LimitKind::kStackBytes), 4096);
   };
   start_worker();
   send_module(1);
   lend();
-  launch(0, 0);
-  wait_for(begun);
+  ASSERT_TRUE(completes(launch(0, 0)));
+  hold();
   for (int i = 0; i < 300; ++i) marker();
-  const auto stack = static_cast<uint64_t>(protocol::LimitKind::kStackBytes);
-  const uint64_t behind = simple(RecordType::kLimit, 0, stack, 4096);
+  const uint64_t last_record = hold();
+  ASSERT_TRUE(eventually([&] { return reached == 1; }));
   withdraw();
-  filled = true;
-  const bool came = eventually([&] { return told<LeaseReturned>() == 1; });
-  EXPECT_TRUE(came && header().completed.load() < behind);
-  back = true;
-  EXPECT_TRUE(completes(behind));
+  passed = 1;
+  EXPECT_TRUE(is_back(1));
+  EXPECT_LT(header().completed.load(), last_record);
+  passed = 2;
+  EXPECT_TRUE(completes(last_record));
 }
 
 // The work behind a host call would begin with its return.
