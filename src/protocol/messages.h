@@ -316,7 +316,8 @@ struct Backlog {
   static constexpr MessageType kType = MessageType::kBacklog;
   uint64_t serial = 0;
 };
-// There was, and nothing of it is pending or in flight. Only said while others wait for the device (Lease::wanted).
+// There was, and nothing of it is pending or in flight. Only said while others wait for the device (Lease::wanted) or
+// where the lease was lent for a time: who does not say so is lent it again.
 struct Drained {
   static constexpr MessageType kType = MessageType::kDrained;
   uint64_t serial = 0;

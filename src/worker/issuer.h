@@ -73,6 +73,7 @@ class Issuer {
   void attend_lease_meanwhile();
   void look_whether_drained(TimePoint now);
   bool nothing_computes();
+  std::optional<Duration> silence_awaited() const;
   Duration patience() const;
 
   // One record.

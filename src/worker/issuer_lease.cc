@@ -10,8 +10,8 @@ namespace heddle::worker {
 namespace {
 
 // A program that waits for a kernel and launches the next one has not stopped working in between: so much silence is
-// no end of a burst. It bounds the messages, too.
-constexpr Duration kSilence = std::chrono::microseconds(250);
+// no end of a burst. It bounds the messages, too: there are fewer while nobody waits to hear them.
+constexpr Duration kSilence = std::chrono::microseconds(250), kSilenceAlone = std::chrono::milliseconds(2);
 // Between looks for the end of work that was handed over before leases counted: nobody is woken for it.
 constexpr Duration kUncountedLook = std::chrono::milliseconds(1);
 // Records that a lease may go without a look.
@@ -99,11 +99,11 @@ void Issuer::attend_lease() {
     return;
   }
   if (!holds) parts_.usage.wait_for_lease();
+  look_whether_drained(at);  // first: what heddled knows when the lease is back, it decides by
   if (const auto generation = lease_.due(at)) {
     lease_.returned();
     parts_.commit.lease_returned(*generation);
   }
-  look_whether_drained(at);
 }
 
 // The ring is never empty, and what it holds may not need the device: markers without end must not keep the lease.
@@ -118,10 +118,17 @@ void Issuer::attend_lease_meanwhile() {
 void Issuer::look_whether_drained(TimePoint at) {
   if (!backlog_ || !gate_.serving() || waits_for_device()) return;
   if (!idle_since_) idle_since_ = at;
-  if (!lease_.wanted() || at - *idle_since_ < kSilence) return;
+  const auto silence = silence_awaited();
+  if (!silence || at - *idle_since_ < *silence) return;
   backlog_ = false;
   idle_since_.reset();
   parts_.commit.drained(task_serial_);
+}
+
+// After which heddled is told that there is no work; none: it need not know.
+std::optional<Duration> Issuer::silence_awaited() const {
+  if (lease_.wanted()) return kSilence;
+  return lease_.ends() ? std::optional(kSilenceAlone) : std::nullopt;
 }
 
 // For how long the issuer may sleep before it must look at its lease.
@@ -130,7 +137,8 @@ Duration Issuer::patience() const {
   const TimePoint at = now();
   Duration longest = nap_;
   if (const auto remaining = lease_.remaining(at)) longest = std::min(longest, *remaining);
-  if (idle_since_ && lease_.wanted()) longest = std::min(longest, *idle_since_ + kSilence - at);
+  const auto silence = silence_awaited();
+  if (idle_since_ && silence) longest = std::min(longest, *idle_since_ + *silence - at);
   if (parts_.progress.completed() < uncounted_) longest = std::min(longest, kUncountedLook);
   return std::max(longest, Duration::zero());
 }

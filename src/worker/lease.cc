@@ -21,7 +21,7 @@ void WorkerLease::read() {
 }
 
 bool WorkerLease::over(TimePoint now) const {
-  return lease_.until_ns != UINT64_MAX && nanoseconds(now) >= lease_.until_ns;
+  return ends() && nanoseconds(now) >= lease_.until_ns;
 }
 
 bool WorkerLease::holds(TimePoint now) {
@@ -46,7 +46,7 @@ std::optional<uint64_t> WorkerLease::due(TimePoint now) {
 }
 
 std::optional<Duration> WorkerLease::remaining(TimePoint now) const {
-  if (!in_hand() || lease_.until_ns == UINT64_MAX) return std::nullopt;
+  if (!in_hand() || !ends()) return std::nullopt;
   return Duration(static_cast<int64_t>(lease_.until_ns)) - now.time_since_epoch();
 }
 

@@ -41,10 +41,12 @@ class WorkerLease {
   void returned() { returned_ = true; }
 
   // Held without an end, and nobody waits for the device: there is nothing to look after.
-  bool undisturbed() const { return in_hand() && lease_.until_ns == UINT64_MAX && !lease_.wanted; }
+  bool undisturbed() const { return in_hand() && !ends() && !lease_.wanted; }
   bool whole_bursts() const { return lease_.whole_bursts; }
   // Others wait for the device.
   bool wanted() const { return lease_.wanted; }
+  // It was lent for a time: who has nothing more to do is lent it again, and charged for it, until he says so.
+  bool ends() const { return lease_.until_ns != UINT64_MAX; }
   // How much of the device's time may be in flight; zero: without bound.
   Duration window() const { return Duration(static_cast<int64_t>(lease_.window_ns)); }
   // Until the lease ends by itself; none where it does not, or has ended.

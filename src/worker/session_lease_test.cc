@@ -172,6 +172,19 @@ TEST_F(SessionLeaseTest, TheEndOfWorkIsSaidOnlyWhereOthersWait) {
   EXPECT_TRUE(eventually([&] { return told<Drained>() == 2; }));
 }
 
+// Or an idle program would be lent the device time and again.
+TEST_F(SessionLeaseTest, TheEndOfWorkIsSaidUnderALeaseThatEnds) {
+  lend(now_ns() + 200'000'000);
+  ASSERT_TRUE(completes(launch(0, 0)));
+  ASSERT_TRUE(eventually([&] { return told<Drained>() == 1; }));
+  EXPECT_EQ(told<LeaseReturned>(), 0u);
+  ASSERT_TRUE(is_back(1));
+  const uint64_t next = launch(0, 0);
+  lend();
+  EXPECT_TRUE(completes(next));
+  EXPECT_EQ(told<Backlog>(), 2u);
+}
+
 // The issuer does not let itself be held up by a window that is full: it is woken.
 TEST_F(SessionLeaseTest, NoMoreThanTheWindowIsInFlight) {
   write({.state = State::kHeld, .wanted = true, .generation = 1, .window_ns = 1000});
