@@ -5,26 +5,43 @@
 
 namespace heddle::worker {
 
-bool InFlight::admits(const WorkKind& kind, uint32_t stream, Duration window, bool wanted) {
-  if (window == Duration::zero()) return true;
+bool InFlight::admits(const WorkKind& kind, const Room& room) {
+  if (room.window == Duration::zero()) return true;
   std::lock_guard lock(mutex_);
-  const Room room{stream, window, wanted};
-  const Duration estimate = times_.estimate(kind).value_or(window);
-  const bool admitted = running_ < least() || taken(room) + estimate <= limit(room);
+  const Duration estimate = times_.estimate(kind).value_or(room.window);
+  const bool admitted = has_next(room) || taken(room) + estimate <= limit(room);
   if (!admitted) awaited_room_ = room;
   return admitted;
 }
 
-void InFlight::hand_over(uint64_t sequence, uint32_t stream, const WorkKind& kind, Duration window) {
+void InFlight::hand_over(uint64_t sequence, uint32_t stream, const WorkKind& kind, Duration window,
+                         std::vector<HeldBy> held) {
   std::lock_guard lock(mutex_);
   count_stream(stream);
   const Duration estimate = times_.estimate(kind).value_or(window);
-  work_.push_back({sequence, stream, kind, estimate});
-  estimated_ += estimate;
-  estimated_of_[stream] += estimate;
+  count(work_.emplace_back(Work{sequence, stream, kind, estimate, std::move(held)}), 1);
   unfenced_ += estimate;
-  ++running_;
   any_.store(true, std::memory_order_release);
+}
+
+void InFlight::count(const Work& work, int times) {
+  if (!work.held.empty()) {
+    held_of_[work.stream] += times * work.estimate;
+    return;
+  }
+  running_ += static_cast<size_t>(times);
+  estimated_ += times * work.estimate;
+  estimated_of_[work.stream] += times * work.estimate;
+}
+
+void InFlight::release(const HeldBy& returned) {
+  std::lock_guard lock(mutex_);
+  for (Work& work : work_) {
+    if (work.over || work.held.empty()) continue;
+    count(work, -1);
+    HeldStreams::release(work.held, returned);
+    count(work, 1);
+  }
 }
 
 void InFlight::count_stream(uint32_t stream) {
@@ -47,16 +64,15 @@ void InFlight::take_back(uint64_t sequence) {
 
 bool InFlight::take_fence_due(Duration window, bool wanted) {
   std::lock_guard lock(mutex_);
-  const bool due = window > Duration::zero() && unfenced_ >= limit(window, wanted) / 4;
+  const bool due = window > Duration::zero() && unfenced_ >= limit({0, window, wanted}) / 4;
   if (due) unfenced_ = {};
   return due;
 }
 
-bool InFlight::drained(uint64_t sequence) {
+bool InFlight::drained() {
   std::lock_guard lock(mutex_);
-  const bool drained = done_before(sequence);
-  if (!drained) awaited_end_ = sequence;
-  return drained;
+  awaits_end_ = running_ > 0;
+  return !awaits_end_;
 }
 
 void InFlight::done(uint64_t sequence, Duration took) {
@@ -69,10 +85,10 @@ void InFlight::done(uint64_t sequence, Duration took) {
 
 bool InFlight::take_awaited() {
   std::lock_guard lock(mutex_);
-  const bool room = awaited_room_ && (running_ < least() || taken(*awaited_room_) <= limit(*awaited_room_) / 2);
-  const bool end = awaited_end_ && done_before(*awaited_end_);
+  const bool room = awaited_room_ && (has_next(*awaited_room_) || taken(*awaited_room_) <= limit(*awaited_room_) / 2);
+  const bool end = awaits_end_ && running_ == 0;
   if (room) awaited_room_.reset();
-  if (end) awaited_end_.reset();
+  if (end) awaits_end_ = false;
   return room || end;
 }
 
@@ -83,10 +99,8 @@ InFlight::Work* InFlight::find(uint64_t sequence) {
 }
 
 void InFlight::end(Work& work) {
+  count(work, -1);
   work.over = true;
-  estimated_ -= work.estimate;
-  estimated_of_[work.stream] -= work.estimate;
-  --running_;
   while (!work_.empty() && work_.front().over) work_.pop_front();
   any_.store(!work_.empty(), std::memory_order_release);
 }

@@ -3,6 +3,9 @@
 // The work that was handed to the device under leases and is not done, and how much more of it there may be: so much
 // that the device does not run dry, and no more, so that a lease that is withdrawn is soon back.
 //
+// Work behind a host call that has not returned is held: it does not run, and has a bound of its own, or the program
+// could not go on elsewhere, which is perhaps what its call waits for.
+//
 // While no leases are written nothing is kept here, and the completions thread looks at one word.
 //
 // Thread safety: the issuer hands over and asks, the completions thread ends; the mutex orders the two. The issuer asks
@@ -15,6 +18,7 @@
 #include <mutex>
 #include <optional>
 
+#include "worker/held_streams.h"
 #include "worker/kernel_times.h"
 
 namespace heddle::worker {
@@ -27,22 +31,32 @@ class InFlight {
   static constexpr size_t kLeast = 2, kLeastOfEach = 4;
 
   // While nobody waits for the device, each stream may have so many windows in flight: a program that fills one stream
-  // after the other has them run side by side, and who comes does not wait for all that it has queued.
+  // after the other has them run side by side, and who comes does not wait for all that it has queued. So much of each
+  // stream may be held, too.
   static constexpr int kAlone = 50;
 
-  // Issuer. Whether more of that kind may be handed over while `window` of the device's time may be in flight, by the
-  // estimates; zero: without bound. Work of a kind that was never seen fills the window. `wanted`: others wait for the
-  // device. False: the issuer will be woken.
-  bool admits(const WorkKind& kind, uint32_t stream, Duration window, bool wanted);
+  // In which the issuer wants to hand more over.
+  struct Room {
+    uint32_t stream;
+    Duration window;    // of the device's time, by the estimates; zero: without bound
+    bool wanted;        // others wait for the device
+    bool held = false;  // it would stand behind a host call
+  };
+  // Issuer. Whether more of that kind may be handed over. Work of a kind that was never seen fills the window. False:
+  // the issuer will be woken.
+  bool admits(const WorkKind& kind, const Room& room);
   // Before the device gets it; sequences rise.
-  void hand_over(uint64_t sequence, uint32_t stream, const WorkKind& kind, Duration window);
+  void hand_over(uint64_t sequence, uint32_t stream, const WorkKind& kind, Duration window,
+                 std::vector<HeldBy> held = {});
   // The device has not got it, or will not say when it is done.
   void take_back(uint64_t sequence);
   // Whether the device is to say when what it has got is done, although more may follow: after each quarter of what may
   // be in flight, so that it gets more while it is still at work. Once for each quarter.
   bool take_fence_due(Duration window, bool wanted);
-  // Whether all of it before `sequence` is done. False: the issuer will be woken.
-  bool drained(uint64_t sequence);
+  // Before the device goes on behind the host call: what it held alone runs now.
+  void release(const HeldBy& returned);
+  // Whether all of it is done but what is held. False: the issuer will be woken.
+  bool drained();
 
   // Completions thread.
   bool any() const { return any_.load(std::memory_order_acquire); }
@@ -57,20 +71,19 @@ class InFlight {
     uint32_t stream;
     WorkKind kind;
     Duration estimate;
+    std::vector<HeldBy> held;
     bool over = false;
-  };
-  // In which the issuer wants to hand more over.
-  struct Room {
-    uint32_t stream;
-    Duration window;
-    bool wanted;
   };
 
   Work* find(uint64_t sequence);
-  Duration taken(const Room& room) const { return room.wanted ? estimated_ : estimated_of_[room.stream]; }
-  static Duration limit(Duration window, bool wanted) { return wanted ? window : kAlone * window; }
-  static Duration limit(const Room& room) { return limit(room.window, room.wanted); }
-  bool done_before(uint64_t sequence) const { return work_.empty() || work_.front().sequence >= sequence; }
+  Duration taken(const Room& room) const {
+    if (room.held) return held_of_[room.stream];
+    return room.wanted ? estimated_ : estimated_of_[room.stream];
+  }
+  static Duration limit(const Room& room) { return room.wanted && !room.held ? room.window : kAlone * room.window; }
+  // Whatever it takes.
+  bool has_next(const Room& room) const { return room.held ? taken(room) == Duration::zero() : running_ < least(); }
+  void count(const Work& work, int times);
   void end(Work& work);
   size_t least() const { return streams_ > 1 ? streams_ * kLeastOfEach : kLeast; }
   void count_stream(uint32_t stream);
@@ -78,16 +91,17 @@ class InFlight {
   std::atomic<bool> any_{false};
   std::mutex mutex_;
   std::deque<Work> work_;                                       // by sequence; the first is not over
-  size_t running_ = 0;                                          // of it, those that are not over
+  size_t running_ = 0;                                          // of it, those that are neither over nor held
   Duration estimated_{};                                        // of these together
   Duration unfenced_{};                                         // of what was handed over since the last fence
   std::array<Duration, protocol::kMaxStreams> estimated_of_{};  // by stream
+  std::array<Duration, protocol::kMaxStreams> held_of_{};       // of those that are held
   std::array<uint32_t, 32> latest_;                             // streams of the latest work, round
   size_t handed_over_ = 0;
   size_t streams_ = 0;  // different ones among them
   // What the issuer waits for.
   std::optional<Room> awaited_room_;
-  std::optional<uint64_t> awaited_end_;
+  bool awaits_end_ = false;
   KernelTimes times_;
 };
 

@@ -22,10 +22,14 @@ struct InFlightTest : ::testing::Test {
     in_flight.hand_over(++sequence, stream, kind, kMostInFlight);
     return sequence;
   }
+  uint64_t hold(const WorkKind& kind, uint32_t stream, std::vector<HeldBy> by) {
+    in_flight.hand_over(++sequence, stream, kind, kMostInFlight, std::move(by));
+    return sequence;
+  }
   // How many of that kind it takes, one after the other.
   size_t fill(const WorkKind& kind, uint32_t stream, bool wanted) {
     size_t count = 0;
-    for (; count < 1000 && in_flight.admits(kind, stream, kMostInFlight, wanted); ++count) hand_over(kind, stream);
+    for (; count < 1000 && in_flight.admits(kind, {stream, kMostInFlight, wanted}); ++count) hand_over(kind, stream);
     return count;
   }
   uint64_t sequence = 0;
@@ -42,12 +46,12 @@ TEST_F(InFlightTest, TwoAreInFlightHoweverLongTheyTake) {
 
 TEST_F(InFlightTest, WhatWasNeverSeenFillsTheWindow) {
   EXPECT_EQ(fill(kUnknown, 0, true), 2u);
-  EXPECT_FALSE(in_flight.admits(kShort, 0, kMostInFlight, true));
+  EXPECT_FALSE(in_flight.admits(kShort, {0, kMostInFlight, true}));
 }
 
 TEST_F(InFlightTest, WithoutAWindowThereIsNoBound) {
   for (int i = 0; i < 100; ++i) hand_over(kLong, 0);
-  EXPECT_TRUE(in_flight.admits(kLong, 0, Duration::zero(), true));
+  EXPECT_TRUE(in_flight.admits(kLong, {0, Duration::zero(), true}));
 }
 
 TEST_F(InFlightTest, EachOfSeveralStreamsHasItsNextFew) {
@@ -58,8 +62,8 @@ TEST_F(InFlightTest, EachOfSeveralStreamsHasItsNextFew) {
 
 TEST_F(InFlightTest, WhileNobodyWaitsEachStreamHasMore) {
   EXPECT_EQ(fill(kShort, 1, false), 10u * InFlight::kAlone);
-  EXPECT_TRUE(in_flight.admits(kShort, 2, kMostInFlight, false));
-  EXPECT_FALSE(in_flight.admits(kShort, 2, kMostInFlight, true));
+  EXPECT_TRUE(in_flight.admits(kShort, {2, kMostInFlight, false}));
+  EXPECT_FALSE(in_flight.admits(kShort, {2, kMostInFlight, true}));
 }
 
 // Otherwise the device would say at the end of all of it only, and run dry.
@@ -82,12 +86,12 @@ TEST_F(InFlightTest, WhoWasRefusedIsWokenWhenSomethingEnds) {
   hand_over(kLong, 0);
   const uint64_t second = hand_over(kLong, 0);
   EXPECT_FALSE(in_flight.take_awaited());
-  EXPECT_FALSE(in_flight.admits(kLong, 0, kMostInFlight, true));
+  EXPECT_FALSE(in_flight.admits(kLong, {0, kMostInFlight, true}));
   EXPECT_FALSE(in_flight.take_awaited()) << "nothing has ended";
   in_flight.done(second, Duration(1));
   EXPECT_TRUE(in_flight.take_awaited());
   EXPECT_FALSE(in_flight.take_awaited());
-  EXPECT_TRUE(in_flight.admits(kLong, 0, kMostInFlight, true));
+  EXPECT_TRUE(in_flight.admits(kLong, {0, kMostInFlight, true}));
 }
 
 TEST_F(InFlightTest, WhoWasRefusedIsWokenOnceHalfOfTheWindowIsFree) {
@@ -101,24 +105,48 @@ TEST_F(InFlightTest, WhoWasRefusedIsWokenOnceHalfOfTheWindowIsFree) {
 
 TEST_F(InFlightTest, WhoWaitsForTheEndIsWokenThen) {
   const uint64_t first = hand_over(kShort, 0), second = hand_over(kShort, 0);
-  EXPECT_FALSE(in_flight.drained(UINT64_MAX));
+  EXPECT_FALSE(in_flight.drained());
   in_flight.done(first, Duration(100));
   EXPECT_FALSE(in_flight.take_awaited());
   in_flight.done(second, Duration(100));
   EXPECT_TRUE(in_flight.take_awaited());
 }
 
-TEST_F(InFlightTest, IsDrainedUpToARecordInWhateverOrderWorkEnds) {
-  const uint64_t first = hand_over(kShort, 1), second = hand_over(kShort, 2), third = hand_over(kShort, 3);
+TEST_F(InFlightTest, IsDrainedButForWhatIsHeldInWhateverOrderWorkEnds) {
+  const uint64_t first = hand_over(kShort, 1), second = hand_over(kShort, 2), third = hold(kShort, 3, {{3, 1}});
   in_flight.done(second, Duration(1));
-  EXPECT_FALSE(in_flight.drained(second));
+  EXPECT_FALSE(in_flight.drained());
   in_flight.done(first, Duration(1));
-  EXPECT_TRUE(in_flight.drained(third));
-  EXPECT_FALSE(in_flight.drained(UINT64_MAX));
+  EXPECT_TRUE(in_flight.drained());
   EXPECT_TRUE(in_flight.any());
   in_flight.take_back(third);
-  EXPECT_TRUE(in_flight.drained(UINT64_MAX));
+  EXPECT_TRUE(in_flight.drained());
   EXPECT_FALSE(in_flight.any());
+}
+
+// As a host call may wait for what its program does on another stream.
+TEST_F(InFlightTest, WhatIsHeldTakesNoRoomFromWhatRuns) {
+  for (int i = 0; i < 3; ++i) hold(kUnknown, 0, {{0, 1}});
+  EXPECT_EQ(fill(kShort, 2, true), 10u);
+}
+
+TEST_F(InFlightTest, OfEachStreamNoMoreIsHeldThanRunsWhileNobodyWaits) {
+  size_t count = 0;
+  for (; count < 1000 && in_flight.admits(kShort, {1, kMostInFlight, true, true}); ++count) hold(kShort, 1, {{1, 1}});
+  EXPECT_EQ(count, 10u * InFlight::kAlone);
+  EXPECT_TRUE(in_flight.admits(kShort, {2, kMostInFlight, true, true}));
+}
+
+TEST_F(InFlightTest, WhatWasHeldRunsOnceAllItsHostCallsHaveReturned) {
+  const uint64_t held = hold(kLong, 1, {{1, 10}, {2, 20}});
+  in_flight.release({1, 10});
+  in_flight.release({2, 19});
+  EXPECT_TRUE(in_flight.drained());
+  in_flight.release({2, 20});
+  EXPECT_FALSE(in_flight.drained());
+  EXPECT_FALSE(in_flight.take_awaited());
+  in_flight.done(held, Duration(1));
+  EXPECT_TRUE(in_flight.take_awaited());
 }
 
 TEST(KernelTimes, TheLongestOfTheLatestEightCounts) {

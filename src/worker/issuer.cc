@@ -150,6 +150,7 @@ Checked<Issuer::Step> Issuer::issue() {
   if (header.type == RecordType::kTaskEnd) return end_task();
   if (parts_.fault.raised()) return execution_.here(record_);
   if (header.type == RecordType::kNeed) return segments_.mapped(header.a) ? execution_.here(record_) : Step::kWait;
+  if (counts_ && !host_calls_.empty()) follow_host_calls();
   if (header.type == RecordType::kHostCall) return host_call();
   if (header.type == RecordType::kReset) {
     reset_ = true;
@@ -161,7 +162,9 @@ Checked<Issuer::Step> Issuer::issue() {
 
 Checked<Issuer::Step> Issuer::host_call() {
   auto step = execution_.hold(record_);
-  if (step) host_calls_.push_back({record_.header.stream, record_.header.sequence});
+  if (!step) return step;
+  const HostCall& call = host_calls_.emplace_back(HostCall{record_.header.stream, record_.header.sequence});
+  if (counts_) held_.hold(call.stream, blocking(call.stream), call.sequence);
   return step;
 }
 

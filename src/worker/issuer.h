@@ -7,6 +7,7 @@
 #include "worker/deferred.h"
 #include "worker/execution.h"
 #include "worker/gate.h"
+#include "worker/held_streams.h"
 #include "worker/idle.h"
 #include "worker/inbox.h"
 #include "worker/lease.h"
@@ -64,6 +65,8 @@ class Issuer {
   // Leases.
   void count_leases();
   void stop_counting() { counts_ = false; }
+  void follow_host_calls();
+  bool blocking(uint32_t stream) const;
   bool may_issue();
   bool may_release(const HostCall& call);
   Checked<Step> execute_leased();
@@ -109,6 +112,7 @@ class Issuer {
   bool backlog_ = false;    // was said, and not taken back
   std::optional<TimePoint> idle_since_;
   uint32_t unattended_ = 0;  // records taken since the last look at the lease
+  HeldStreams held_;         // as far as leases count
   DeferredQueue deferred_;
   std::vector<HostCall> host_calls_;
 };

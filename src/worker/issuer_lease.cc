@@ -27,6 +27,21 @@ TimePoint now() {
 void Issuer::count_leases() {
   if (std::exchange(counts_, true)) return;
   uncounted_ = last_work_ = entered_;
+  held_.clear();
+  for (const HostCall& call : host_calls_) held_.hold(call.stream, blocking(call.stream), call.sequence);
+}
+
+// While host calls are open: which of them record_ stands behind.
+void Issuer::follow_host_calls() {
+  const uint32_t stream = record_.header.stream;
+  held_.follow(stream, blocking(stream));
+  if (record_.header.type == protocol::RecordType::kEventWait)
+    held_.wait(stream, blocking(stream), parts_.progress.pending(record_.header.b).stream);
+}
+
+bool Issuer::blocking(uint32_t stream) const {
+  const uint32_t flags = parts_.ring.streams()[stream].flags.load(std::memory_order_relaxed);
+  return stream == 0 || (flags & protocol::kStreamNonBlocking) == 0;
 }
 
 void Issuer::say_backlog() {
@@ -40,16 +55,18 @@ bool Issuer::may_issue() {
   say_backlog();
   const TimePoint at = lease_.undisturbed() ? TimePoint{} : now();
   if (lease_.whole_bursts() && !parts_.in_flight.any()) lease_.begin_burst(at, parts_.usage.longest_burst());
+  const uint32_t stream = record_.header.stream;
   return lease_.begins(at) &&
-         parts_.in_flight.admits(work_of(record_), record_.header.stream, lease_.window(), lease_.wanted());
+         parts_.in_flight.admits(work_of(record_), {stream, lease_.window(), lease_.wanted(), held_.holds(stream)});
 }
 
 Checked<Issuer::Step> Issuer::execute_leased() {
   count_leases();
   if (!may_issue()) return Step::kWait;
   const uint64_t sequence = record_.header.sequence;
+  const uint32_t stream = record_.header.stream;
   parts_.usage.seen(sequence);
-  parts_.in_flight.hand_over(sequence, record_.header.stream, work_of(record_), lease_.window());
+  parts_.in_flight.hand_over(sequence, stream, work_of(record_), lease_.window(), held_.of(stream));
   auto step = execution_.execute(record_);
   const bool handed_over = step && *step == Step::kTaken && parts_.progress.pending(sequence).on_device;
   if (!handed_over) {
@@ -70,13 +87,12 @@ bool Issuer::may_release(const HostCall& call) {
   return lease_.begins(now());
 }
 
-// What was handed over behind a host call that has not returned counts as waiting for it. On another stream it may be
-// running all the same: the window bounds how much that is.
+// What stands behind a host call that has not returned does not; of what was not counted, nothing that came behind one.
 bool Issuer::nothing_computes() {
   uint64_t first_held = UINT64_MAX;
   for (const HostCall& call : host_calls_) first_held = std::min(first_held, call.sequence);
   const bool counted = parts_.progress.completed() >= std::min(uncounted_, first_held - 1);
-  return parts_.in_flight.drained(first_held) && counted;
+  return parts_.in_flight.drained() && counted;
 }
 
 // A record, or the return of a host call, waits for the device.

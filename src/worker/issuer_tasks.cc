@@ -81,6 +81,10 @@ void Issuer::carry_out(const Deferred& deferred) {
 void Issuer::finish_host_calls() {
   std::erase_if(host_calls_, [this](const HostCall& call) {
     if (!host_call_returned(call) || !may_release(call)) return false;
+    if (counts_) {
+      held_.release({call.stream, call.sequence});
+      parts_.in_flight.release({call.stream, call.sequence});
+    }
     const auto released = parts_.context.release(call.sequence);
     if (!released) parts_.fault.raise(refusal_of("host call", released.error()));
     parts_.progress.finish(call.sequence);

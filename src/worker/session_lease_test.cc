@@ -244,6 +244,54 @@ TEST_F(SessionLeaseTest, AHostCallsStreamGoesOnOnlyUnderALease) {
   EXPECT_TRUE(completes(behind));
 }
 
+// Of several streams only those that stand behind the call do not compute.
+TEST_F(SessionLeaseTest, WhatRunsBesideAHostCallKeepsTheLeaseUntilItIsDone) {
+  live_stream(1, protocol::kStreamNonBlocking);
+  live_stream(2, protocol::kStreamNonBlocking);
+  lend();
+  const uint64_t call = simple(RecordType::kHostCall, 1);
+  context->pause(2);
+  const uint64_t beside = launch(2, 0);
+  ASSERT_TRUE(eventually([&] { return stream(1).host_reached.load() == call && context->handed_over().size() == 2; }));
+  withdraw();
+  ::usleep(20'000);
+  EXPECT_EQ(told<LeaseReturned>(), 0u);
+  context->resume(2);
+  ASSERT_TRUE(is_back(1));
+  EXPECT_EQ(stream(2).completed.load(), beside);
+}
+
+TEST_F(SessionLeaseTest, AStreamThatWaitsForOneBehindAHostCallDoesNotKeepTheLease) {
+  live_stream(1, protocol::kStreamNonBlocking);
+  live_stream(2, protocol::kStreamNonBlocking);
+  lend();
+  const uint64_t call = simple(RecordType::kHostCall, 1);
+  const uint64_t event = simple(RecordType::kEventRecord, 1, 5);
+  simple(RecordType::kEventWait, 2, 5, event);
+  const uint64_t behind = launch(2, 0);
+  ASSERT_TRUE(eventually([&] { return context->handed_over().size() == 4; }));
+  withdraw();
+  ASSERT_TRUE(is_back(1));
+  stream(1).host_done = call;
+  lend();
+  EXPECT_TRUE(completes(behind));
+}
+
+// Perhaps it is what the call waits for.
+TEST_F(SessionLeaseTest, WhatIsQueuedBehindAHostCallDoesNotHoldUpTheOtherStreams) {
+  live_stream(1, protocol::kStreamNonBlocking);
+  live_stream(2, protocol::kStreamNonBlocking);
+  write({.state = State::kHeld, .wanted = true, .generation = 1, .window_ns = 1'000'000'000});
+  const uint64_t call = simple(RecordType::kHostCall, 1);
+  uint64_t behind = 0;
+  for (int i = 0; i < 5; ++i) behind = launch(1, 0);
+  const uint64_t beside = launch(2, 0);
+  EXPECT_TRUE(eventually([&] { return stream(2).completed.load() == beside; }));
+  stream(1).host_done = call;
+  protocol::ring_bell(header().to_worker);
+  EXPECT_TRUE(completes(behind));
+}
+
 TEST_F(SessionLeaseTest, AHostCallWithNothingBehindItNeedsNoLease) {
   live_stream(1);
   const uint64_t call = simple(RecordType::kHostCall, 1);
