@@ -30,17 +30,18 @@ class InFlight {
   // latest work the next few, or a stream would wait for room behind another's queue.
   static constexpr size_t kLeast = 2, kLeastOfEach = 4;
 
-  // While nobody waits for the device, each stream may have so many windows in flight: a program that fills one stream
-  // after the other has them run side by side, and who comes does not wait for all that it has queued. So much of each
-  // stream may be held, too.
-  static constexpr int kAlone = 50;
+  // While nobody waits for the device, each stream may have so many windows in flight, and more where other streams'
+  // work follows: a program that fills one stream after the other has them run side by side, and who comes does not
+  // wait for all that it has queued. So much of each stream may be held, too.
+  static constexpr int kAlone = 50, kAhead = 500;
 
   // In which the issuer wants to hand more over.
   struct Room {
     uint32_t stream;
-    Duration window;    // of the device's time, by the estimates; zero: without bound
-    bool wanted;        // others wait for the device
-    bool held = false;  // it would stand behind a host call
+    Duration window;             // of the device's time, by the estimates; zero: without bound
+    bool wanted;                 // others wait for the device
+    bool held = false;           // it would stand behind a host call
+    bool others_follow = false;  // behind it the ring has work of other streams
   };
   // Issuer. Whether more of that kind may be handed over. Work of a kind that was never seen fills the window. False:
   // the issuer will be woken.
@@ -80,7 +81,10 @@ class InFlight {
     if (room.held) return held_of_[room.stream];
     return room.wanted ? estimated_ : estimated_of_[room.stream];
   }
-  static Duration limit(const Room& room) { return room.wanted && !room.held ? room.window : kAlone * room.window; }
+  static Duration limit(const Room& room) {
+    if (room.wanted && !room.held) return room.window;
+    return (room.others_follow ? kAhead : kAlone) * room.window;
+  }
   // Whatever it takes.
   bool has_next(const Room& room) const { return room.held ? taken(room) == Duration::zero() : running_ < least(); }
   void count(const Work& work, int times);

@@ -82,6 +82,12 @@ TEST_F(InFlightTest, TheDeviceIsAskedForTheEndOfEachQuarterOfTheWindow) {
   EXPECT_FALSE(in_flight.take_fence_due(Duration::zero(), true)) << "no window, no bound";
 }
 
+TEST_F(InFlightTest, AStreamHasYetMoreWhereOthersFollowUnlessSomebodyWaits) {
+  ASSERT_EQ(fill(kShort, 1, false), 10u * InFlight::kAlone);
+  EXPECT_TRUE(in_flight.admits(kShort, {1, kMostInFlight, false, false, true}));
+  EXPECT_FALSE(in_flight.admits(kShort, {1, kMostInFlight, true, false, true}));
+}
+
 TEST_F(InFlightTest, WhoWasRefusedIsWokenWhenSomethingEnds) {
   hand_over(kLong, 0);
   const uint64_t second = hand_over(kLong, 0);

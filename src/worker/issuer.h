@@ -11,6 +11,7 @@
 #include "worker/idle.h"
 #include "worker/inbox.h"
 #include "worker/lease.h"
+#include "worker/look_ahead.h"
 #include "worker/segments.h"
 
 namespace heddle::worker {
@@ -68,6 +69,7 @@ class Issuer {
   void follow_host_calls();
   bool blocking(uint32_t stream) const;
   bool may_issue();
+  bool has_room(InFlight::Room room);
   bool may_release(const HostCall& call);
   Checked<Step> execute_leased();
   void say_backlog();
@@ -113,6 +115,7 @@ class Issuer {
   std::optional<TimePoint> idle_since_;
   uint32_t unattended_ = 0;  // records taken since the last look at the lease
   HeldStreams held_;         // as far as leases count
+  LookAhead look_ahead_;
   DeferredQueue deferred_;
   std::vector<HostCall> host_calls_;
 };

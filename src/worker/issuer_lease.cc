@@ -56,8 +56,15 @@ bool Issuer::may_issue() {
   const TimePoint at = lease_.undisturbed() ? TimePoint{} : now();
   if (lease_.whole_bursts() && !parts_.in_flight.any()) lease_.begin_burst(at, parts_.usage.longest_burst());
   const uint32_t stream = record_.header.stream;
-  return lease_.begins(at) &&
-         parts_.in_flight.admits(work_of(record_), {stream, lease_.window(), lease_.wanted(), held_.holds(stream)});
+  return lease_.begins(at) && has_room({stream, lease_.window(), lease_.wanted(), held_.holds(stream)});
+}
+
+bool Issuer::has_room(InFlight::Room room) {
+  const WorkKind work = work_of(record_);
+  if (parts_.in_flight.admits(work, room)) return true;
+  if (room.wanted && !room.held) return false;
+  room.others_follow = look_ahead_.others_follow(record_, reader_);
+  return room.others_follow && parts_.in_flight.admits(work, room);
 }
 
 Checked<Issuer::Step> Issuer::execute_leased() {

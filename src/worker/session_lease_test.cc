@@ -227,6 +227,23 @@ TEST_F(SessionLeaseTest, RecordsWithoutEndThatNeedNoDeviceDoNotKeepTheLease) {
   EXPECT_TRUE(completes(last_record));
 }
 
+// A program fills one stream after the other.
+TEST_F(SessionLeaseTest, AStreamThatHasItsFillLetsThoseBehindItRunBesideIt) {
+  live_stream(1, protocol::kStreamNonBlocking);
+  live_stream(2, protocol::kStreamNonBlocking);
+  write({.state = State::kHeld, .generation = 1, .window_ns = 1000});
+  context->pause(1);
+  constexpr size_t kFill = InFlight::kAlone;  // work that was never seen takes a window
+  for (size_t i = 0; i < kFill + 10; ++i) launch(1, 0);
+  ASSERT_TRUE(eventually([&] { return context->handed_over().size() == kFill; }));
+  ::usleep(10'000);
+  EXPECT_THAT(context->handed_over(), SizeIs(kFill)) << "nothing else follows";
+  const uint64_t beside = launch(2, 0);
+  EXPECT_TRUE(eventually([&] { return stream(2).completed.load() == beside; }));
+  EXPECT_THAT(context->handed_over(), SizeIs(kFill + 11));
+  context->resume(1);
+}
+
 // The work behind a host call would begin with its return.
 TEST_F(SessionLeaseTest, AHostCallsStreamGoesOnOnlyUnderALease) {
   live_stream(1, protocol::kStreamNonBlocking);
