@@ -4,6 +4,8 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <fstream>
+#include <optional>
 
 #include "core/sanitizer.h"
 #include "node.h"
@@ -67,6 +69,14 @@ struct Leases : testing::Test {
   }
   void expect_empty() {
     EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
+  }
+  void restart_heddled() {
+    const pid_t heddled = node.daemon_pid();
+    ::kill(heddled, SIGKILL);
+    ASSERT_TRUE(Node::eventually([&] {
+      const pid_t now = node.daemon_pid();
+      return now > 0 && now != heddled;
+    }));
   }
   // Of two programs one has the status; the other is well.
   Finished expect_one_fails(Process& first, Process& second) {
@@ -164,12 +174,7 @@ TEST_F(Leases, TurnsGoOnAfterARestartOfHeddled) {
   Process first = spawn(launches), second = spawn(launches);
   for (int restart = 0; restart < 3; ++restart) {
     await("held", "waits");
-    const pid_t heddled = node.daemon_pid();
-    ::kill(heddled, SIGKILL);
-    ASSERT_TRUE(Node::eventually([&] {
-      const pid_t now = node.daemon_pid();
-      return now > 0 && now != heddled;
-    }));
+    ASSERT_NO_FATAL_FAILURE(restart_heddled());
   }
   expect_pass(first);
   expect_pass(second);
@@ -188,6 +193,85 @@ TEST_F(ImpatientLeases, AWorkerThatDoesNotGiveTheLeaseBackFailsItsProgram) {
   const Finished failed = expect_one_fails(first, second);
   EXPECT_NE(failed.err.find("went on for"), std::string::npos) << failed.err;
   EXPECT_NE(failed.err.find("return_limit"), std::string::npos) << failed.err;
+  expect_empty();
+}
+
+// Two programs, one of whose worker is stopped: it holds the device beyond its turn until the test goes on.
+struct DrainingLeases : Leases {
+  void SetUp() override {
+    Leases::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    first.emplace(spawn(kShort));
+    second.emplace(spawn(kShort));
+    const Json holder = await("held", "waits");
+    ASSERT_FALSE(holder.empty());
+    program = holder["pid"].get<pid_t>();
+    worker = holder["tasks"][0]["worker_pid"].get<pid_t>();
+    ::kill(worker, SIGSTOP);
+    ASSERT_TRUE(Node::eventually([this] { return drains(); })) << sessions();
+  }
+  bool drains() {
+    const Json session = find("draining", "waits");
+    return !session.empty() && session["pid"] == program;
+  }
+  void restart_while_it_drains() {
+    ASSERT_NO_FATAL_FAILURE(restart_heddled());
+    ASSERT_TRUE(Node::eventually([this] { return drains(); })) << sessions();
+  }
+  std::optional<Process> first, second;
+  pid_t program = 0, worker = 0;
+};
+
+TEST_F(DrainingLeases, WhenItsWorkerDiesTheOtherHasTheDevice) {
+  ::kill(worker, SIGKILL);
+  EXPECT_NE(expect_one_fails(*first, *second).err.find("719"), std::string::npos);
+  expect_empty();
+}
+
+TEST_F(DrainingLeases, WhenItsProgramDiesTheOtherHasTheDevice) {
+  ::kill(program, SIGKILL);
+  EXPECT_EQ(expect_one_fails(*first, *second).status, 128 + SIGKILL);
+  expect_empty();
+}
+
+TEST_F(DrainingLeases, AfterARestartOfHeddledNothingIsLost) {
+  ASSERT_NO_FATAL_FAILURE(restart_while_it_drains());
+  ::kill(worker, SIGCONT);
+  expect_pass(*first);
+  expect_pass(*second);
+  expect_empty();
+}
+
+TEST_F(DrainingLeases, AfterARestartOfHeddledItsWorkerMayDie) {
+  ASSERT_NO_FATAL_FAILURE(restart_while_it_drains());
+  ::kill(worker, SIGKILL);
+  EXPECT_NE(expect_one_fails(*first, *second).err.find("719"), std::string::npos);
+  expect_empty();
+}
+
+TEST_F(DrainingLeases, AfterARestartOfHeddledItsProgramMayDie) {
+  ASSERT_NO_FATAL_FAILURE(restart_while_it_drains());
+  ::kill(program, SIGKILL);
+  EXPECT_EQ(expect_one_fails(*first, *second).status, 128 + SIGKILL);
+  expect_empty();
+}
+
+// The configuration has another policy when heddled comes back.
+struct LeasesThatBegin : Leases {
+  LeasesThatBegin() : Leases("policy = 'open'") {}
+};
+TEST_F(LeasesThatBegin, ProgramsThatRanSideBySideTakeTurnsAfterARestart) {
+  Process programs[] = {spawn(3 * kShort), spawn(3 * kShort)};
+  ASSERT_TRUE(Node::eventually([&] {
+    const Json all = sessions();
+    return all.size() == 2 && std::all_of(all.begin(), all.end(), [](const Json& session) {
+             return session["usage"].value("launches", 0) > 0;
+           });
+  })) << sessions();
+  std::ofstream(node.directory() + "/heddle.toml") << lent_device("policy = 'fs'");
+  ASSERT_NO_FATAL_FAILURE(restart_heddled());
+  EXPECT_FALSE(await("held", "waits").empty());
+  for (Process& each : programs) expect_pass(each);
   expect_empty();
 }
 
