@@ -3,8 +3,9 @@
 // The work that was handed to the device under leases and is not done, and how much more of it there may be: so much
 // that the device does not run dry, and no more, so that a lease that is withdrawn is soon back.
 //
-// Work behind a host call that has not returned is held: it does not run, and has a bound of its own, or the program
-// could not go on elsewhere, which is perhaps what its call waits for.
+// Work behind a host call that has not returned is held: it does not run, and takes no room from what does. It has the
+// same bound by stream, since all of it begins with the call's return; but a wider one where other streams' work
+// follows, or the program could not go on there, which is perhaps what its call waits for.
 //
 // While no leases are written nothing is kept here, and the completions thread looks at one word.
 //
@@ -32,7 +33,7 @@ class InFlight {
 
   // While nobody waits for the device, each stream may have so many windows in flight, and more where other streams'
   // work follows: a program that fills one stream after the other has them run side by side, and who comes does not
-  // wait for all that it has queued. So much of each stream may be held, too.
+  // wait for all that it has queued.
   static constexpr int kAlone = 50, kAhead = 500;
 
   // In which the issuer wants to hand more over.
@@ -82,8 +83,8 @@ class InFlight {
     return room.wanted ? estimated_ : estimated_of_[room.stream];
   }
   static Duration limit(const Room& room) {
-    if (room.wanted && !room.held) return room.window;
-    return (room.others_follow ? kAhead : kAlone) * room.window;
+    if (!room.wanted) return (room.others_follow ? kAhead : kAlone) * room.window;
+    return (room.held && room.others_follow ? kAlone : 1) * room.window;
   }
   // Whatever it takes.
   bool has_next(const Room& room) const { return room.held ? taken(room) == Duration::zero() : running_ < least(); }

@@ -136,11 +136,18 @@ TEST_F(InFlightTest, WhatIsHeldTakesNoRoomFromWhatRuns) {
   EXPECT_EQ(fill(kShort, 2, true), 10u);
 }
 
-TEST_F(InFlightTest, OfEachStreamNoMoreIsHeldThanRunsWhileNobodyWaits) {
+TEST_F(InFlightTest, OfEachStreamAWindowIsHeldAndMoreWhereOthersFollow) {
   size_t count = 0;
-  for (; count < 1000 && in_flight.admits(kShort, {1, kMostInFlight, true, true}); ++count) hold(kShort, 1, {{1, 1}});
-  EXPECT_EQ(count, 10u * InFlight::kAlone);
-  EXPECT_TRUE(in_flight.admits(kShort, {2, kMostInFlight, true, true}));
+  const auto fill_held = [&](bool wanted, bool others_follow) {
+    const InFlight::Room room{1, kMostInFlight, wanted, true, others_follow};
+    for (; count < 10'000 && in_flight.admits(kShort, room); ++count) hold(kShort, 1, {{1, 1}});
+    return count;
+  };
+  EXPECT_EQ(fill_held(true, false), 10u);
+  EXPECT_EQ(fill_held(true, true), 10u * InFlight::kAlone);
+  EXPECT_EQ(fill_held(false, false), 10u * InFlight::kAlone);
+  EXPECT_EQ(fill_held(false, true), 10u * InFlight::kAhead);
+  EXPECT_TRUE(in_flight.admits(kLong, {2, kMostInFlight, true, true})) << "one, however long it takes";
 }
 
 TEST_F(InFlightTest, WhatWasHeldRunsOnceAllItsHostCallsHaveReturned) {
