@@ -268,14 +268,14 @@ TEST_F(SessionLeaseTest, WhatRunsBesideAHostCallKeepsTheLeaseUntilItIsDone) {
   lend();
   const uint64_t call = simple(RecordType::kHostCall, 1);
   context->pause(2);
-  const uint64_t beside = launch(2, 0);
+  launch(2, 0);
   ASSERT_TRUE(eventually([&] { return stream(1).host_reached.load() == call && context->handed_over().size() == 2; }));
   withdraw();
   ::usleep(20'000);
   EXPECT_EQ(told<LeaseReturned>(), 0u);
   context->resume(2);
   ASSERT_TRUE(is_back(1));
-  EXPECT_EQ(stream(2).completed.load(), beside);
+  EXPECT_EQ(usage().launches, 1u);
 }
 
 TEST_F(SessionLeaseTest, AStreamThatWaitsForOneBehindAHostCallDoesNotKeepTheLease) {
