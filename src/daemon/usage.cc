@@ -34,7 +34,7 @@ Usage usage_done(const VirtualDevice& device, TimePoint now) {
   const uint64_t most = placed ? nanoseconds(now - device.task->granted) : 0;
   for (const Field field : {&Usage::busy_ns, &Usage::copy_ns})
     usage.*field = std::min(usage.*field, added(device.accounted.*field, most));
-  if (!placed || !device.worker) usage.busy_since_ns = 0;
+  if (!device.task || device.task->state != TaskState::kRunning) usage.busy_since_ns = 0;  // nobody serves it
   if (usage.busy_since_ns != 0)
     usage.busy_since_ns = std::max(usage.busy_since_ns, nanoseconds(device.task->granted.time_since_epoch()));
   return usage;

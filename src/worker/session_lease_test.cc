@@ -71,6 +71,13 @@ TEST_F(SessionLeaseTest, ALaunchWaitsForTheLease) {
   EXPECT_EQ(told<LeaseReturned>(), 0u);
 }
 
+// Or it would say at the end of all of it only, and run dry until more came.
+TEST_F(SessionLeaseTest, TheDeviceIsAskedForTheEndOfPartsOfTheWork) {
+  write({.state = State::kHeld, .wanted = true, .generation = 1, .window_ns = 1'000'000});
+  EXPECT_TRUE(completes(launch(0, 0)));
+  EXPECT_EQ(context->fences, 1u) << "how long it takes was not known";
+}
+
 TEST_F(SessionLeaseTest, WhatNeedsNoDeviceGoesOnUpToTheFirstThatDoes) {
   map(1, kTestBase);
   simple(RecordType::kNeed, 0, 1);

@@ -3,6 +3,7 @@
 // A device for tests. It executes at once, on the issuing thread, unless a stream is paused; a paused stream goes on at
 // resume(). It keeps CUDA's stream order, the legacy default stream's rules included.
 
+#include <atomic>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -23,6 +24,7 @@ using FakeKernel = std::function<uint32_t(std::span<const std::byte> parameters)
 
 class FakeContext : public device::Context {
  public:
+  std::atomic<uint64_t> fences{0};  // calls of fence()
   // Set before the session starts.
   std::map<std::string, FakeKernel> kernels;
   std::map<std::string, device::Variable> variables;
@@ -78,6 +80,7 @@ class FakeContext : public device::Context {
   Status wait(device::StreamIndex, device::Tag awaited, device::Tag) override;
   Status hold(device::StreamIndex, device::Tag) override;
   Status release(device::Tag) override;
+  void fence() override { ++fences; }
   size_t completions(std::span<device::Completion> out, Duration timeout) override;
   void wake() override;
 
