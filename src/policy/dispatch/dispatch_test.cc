@@ -184,6 +184,24 @@ TEST(Tfs, OvershootIsPaidForInTheNextSlices) {
   EXPECT_EQ(device.decide(110), "lend 2 until 115");
 }
 
+// What a slice's holder uses goes off its credit at once; the slice itself stays as it was lent.
+TEST(Tfs, SliceIsSettledWhenTheDeviceIsLent) {
+  Driven device("tfs");
+  device.join(1);
+  device.join(2);
+  device.pending(1, 0);
+  device.pending(2, 0);
+  EXPECT_EQ(device.decide(100), "lend 1 until 150");  // credit of both: 50
+  for (const double when : {110, 120, 130, 140}) {
+    device.served(1, 10, when);
+    EXPECT_EQ(device.decide(when), "") << when;
+    EXPECT_EQ(device.next(when), "never");
+  }
+  device.served(1, 10, 150);
+  device.returned(1, 150);
+  EXPECT_EQ(device.decide(150), "lend 2 until 200");
+}
+
 TEST(Tfs, TimeAloneIsNeitherPaidForNorSaved) {
   Driven device("tfs");
   device.join(1);
