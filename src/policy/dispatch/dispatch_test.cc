@@ -202,6 +202,23 @@ TEST(Tfs, SliceIsSettledWhenTheDeviceIsLent) {
   EXPECT_EQ(device.decide(150), "lend 2 until 200");
 }
 
+// Half of the time with the lease counts at once, the measured rest when it is known.
+TEST(Tfs, WhatIsMeasuredLateIsPaidForAsWell) {
+  Driven device("tfs");
+  device.join(1);
+  device.join(2);
+  device.pending(1, 0);
+  device.pending(2, 0);
+  EXPECT_EQ(device.decide(100), "lend 1 until 150");  // credit of both: 50
+  device.served(1, 0, 140);
+  device.served(1, 40, 140);
+  device.returned(1, 140);
+  EXPECT_EQ(device.decide(140), "lend 2 until 190");
+  device.served(2, 50, 190);
+  device.returned(2, 190);
+  EXPECT_EQ(device.decide(190), "lend 1 until 200");  // 10 is left of its credit
+}
+
 TEST(Tfs, TimeAloneIsNeitherPaidForNorSaved) {
   Driven device("tfs");
   device.join(1);

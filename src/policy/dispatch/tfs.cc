@@ -43,10 +43,9 @@ const Lessees::Member& Tfs::choose(const Lessees& lessees) {
   return *best;
 }
 
-void Tfs::used(Lessees::Job& job, Duration amount, Duration contended) {
-  const Duration owed = std::min(amount, contended);
-  job.balance =
-      std::max(job.balance - static_cast<double>(owed.count()), -static_cast<double>(kMostEpochsOwed * kEpoch.count()));
+void Tfs::used(Lessees::Job& job, Duration /*amount*/, Duration contended) {
+  job.balance = std::max(job.balance - static_cast<double>(contended.count()),
+                         -static_cast<double>(kMostEpochsOwed * kEpoch.count()));
 }
 
 void Tfs::advance(Lessees& lessees, TimePoint now) {
