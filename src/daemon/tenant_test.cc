@@ -49,6 +49,7 @@ TEST(ReadTenant, RefusalsNameTheKeyAndTheValue) {
       {{{"share", -0.1}}, "share -0.1:"},
       {{{"limit", 0}}, "limit 0:"},
       {{{"limit", 2}}, "limit 2:"},
+      {{{"limit", 0.005}}, "limit 0.005: it is a part of the device, from 0.01 to 1"},
       {{{"share", 0.5}, {"limit", 0.25}}, "share 0.5 is above limit 0.25"},
       {{{"app", 3}}, "\"app\" must be a text"},
       {{{"app", std::string(64, 'x')}}, "64 characters, of at most 63"},
