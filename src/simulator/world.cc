@@ -31,9 +31,13 @@ Result<Outcome> World::run(const Scenario& scenario) {
 
 World::World(const Scenario& scenario) : scenario_(scenario) {}
 
+World::Lease* World::Place::lease_of(JobIndex job) {
+  const auto found =
+      std::find_if(leases.begin(), leases.end(), [&](const Lease& lease) { return lease.holder == job; });
+  return found == leases.end() ? nullptr : &*found;
+}
+
 Status World::build() {
-  if (scenario_.dispatch == "token:overlap")
-    return fail(ErrorCode::kNotSupported, "dispatch 'token:overlap': a simulated device has one lease; take token");
   auto placement = policy::make_placement(scenario_.policy);
   if (!placement) return tl::unexpected(std::move(placement).error());
   for (const DeviceModel& model : scenario_.devices) {
@@ -102,7 +106,9 @@ void World::handle(const Event& event) {
     }
     case Event::Kind::kLeaseEnds: {
       Place& place = places_[event.index];
-      if (place.lease == event.version && place.holder) withdraw(place);
+      const auto ended = std::find_if(place.leases.begin(), place.leases.end(),
+                                      [&](const Lease& lease) { return lease.number == event.version; });
+      if (ended != place.leases.end()) withdraw(place, *ended);
       return;
     }
     case Event::Kind::kDispatch: {
@@ -137,14 +143,14 @@ void World::told(Place& place) {
 
 void World::decide_leases(Place& place) {
   while (std::exchange(place.undecided, false)) {
-    if (place.holder) tell_service(place, *place.holder);
+    for (const Lease& lease : place.leases) tell_service(place, lease.holder);
     orders_.clear();
     place.dispatch->decide(now_, orders_);
     for (const policy::LeaseOrder& order : orders_) {
       if (const auto* lent = std::get_if<policy::Lend>(&order)) {
         lend(place, *lent);
-      } else if (place.holder && std::get<policy::Withdraw>(order).from == lessee_of(*place.holder)) {
-        withdraw(place);
+      } else if (Lease* lease = place.lease_of(job_of(std::get<policy::Withdraw>(order).from.session))) {
+        withdraw(place, *lease);
       }
     }
   }

@@ -75,9 +75,8 @@ void World::end_task(JobIndex index) {
   Job& job = jobs_[index];
   Place& place = place_of(job);
   if (place.dispatch->exclusive()) {
-    if (place.holder == index) place.holder.reset();
+    std::erase_if(place.leases, [&](const Lease& lease) { return lease.holder == index; });
     place.dispatch->left(lessee_of(index), now_);
-    place.withdrawing = place.withdrawing && place.holder.has_value();
     told(place);
   }
   tasks_.erase(job.task);
