@@ -49,9 +49,10 @@ void World::watch(Place& place) {
 void World::work_done(JobIndex index) {
   Job& job = jobs_[index];
   Place& place = place_of(job);
-  const Duration on = place.shared.busy_of(index, now_);
-  job.outcome.busy += on;
-  job.burst += on;
+  const Duration busy = place.shared.busy_of(index, now_), copied = place.shared.copied_of(index, now_);
+  job.outcome.busy += busy;
+  job.copied += copied;
+  job.burst += busy + copied;
   job.left = place.shared.remove(index, now_);
   watch(place);
   const bool taken_back = !may_issue(place, index);
@@ -115,8 +116,10 @@ void World::give_back(Place& place, JobIndex holder) {
 void World::tell_service(Place& place, JobIndex index) {
   Job& job = jobs_[index];
   const Duration busy = job.outcome.busy + place.shared.busy_of(index, now_);
+  const Duration copied = job.copied + place.shared.copied_of(index, now_);
   policy::Service service;
   service.busy = busy - std::exchange(job.told_busy, busy);
+  service.copies = copied - std::exchange(job.told_copied, copied);
   service.bursts = job.bursts - std::exchange(job.told_bursts, job.bursts);
   service.longest_burst = job.longest_burst;
   place.dispatch->served(lessee_of(index), service, now_);

@@ -54,6 +54,7 @@ void World::carry_out(const policy::Decision& decision) {
   job.warps = policy::resident(job.shape->need, specs_[decision.device.value]).warps;
   job.bursts_left = job.shape->bursts;
   job.told_busy = job.busy_before = job.outcome.busy;
+  job.told_copied = job.copied_before = job.copied;
   job.bursts = job.told_bursts = 0;
   job.longest_burst = Duration{};
   if (place.dispatch->exclusive()) {
@@ -82,6 +83,7 @@ void World::end_task(JobIndex index) {
   tasks_.erase(job.task);
   policy::Service used;
   used.busy = job.outcome.busy - job.busy_before;
+  used.copies = job.copied - job.copied_before;
   used.bursts = job.bursts;
   scheduler_->served(job.session, job.device, used);
   scheduler_->task_ended(job.task, now_);

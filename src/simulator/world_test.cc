@@ -165,6 +165,16 @@ TEST(Shares, OverlapWhereTokensDo) {
   EXPECT_GT(of_jobs_overlapping, of_device_overlapping + std::chrono::seconds(1));
 }
 
+// Nine tenths of one's time on the device are copies.
+TEST(Shares, CountCopies) {
+  Scenario node = scenario(1, "schedgpu", "tfs");
+  node.horizon = std::chrono::seconds(20);
+  node.jobs = {jobs(1, 10'000, millis(1)), jobs(1, 10'000, millis(10))};
+  node.jobs[0].shape.copy = millis(9);
+  const Outcome outcome = outcome_of(node);
+  EXPECT_NEAR(double(outcome.jobs[0].busy.count()) / double(outcome.jobs[1].busy.count()), 0.1, 0.01);
+}
+
 // One of two devices is three times as slow: who knows how long jobs take gives it fewer.
 TEST(World, BalancersThatLearnKnowASlowDevice) {
   Scenario node = scenario(2, "grr");
