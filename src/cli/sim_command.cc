@@ -67,10 +67,14 @@ uint64_t refused(const simulator::Outcome& outcome) {
 }
 
 Json json_of(const simulator::JobOutcome& job) {
+  const auto when = [](const std::optional<TimePoint>& at) {
+    return at ? Json(seconds(at->time_since_epoch())) : Json();
+  };
   Json json{{"name", job.name},
-            {"arrived", seconds(job.arrived.time_since_epoch())},
-            {"granted", seconds(job.granted.time_since_epoch())},
-            {"ended", seconds(job.ended.time_since_epoch())},
+            {"arrived", when(job.arrived)},
+            {"granted", when(job.granted)},
+            {"ended", when(job.ended)},
+            {"turnaround", job.runs > 0 ? Json(seconds(job.turnaround) / job.runs) : Json()},
             {"waited", seconds(job.waited)},
             {"busy", seconds(job.busy)},
             {"runs", job.runs}};
@@ -114,14 +118,12 @@ std::string table_of(const std::vector<Simulated>& runs) {
 
 std::string jobs_of(const Simulated& run) {
   Table table({"JOB", "ARRIVED", "STARTED", "ENDED", "WAITED", "BUSY", "RUNS", ""});
-  const auto when = [](TimePoint at) {
-    return at == TimePoint{} ? std::string("-") : format("%.3f s", seconds(at.time_since_epoch()));
+  const auto when = [](const std::optional<TimePoint>& at) {
+    return at ? format("%.3f s", seconds(at->time_since_epoch())) : std::string("-");
   };
   for (const auto& job : run.outcome.jobs) {
-    table.add({job.name, format("%.3f s", seconds(job.arrived.time_since_epoch())),
-               job.refused.empty() ? format("%.3f s", seconds(job.granted.time_since_epoch())) : "-", when(job.ended),
-               format("%.3f s", seconds(job.waited)), format("%.3f s", seconds(job.busy)), std::to_string(job.runs),
-               job.refused});
+    table.add({job.name, when(job.arrived), when(job.granted), when(job.ended), format("%.3f s", seconds(job.waited)),
+               format("%.3f s", seconds(job.busy)), std::to_string(job.runs), job.refused});
   }
   return "\n" + run.policy + ", " + run.dispatch + "\n" + table.text();
 }

@@ -22,6 +22,7 @@ struct Job {
   TaskId task;
   DeviceId device;
   uint32_t tasks_left = 0, bursts_left = 0;  // with the present one
+  TimePoint arrived{};                       // for the present run
   TimePoint waits_since{};
   uint64_t warps = 0;                       // that its kernels keep resident on its device
   Duration left{};                          // of the phase, where it is not on the device

@@ -85,7 +85,8 @@ Outcome World::play() {
   for (JobIndex job = 0; job < jobs_.size(); ++job) {
     Job& each = jobs_[job];
     if (each.in_burst()) each.outcome.busy += place_of(each).shared.busy_of(job, now_);
-    last = std::max(last, each.outcome.ended);
+    if (each.phase == Job::Phase::kWaiting) each.outcome.waited += now_ - each.waits_since;
+    last = std::max(last, each.outcome.ended.value_or(TimePoint{}));
     outcome_.jobs.push_back(std::move(each.outcome));
   }
   for (Place& place : places_) outcome_.busy.push_back(place.shared.busy(now_));

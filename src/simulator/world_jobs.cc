@@ -6,6 +6,7 @@
 namespace heddle::simulator {
 
 void World::arrive(JobIndex job) {
+  jobs_[job].arrived = now_;
   if (scenario_.workers > 0 && open_ >= scenario_.workers) return line_.push_back(job);
   open(job);
 }
@@ -48,7 +49,7 @@ void World::carry_out(const policy::Decision& decision) {
     tasks_.erase(found);
     return close(index);
   }
-  if (job.outcome.granted == TimePoint{}) job.outcome.granted = now_;
+  if (!job.outcome.granted) job.outcome.granted = now_;
   job.device = decision.device;
   Place& place = place_of(job);
   job.warps = policy::resident(job.shape->need, specs_[decision.device.value]).warps;
@@ -91,6 +92,8 @@ void World::end_task(JobIndex index) {
   if (--job.tasks_left > 0) return begin_task(index);
   ++job.outcome.runs;
   job.outcome.ended = now_;
+  job.outcome.turnaround += now_ - job.arrived;
+  job.arrived = now_;  // where it repeats
   close(index);
 }
 

@@ -90,6 +90,41 @@ TEST(World, AsManyJobsRunAtOnceAsThereAreWorkers) {
   EXPECT_EQ(outcome.jobs[3].granted, TimePoint{millis(100)});
 }
 
+// The first runs for 400 ms beyond the horizon, the second waits for it, the third comes too late.
+TEST(World, WhatWaitsAtTheHorizonHasWaitedUpToIt) {
+  Scenario node = scenario(1, "schedgpu");
+  node.horizon = millis(600);
+  node.jobs = {jobs(3, 1, millis(1000))};
+  node.jobs[0].shape.memory = Bytes{10 * kGiB};
+  node.jobs[0].every = millis(350);
+  const Outcome outcome = outcome_of(node);
+  EXPECT_EQ(outcome.jobs[0].granted, TimePoint{});
+  EXPECT_EQ(outcome.jobs[0].waited, millis(0));
+  EXPECT_EQ(outcome.jobs[0].ended, std::nullopt);
+  EXPECT_EQ(outcome.jobs[0].busy, millis(600));
+  EXPECT_EQ(outcome.jobs[1].granted, std::nullopt);
+  EXPECT_EQ(outcome.jobs[1].waited, millis(250));
+  EXPECT_EQ(outcome.jobs[2].granted, std::nullopt);
+  EXPECT_EQ(outcome.jobs[2].waited, millis(0));
+}
+
+TEST(World, StartIsTheFirstTasksGrant) {
+  Scenario node = scenario(1);
+  node.jobs = {jobs(1, 1, millis(100))};
+  node.jobs[0].shape.tasks = 3;
+  EXPECT_EQ(outcome_of(node).jobs[0].granted, TimePoint{});
+}
+
+TEST(World, TurnaroundIsOfEachRun) {
+  Scenario node = scenario(1);
+  node.horizon = millis(1050);
+  node.jobs = {jobs(1, 1, millis(100))};
+  node.jobs[0].repeats = true;
+  const Outcome outcome = outcome_of(node);
+  EXPECT_EQ(outcome.completed(), 10u);
+  EXPECT_EQ(outcome.mean_turnaround(), millis(100));
+}
+
 // Every dispatch policy: all work is done, nothing is lost by taking the device back, and no job is left behind.
 class EveryDispatch : public ::testing::TestWithParam<const char*> {};
 
