@@ -9,14 +9,23 @@
 namespace heddle::simulator {
 namespace {
 
+constexpr Duration kLatestArrival = std::chrono::hours(24 * 365 * 100);  // the clock goes on for 192 years more
+
 // When the jobs of a line arrive. Drawn by hand: the standard's distributions differ from library to library.
-std::vector<TimePoint> arrivals_of(const JobLine& line, std::mt19937_64& random) {
+// kInvalidArgument: one would arrive after kLatestArrival.
+Result<std::vector<TimePoint>> arrivals_of(const JobLine& line, std::mt19937_64& random) {
   std::vector<TimePoint> arrivals;
-  TimePoint at{line.start};
+  Duration at = line.start;
   for (uint32_t i = 0; i < line.count; ++i) {
-    arrivals.push_back(at);
+    if (at > kLatestArrival)
+      return fail(ErrorCode::kInvalidArgument,
+                  "job '%s': number %u of %u would arrive after more than 100 years; take a smaller start, every (%s) "
+                  "or count",
+                  line.shape.name.c_str(), i + 1, line.count, to_string(line.every).c_str());
+    arrivals.push_back(TimePoint{at});
     const double part = double(random() >> 11) / double(1ull << 53);
-    at += line.random ? Duration(static_cast<int64_t>(-std::log(1 - part) * double(line.every.count()))) : line.every;
+    const double gap = (line.random ? -std::log(1 - part) : 1) * double(line.every.count());
+    at += gap < double(kLatestArrival.count()) ? Duration(static_cast<int64_t>(gap)) : kLatestArrival;
   }
   return arrivals;
 }
@@ -55,7 +64,9 @@ Status World::build() {
     if (!shape.model.empty() && std::none_of(scenario_.devices.begin(), scenario_.devices.end(), has_model))
       return fail(ErrorCode::kInvalidArgument, "job '%s' asks for a %s, which no device of the scenario is",
                   shape.name.c_str(), shape.model.c_str());
-    for (const TimePoint at : arrivals_of(scenario_.jobs[line], random)) {
+    auto arrivals = arrivals_of(scenario_.jobs[line], random);
+    if (!arrivals) return tl::unexpected(std::move(arrivals).error());
+    for (const TimePoint at : *arrivals) {
       Job& job = jobs_.emplace_back();
       job.shape = &shape;
       job.outcome.name = shape.name;

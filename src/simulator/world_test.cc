@@ -235,5 +235,21 @@ TEST(World, WhatItDoesNotKnowIsSaid) {
   EXPECT_THAT(World::run(node).error().text, HasSubstr("V100"));
 }
 
+TEST(World, ArrivalsBeyondTheClockAreRefused) {
+  for (const bool random : {false, true}) {
+    Scenario node = scenario(1);
+    node.jobs = {jobs(1000, 1, millis(1))};
+    node.jobs[0].every = std::chrono::hours(24 * 365);
+    node.jobs[0].random = random;
+    const auto outcome = World::run(node);
+    ASSERT_FALSE(outcome);
+    EXPECT_THAT(outcome.error().text, HasSubstr("of 1000 would arrive after more than 100 years"));
+    node.jobs[0].every = std::chrono::hours(24 * 365 * 290);
+    EXPECT_FALSE(World::run(node));
+    node.jobs[0].every = std::chrono::hours(1);
+    EXPECT_TRUE(World::run(node));
+  }
+}
+
 }  // namespace
 }  // namespace heddle::simulator
