@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "core/input_log.h"
 #include "simulator/world.h"
 
 namespace heddle::cli {
@@ -27,7 +28,7 @@ constexpr char kExample[] =
     "  busy = \"20ms\"            # kernel: how long one of them is";
 
 struct SimOptions {
-  std::string file;
+  std::string file, log;
   std::vector<std::string> policies, dispatches;
   bool as_json = false, lists_jobs = false;
 };
@@ -135,12 +136,18 @@ Result<std::vector<Simulated>> simulate(const SimOptions& options) {
   const auto dispatches = options.dispatches.empty() ? std::vector{scenario->dispatch} : options.dispatches;
   std::vector<double> weights;
   for (const auto& line : scenario->jobs) weights.push_back(line.shape.weight);
+  std::unique_ptr<InputLogFile> log;
+  if (!options.log.empty()) {
+    auto opened = InputLogFile::open(options.log, [](const Error& error) { report(error); });
+    if (!opened) return tl::unexpected(std::move(opened).error());
+    log = std::move(*opened);
+  }
   std::vector<Simulated> runs;
   for (const std::string& policy : policies) {
     for (const std::string& dispatch : dispatches) {
       scenario->policy = policy;
       scenario->dispatch = dispatch;
-      auto outcome = simulator::World::run(*scenario);
+      auto outcome = simulator::World::run(*scenario, log.get());
       if (!outcome) return tl::unexpected(std::move(outcome).error());
       const double jain = jain_index(*outcome, weights);
       runs.push_back({policy, dispatch, std::move(*outcome), jain});
@@ -175,6 +182,8 @@ void add_sim_command(CLI::App& app, Action& chosen) {
       ->add_option("--policy", options->policies, "Placement policies instead of the scenario's, one after the other")
       ->delimiter(',');
   command->add_option("--dispatch", options->dispatches, "Dispatch policies likewise: each with each")->delimiter(',');
+  command->add_option("--log", options->log,
+                      "Append what the policies are told and decide to this file, for 'heddle replay'");
   command->add_flag("--jobs", options->lists_jobs, "Each job, too");
   command->add_flag("--json", options->as_json, "As JSON");
   command->footer(kExample);

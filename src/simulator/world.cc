@@ -5,6 +5,7 @@
 
 #include "policy/dispatch/table.h"
 #include "policy/placement/table.h"
+#include "policy/record/recorded_dispatch.h"
 
 namespace heddle::simulator {
 namespace {
@@ -32,9 +33,9 @@ Result<std::vector<TimePoint>> arrivals_of(const JobLine& line, std::mt19937_64&
 
 }  // namespace
 
-Result<Outcome> World::run(const Scenario& scenario) {
+Result<Outcome> World::run(const Scenario& scenario, InputLog* log) {
   World world(scenario);
-  HEDDLE_TRY(world.build());
+  HEDDLE_TRY(world.build(log));
   return world.play();
 }
 
@@ -46,17 +47,19 @@ World::Lease* World::Place::lease_of(JobIndex job) {
   return found == leases.end() ? nullptr : &*found;
 }
 
-Status World::build() {
+Status World::build(InputLog* log) {
   auto placement = policy::make_placement(scenario_.policy);
   if (!placement) return tl::unexpected(std::move(placement).error());
   for (const DeviceModel& model : scenario_.devices) {
     places_.emplace_back(model);
     auto dispatch = policy::make_dispatch(scenario_.dispatch);
     if (!dispatch) return tl::unexpected(std::move(dispatch).error());
-    places_.back().dispatch = std::move(*dispatch);
+    const DeviceId device{places_.size() - 1};
+    places_.back().dispatch = policy::recorded(std::move(*dispatch), scenario_.dispatch, device, log);
   }
   specs_ = policy::specs_of(scenario_.devices);
-  scheduler_.emplace(std::move(*placement), specs_, policy::Options{.age_limit = scenario_.age_limit});
+  scheduler_.emplace(scenario_.policy, std::move(*placement), specs_, policy::Options{.age_limit = scenario_.age_limit},
+                     log);
   std::mt19937_64 random(scenario_.seed);
   for (size_t line = 0; line < scenario_.jobs.size(); ++line) {
     const JobShape& shape = scenario_.jobs[line].shape;

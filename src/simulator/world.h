@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "policy/dispatch/dispatch.h"
-#include "policy/scheduler.h"
+#include "policy/record/recorded_scheduler.h"
 #include "simulator/event_queue.h"
 #include "simulator/job.h"
 
@@ -20,8 +20,8 @@ namespace heddle::simulator {
 class World {
  public:
   // Runs the scenario to its end. kNotFound, kInvalidArgument: there is no such policy, or a job asks for a model that
-  // the scenario does not have.
-  static Result<Outcome> run(const Scenario& scenario);
+  // the scenario does not have. What the policies are told and decide goes to `log`, where there is one.
+  static Result<Outcome> run(const Scenario& scenario, InputLog* log = nullptr);
 
  private:
   struct Lease {
@@ -48,7 +48,7 @@ class World {
   };
 
   explicit World(const Scenario& scenario);
-  Status build();
+  Status build(InputLog* log);
   Outcome play();
   void handle(const Event& event);
   void decide();
@@ -83,7 +83,7 @@ class World {
   const Scenario& scenario_;
   TimePoint now_{};
   EventQueue queue_;
-  std::optional<policy::Scheduler> scheduler_;
+  std::optional<policy::RecordedScheduler> scheduler_;
   std::vector<policy::DeviceSpec> specs_;
   std::vector<Place> places_;
   std::vector<Job> jobs_;
