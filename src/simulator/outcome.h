@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/ids.h"
 #include "core/units.h"
 
 namespace heddle::simulator {
@@ -20,6 +21,22 @@ struct JobOutcome {
   Duration busy{};                   // that a kernel of it was on a device
   uint32_t runs = 0;                 // that were completed
   std::string refused;               // why; empty: it was not
+};
+
+// When tasks had devices and when kernels were on them, for people to look at. In the order of their ends.
+struct Timeline {
+  struct Stay {
+    size_t job;  // of Outcome::jobs
+    DeviceId device;
+    TimePoint arrived, granted, ended;  // of the task; at the horizon, if it had not
+  };
+  struct Use {
+    size_t job;
+    DeviceId device;
+    TimePoint begin, end;
+  };
+  std::vector<Stay> stays;
+  std::vector<Use> uses;
 };
 
 struct Outcome {

@@ -33,13 +33,11 @@ Result<std::vector<TimePoint>> arrivals_of(const JobLine& line, std::mt19937_64&
 
 }  // namespace
 
-Result<Outcome> World::run(const Scenario& scenario, InputLog* log) {
-  World world(scenario);
+Result<Outcome> World::run(const Scenario& scenario, InputLog* log, Timeline* timeline) {
+  World world(scenario, timeline);
   HEDDLE_TRY(world.build(log));
   return world.play();
 }
-
-World::World(const Scenario& scenario) : scenario_(scenario) {}
 
 World::Lease* World::Place::lease_of(JobIndex job) {
   const auto found =
@@ -98,7 +96,12 @@ Outcome World::play() {
   TimePoint last{};
   for (JobIndex job = 0; job < jobs_.size(); ++job) {
     Job& each = jobs_[job];
-    if (each.in_burst()) each.outcome.busy += place_of(each).shared.busy_of(job, now_);
+    if (each.in_burst()) {
+      const Duration busy = place_of(each).shared.busy_of(job, now_);
+      each.outcome.busy += busy;
+      show_use(job, busy);
+    }
+    if (each.in_burst() || each.phase == Job::Phase::kHost) show_stay(job);
     if (each.phase == Job::Phase::kWaiting) each.outcome.waited += now_ - each.waits_since;
     last = std::max(last, each.outcome.ended.value_or(TimePoint{}));
     outcome_.jobs.push_back(std::move(each.outcome));
@@ -106,6 +109,16 @@ Outcome World::play() {
   for (Place& place : places_) outcome_.busy.push_back(place.shared.busy(now_));
   outcome_.makespan = (end != TimePoint::max() ? end : last) - TimePoint{};
   return std::move(outcome_);
+}
+
+void World::show_stay(JobIndex index) {
+  const Job& job = jobs_[index];
+  if (timeline_) timeline_->stays.push_back({index, job.device, job.waits_since, job.granted, now_});
+}
+
+// That have just been on its device.
+void World::show_use(JobIndex index, Duration busy) {
+  if (timeline_ && busy > Duration::zero()) timeline_->uses.push_back({index, jobs_[index].device, now_ - busy, now_});
 }
 
 void World::handle(const Event& event) {

@@ -20,8 +20,9 @@ namespace heddle::simulator {
 class World {
  public:
   // Runs the scenario to its end. kNotFound, kInvalidArgument: there is no such policy, or a job asks for a model that
-  // the scenario does not have. What the policies are told and decide goes to `log`, where there is one.
-  static Result<Outcome> run(const Scenario& scenario, InputLog* log = nullptr);
+  // the scenario does not have. What the policies are told and decide goes to `log`, what is where when to `timeline`,
+  // where there are such.
+  static Result<Outcome> run(const Scenario& scenario, InputLog* log = nullptr, Timeline* timeline = nullptr);
 
  private:
   struct Lease {
@@ -47,7 +48,7 @@ class World {
     Lease* lease_of(JobIndex job);  // null where it holds none
   };
 
-  explicit World(const Scenario& scenario);
+  World(const Scenario& scenario, Timeline* timeline) : scenario_(scenario), timeline_(timeline) {}
   Status build(InputLog* log);
   Outcome play();
   void handle(const Event& event);
@@ -80,7 +81,11 @@ class World {
   policy::Lessee lessee_of(JobIndex job) const { return {jobs_[job].session, 0}; }
   JobIndex job_of(SessionId session) const { return owners_[session.value]; }
 
+  void show_stay(JobIndex job);
+  void show_use(JobIndex job, Duration busy);
+
   const Scenario& scenario_;
+  Timeline* const timeline_;  // null: nobody looks
   TimePoint now_{};
   EventQueue queue_;
   std::optional<policy::RecordedScheduler> scheduler_;

@@ -51,6 +51,7 @@ void World::work_done(JobIndex index) {
   Place& place = place_of(job);
   const Duration busy = place.shared.busy_of(index, now_), copied = place.shared.copied_of(index, now_);
   job.outcome.busy += busy;
+  show_use(index, busy);
   job.copied += copied;
   job.burst += busy + copied;
   job.left = place.shared.remove(index, now_);

@@ -49,6 +49,7 @@ void World::carry_out(const policy::Decision& decision) {
     tasks_.erase(found);
     return close(index);
   }
+  job.granted = now_;
   if (!job.outcome.granted) job.outcome.granted = now_;
   job.device = decision.device;
   Place& place = place_of(job);
@@ -74,6 +75,7 @@ void World::next_burst(JobIndex index) {
 }
 
 void World::end_task(JobIndex index) {
+  show_stay(index);
   Job& job = jobs_[index];
   Place& place = place_of(job);
   if (place.dispatch->exclusive()) {

@@ -108,6 +108,25 @@ TEST(World, WhatWaitsAtTheHorizonHasWaitedUpToIt) {
   EXPECT_EQ(outcome.jobs[2].waited, millis(0));
 }
 
+// Two tasks of a job, then one that is still there at the horizon.
+TEST(World, TimelineShowsStaysAndKernels) {
+  Scenario node = scenario(1, "schedgpu");
+  node.horizon = millis(500);
+  node.jobs = {jobs(1, 1, millis(100), millis(50)), jobs(1, 1, millis(1000))};
+  node.jobs[0].shape.tasks = 2;
+  for (JobLine& line : node.jobs) line.shape.memory = Bytes{10 * kGiB};
+  Timeline timeline;
+  ASSERT_TRUE(World::run(node, nullptr, &timeline));
+  std::vector<std::string> shown;
+  const auto ms_of = [](TimePoint at) { return std::to_string(at.time_since_epoch() / millis(1)); };
+  for (const auto& stay : timeline.stays)
+    shown.push_back(std::to_string(stay.job) + ": " + ms_of(stay.arrived) + " " + ms_of(stay.granted) + " " +
+                    ms_of(stay.ended));
+  for (const auto& use : timeline.uses)
+    shown.push_back(std::to_string(use.job) + " busy " + ms_of(use.begin) + " " + ms_of(use.end));
+  EXPECT_THAT(shown, ::testing::ElementsAre("0: 0 0 150", "1: 0 150 500", "0 busy 50 150", "1 busy 150 500"));
+}
+
 TEST(World, StartIsTheFirstTasksGrant) {
   Scenario node = scenario(1);
   node.jobs = {jobs(1, 1, millis(100))};
