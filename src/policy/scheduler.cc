@@ -278,14 +278,16 @@ void Scheduler::drop_wait(const WaitKey& key) {
 // What the session's requests ask for is different now, or what it holds is. What is assigned to a job, all of its
 // sessions hold.
 void Scheduler::needs_changed(SessionId session) {
-  const std::set<SessionId> alone{session};
-  for (const SessionId each : assigns_jobs() ? jobs_.at(sessions_.at(session).job) : alone) {
-    for (const WaitKey& key : sessions_.at(each).waits) {
+  const auto stand_anew = [&](const Session& each) {
+    for (const WaitKey& key : each.waits) {
       Line& line = lines_[key.model];
       const Wait& wait = line.at(key);
       line.set_need(key, need_of(wait, tasks_.at(wait.task).compute, state_, users_));
     }
-  }
+  };
+  const Session& changed = sessions_.at(session);
+  if (!assigns_jobs()) return stand_anew(changed);
+  for (const SessionId each : jobs_.at(changed.job)) stand_anew(sessions_.at(each));
 }
 
 // The extensions that do not stand in the line yet go with it.
