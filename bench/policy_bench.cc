@@ -98,6 +98,28 @@ void deadlock(benchmark::State& state) {
 }
 BENCHMARK(deadlock)->Arg(15)->Arg(60)->Arg(240)->Arg(500)->Unit(benchmark::kMillisecond);
 
+// A task's end where so many wait, of two needs: the oldest of one takes its place, all others wait on. Another
+// arrives.
+void long_line(benchmark::State& state) {
+  Scheduler scheduler(policy_named("mgb-warps"), p100s(8));
+  uint64_t arrived = 0;
+  std::vector<TaskId> running;
+  const auto arrive = [&] {
+    const uint64_t id = ++arrived;
+    scheduler.session_opened({id}, {id}, "p100", {}, at(0));
+    scheduler.task_arrived({{id}, {id}, {id}, 0, "", gib(id % 2 == 0 ? 5 : 4), kTinyGrid}, at(0));
+    for (const Decision& decision : scheduler.decisions(at(0))) running.push_back(decision.task);
+  };
+  while (arrived < static_cast<uint64_t>(state.range(0))) arrive();
+  size_t next = 0;
+  for (auto _ : state) {
+    scheduler.session_closed({running[next++].value}, at(0));
+    arrive();
+    if (next == running.size()) std::abort();
+  }
+}
+BENCHMARK(long_line)->Arg(100)->Arg(100'000);
+
 #define HEDDLE_POLICY_BENCH(name, text)                    \
   BENCHMARK_CAPTURE(place, name, text)->Arg(8)->Arg(1024); \
   BENCHMARK_CAPTURE(task, name, text)->Arg(8)->Arg(1024)

@@ -9,10 +9,11 @@
 #include <set>
 #include <thread>
 
+#include "cli/batch/batch_report.h"
 #include "cli/batch/runner.h"
-#include "cli/batch/trace.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/report/report.h"
 #include "core/clock.h"
 
 namespace heddle::cli {
@@ -20,7 +21,7 @@ namespace {
 
 struct BatchOptions {
   std::vector<std::string> policies;  // empty: the daemon's
-  std::string jobs_file, workers = "auto", trace, baseline, output, json_file;
+  std::string jobs_file, workers = "auto", trace, baseline, output, json_file, report;
   bool as_json = false, quiet = false;
 };
 
@@ -59,23 +60,43 @@ struct Outcome {
   BatchResult result;
   BatchSummary summary;
   std::string directory;  // of the jobs' output
+  ReportRun report = {};
 };
 
-// Throughput is also told against the first policy of the list.
-std::string table_of(const std::vector<Outcome>& outcomes) {
+const std::vector<std::string> kBatchColumns{"POLICY",     "WORKERS", "JOBS/MIN", "RATIO",           "MAKESPAN",
+                                             "TURNAROUND", "WAIT",    "CRASHED",  "KERNEL SLOWDOWN", "OVERRUN"};
+
+// Throughput is also told against the first policy of the list, which did `first` a minute.
+std::vector<std::string> row_of(const Outcome& outcome, double first) {
   const auto percent = [](double share) { return stringf("%+.1f %%", share * 100); };
-  Table table({"POLICY", "WORKERS", "JOBS/MIN", "RATIO", "MAKESPAN", "TURNAROUND", "WAIT", "CRASHED", "KERNEL SLOWDOWN",
-               "OVERRUN"});
-  const double first = outcomes.front().summary.throughput_per_minute;
-  for (const auto& [result, summary, directory] : outcomes) {
-    table.add({result.policy, std::to_string(result.workers), stringf("%.2f", summary.throughput_per_minute),
-               first > 0 ? stringf("%.2f", summary.throughput_per_minute / first) : "-", to_string(summary.makespan),
-               to_string(summary.mean_turnaround), to_string(summary.mean_wait),
-               stringf("%d of %zu", summary.crashed, result.jobs.size()),
-               summary.kernel_slowdown ? percent(*summary.kernel_slowdown) : "-",
-               percent(summary.overrun) + (summary.overrun > kMostOverrun ? " (timing invalid)" : "")});
-  }
+  const BatchSummary& summary = outcome.summary;
+  return {outcome.result.policy,
+          std::to_string(outcome.result.workers),
+          stringf("%.2f", summary.throughput_per_minute),
+          first > 0 ? stringf("%.2f", summary.throughput_per_minute / first) : "-",
+          to_string(summary.makespan),
+          to_string(summary.mean_turnaround),
+          to_string(summary.mean_wait),
+          stringf("%d of %zu", summary.crashed, outcome.result.jobs.size()),
+          summary.kernel_slowdown ? percent(*summary.kernel_slowdown) : "-",
+          percent(summary.overrun) + (summary.overrun > kMostOverrun ? " (timing invalid)" : "")};
+}
+
+std::string table_of(const std::vector<Outcome>& outcomes) {
+  Table table(kBatchColumns);
+  for (const Outcome& outcome : outcomes) table.add(row_of(outcome, outcomes.front().summary.throughput_per_minute));
   return table.text();
+}
+
+Status report_outcomes(const BatchOptions& options, const std::vector<Outcome>& outcomes) {
+  std::vector<ReportRun> runs;
+  for (const Outcome& outcome : outcomes) {
+    ReportRun& run = runs.emplace_back(outcome.report);
+    run.name = outcome.result.policy;
+    const auto row = row_of(outcome, outcomes.front().summary.throughput_per_minute);
+    for (size_t i = 0; i < row.size(); ++i) run.figures.emplace_back(kBatchColumns[i], row[i]);
+  }
+  return write_report(options.report, options.jobs_file, runs);
 }
 
 std::string crashes_of(const Outcome& outcome) {
@@ -137,6 +158,7 @@ Json json_of(const std::vector<Outcome>& outcomes) {
 }
 
 Status publish(const BatchOptions& options, const std::vector<Outcome>& outcomes) {
+  if (!options.report.empty()) HEDDLE_TRY(report_outcomes(options, outcomes));
   if (!options.json_file.empty()) HEDDLE_TRY(write_text(options.json_file, json_of(outcomes).dump(2) + "\n"));
   if (options.as_json) {
     print_json(json_of(outcomes));
@@ -201,6 +223,7 @@ Result<Outcome> run_one(const BatchOptions& options, const std::vector<BatchJob>
   add_trace(outcome.result, *events, begin);
   if (!options.trace.empty())
     HEDDLE_TRY(write_perfetto(trace_path(options, pool->policy), outcome.result, *events, pool->devices, begin));
+  outcome.report = report_of(outcome.result, *events, pool->devices, begin);
   outcome.summary = summarise(outcome.result, baseline);
   return outcome;
 }
@@ -257,6 +280,8 @@ void add_batch_command(CLI::App& app, Action& chosen) {
   command->add_option("--workers", options->workers,
                       "Programs at once: a number, or auto (by the policy and the pool)");
   command->add_option("--trace", options->trace, "Write a trace for Perfetto to this file");
+  command->add_option("--report", options->report,
+                      "Write an HTML page to this file: each device's tasks over time, shares, waits, the tables");
   command->add_option("--baseline", options->baseline,
                       "A result of an earlier 'batch --json-file' in which every job had "
                       "its device alone: kernel slowdown is told against it");

@@ -17,6 +17,7 @@ void add_cancel_command(CLI::App& app, Action& chosen);
 void add_devices_command(CLI::App& app, Action& chosen);
 void add_policies_command(CLI::App& app, Action& chosen);
 void add_sim_command(CLI::App& app, Action& chosen);
+void add_replay_command(CLI::App& app, Action& chosen);
 void add_doctor_command(CLI::App& app, Action& chosen);
 void add_daemon_command(CLI::App& app, Action& chosen);
 

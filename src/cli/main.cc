@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
   add_devices_command(app, chosen);
   add_policies_command(app, chosen);
   add_sim_command(app, chosen);
+  add_replay_command(app, chosen);
   add_doctor_command(app, chosen);
   add_daemon_command(app, chosen);
   app.add_subcommand("cc", "Compile a CUDA program as nvcc does, so that heddle knows its tasks before they run");

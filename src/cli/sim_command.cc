@@ -5,6 +5,9 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/report/report.h"
+#include "cli/sim_report.h"
+#include "core/input_log.h"
 #include "simulator/world.h"
 
 namespace heddle::cli {
@@ -27,7 +30,7 @@ constexpr char kExample[] =
     "  busy = \"20ms\"            # kernel: how long one of them is";
 
 struct SimOptions {
-  std::string file;
+  std::string file, log, report;
   std::vector<std::string> policies, dispatches;
   bool as_json = false, lists_jobs = false;
 };
@@ -36,6 +39,7 @@ struct Simulated {
   std::string policy, dispatch;
   simulator::Outcome outcome;
   double jain = 1;
+  ReportRun report = {};  // where one is wanted
 };
 
 double seconds(Duration duration) {
@@ -67,10 +71,14 @@ uint64_t refused(const simulator::Outcome& outcome) {
 }
 
 Json json_of(const simulator::JobOutcome& job) {
+  const auto when = [](const std::optional<TimePoint>& at) {
+    return at ? Json(seconds(at->time_since_epoch())) : Json();
+  };
   Json json{{"name", job.name},
-            {"arrived", seconds(job.arrived.time_since_epoch())},
-            {"granted", seconds(job.granted.time_since_epoch())},
-            {"ended", seconds(job.ended.time_since_epoch())},
+            {"arrived", when(job.arrived)},
+            {"granted", when(job.granted)},
+            {"ended", when(job.ended)},
+            {"turnaround", job.runs > 0 ? Json(seconds(job.turnaround) / job.runs) : Json()},
             {"waited", seconds(job.waited)},
             {"busy", seconds(job.busy)},
             {"runs", job.runs}};
@@ -97,31 +105,50 @@ Json json_of(const Simulated& run, bool lists_jobs) {
   return json;
 }
 
+const std::vector<std::string> kSimColumns{"POLICY",     "DISPATCH",   "DONE", "REFUSED", "MAKESPAN", "JOBS/S",
+                                           "OVER FIRST", "TURNAROUND", "WAIT", "USED",    "JAIN"};
+
+// `first`: what the first run completed a second.
+std::vector<std::string> row_of(const Simulated& run, double first) {
+  const simulator::Outcome& outcome = run.outcome;
+  return {run.policy,
+          run.dispatch,
+          std::to_string(outcome.completed()),
+          std::to_string(refused(outcome)),
+          format("%.2f s", seconds(outcome.makespan)),
+          format("%.3f", outcome.runs_per_second()),
+          first > 0 ? format("%.2f", outcome.runs_per_second() / first) : "-",
+          format("%.2f s", seconds(outcome.mean_turnaround())),
+          format("%.2f s", mean_wait(outcome)),
+          format("%.0f %%", 100 * used(outcome)),
+          format("%.3f", run.jain)};
+}
+
 std::string table_of(const std::vector<Simulated>& runs) {
-  Table table({"POLICY", "DISPATCH", "DONE", "REFUSED", "MAKESPAN", "JOBS/S", "OVER FIRST", "TURNAROUND", "WAIT",
-               "USED", "JAIN"});
-  const double first = runs.front().outcome.runs_per_second();
-  for (const Simulated& run : runs) {
-    const simulator::Outcome& outcome = run.outcome;
-    table.add({run.policy, run.dispatch, std::to_string(outcome.completed()), std::to_string(refused(outcome)),
-               format("%.2f s", seconds(outcome.makespan)), format("%.3f", outcome.runs_per_second()),
-               first > 0 ? format("%.2f", outcome.runs_per_second() / first) : "-",
-               format("%.2f s", seconds(outcome.mean_turnaround())), format("%.2f s", mean_wait(outcome)),
-               format("%.0f %%", 100 * used(outcome)), format("%.3f", run.jain)});
-  }
+  Table table(kSimColumns);
+  for (const Simulated& run : runs) table.add(row_of(run, runs.front().outcome.runs_per_second()));
   return table.text();
+}
+
+Status report_runs(const SimOptions& options, const std::vector<Simulated>& runs) {
+  std::vector<ReportRun> reports;
+  for (const Simulated& run : runs) {
+    ReportRun& report = reports.emplace_back(run.report);
+    report.name = run.policy + ", " + run.dispatch;
+    const auto row = row_of(run, runs.front().outcome.runs_per_second());
+    for (size_t i = 0; i < row.size(); ++i) report.figures.emplace_back(kSimColumns[i], row[i]);
+  }
+  return write_report(options.report, "Simulated: " + options.file, reports);
 }
 
 std::string jobs_of(const Simulated& run) {
   Table table({"JOB", "ARRIVED", "STARTED", "ENDED", "WAITED", "BUSY", "RUNS", ""});
-  const auto when = [](TimePoint at) {
-    return at == TimePoint{} ? std::string("-") : format("%.3f s", seconds(at.time_since_epoch()));
+  const auto when = [](const std::optional<TimePoint>& at) {
+    return at ? format("%.3f s", seconds(at->time_since_epoch())) : std::string("-");
   };
   for (const auto& job : run.outcome.jobs) {
-    table.add({job.name, format("%.3f s", seconds(job.arrived.time_since_epoch())),
-               job.refused.empty() ? format("%.3f s", seconds(job.granted.time_since_epoch())) : "-", when(job.ended),
-               format("%.3f s", seconds(job.waited)), format("%.3f s", seconds(job.busy)), std::to_string(job.runs),
-               job.refused});
+    table.add({job.name, when(job.arrived), when(job.granted), when(job.ended), format("%.3f s", seconds(job.waited)),
+               format("%.3f s", seconds(job.busy)), std::to_string(job.runs), job.refused});
   }
   return "\n" + run.policy + ", " + run.dispatch + "\n" + table.text();
 }
@@ -133,15 +160,24 @@ Result<std::vector<Simulated>> simulate(const SimOptions& options) {
   const auto dispatches = options.dispatches.empty() ? std::vector{scenario->dispatch} : options.dispatches;
   std::vector<double> weights;
   for (const auto& line : scenario->jobs) weights.push_back(line.shape.weight);
+  std::unique_ptr<InputLogFile> log;
+  if (!options.log.empty()) {
+    auto opened = InputLogFile::open(options.log, [](const Error& error) { report(error); });
+    if (!opened) return tl::unexpected(std::move(opened).error());
+    log = std::move(*opened);
+  }
   std::vector<Simulated> runs;
   for (const std::string& policy : policies) {
     for (const std::string& dispatch : dispatches) {
       scenario->policy = policy;
       scenario->dispatch = dispatch;
-      auto outcome = simulator::World::run(*scenario);
+      simulator::Timeline timeline;
+      const bool reports = !options.report.empty();
+      auto outcome = simulator::World::run(*scenario, log.get(), reports ? &timeline : nullptr);
       if (!outcome) return tl::unexpected(std::move(outcome).error());
       const double jain = jain_index(*outcome, weights);
       runs.push_back({policy, dispatch, std::move(*outcome), jain});
+      if (reports) runs.back().report = report_of(*scenario, runs.back().outcome, timeline);
     }
   }
   return runs;
@@ -150,6 +186,9 @@ Result<std::vector<Simulated>> simulate(const SimOptions& options) {
 int simulate_and_show(const SimOptions& options) {
   const auto runs = simulate(options);
   if (!runs) return report(runs.error());
+  if (!options.report.empty()) {
+    if (const Status written = report_runs(options, *runs); !written) return report(written.error());
+  }
   if (options.as_json) {
     Json all = Json::array();
     for (const Simulated& run : *runs) all.push_back(json_of(run, options.lists_jobs));
@@ -173,6 +212,10 @@ void add_sim_command(CLI::App& app, Action& chosen) {
       ->add_option("--policy", options->policies, "Placement policies instead of the scenario's, one after the other")
       ->delimiter(',');
   command->add_option("--dispatch", options->dispatches, "Dispatch policies likewise: each with each")->delimiter(',');
+  command->add_option("--report", options->report,
+                      "Write an HTML page to this file: each device's tasks over time, shares, waits, the tables");
+  command->add_option("--log", options->log,
+                      "Append what the policies are told and decide to this file, for 'heddle replay'");
   command->add_flag("--jobs", options->lists_jobs, "Each job, too");
   command->add_flag("--json", options->as_json, "As JSON");
   command->footer(kExample);

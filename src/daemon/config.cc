@@ -115,6 +115,7 @@ Status read_daemon(const toml::table& table, const std::string& file, Config& co
   reader.read("age_limit", config.age_limit);
   reader.read("log_level", config.log_level);
   reader.read("log_file", config.log_file);
+  reader.read("input_log", config.input_log);
   reader.read("worker_user", config.worker_user);
   read_worker_uids(reader, config);
   reader.read("gpu_locks", config.gpu_locks);

@@ -17,6 +17,7 @@
 #include "daemon/worker_users.h"
 #include "policy/dispatch/table.h"
 #include "policy/placement/table.h"
+#include "policy/record/recorded_dispatch.h"
 
 namespace heddle::daemon {
 namespace {
@@ -99,6 +100,7 @@ Status Daemon::start(protocol::Socket vault) {
   }
   TakenOver restored = restore(shared_, std::move(*items));
   if (!restored.policy.empty()) shared_.config.policy = restored.policy;
+  HEDDLE_TRY(open_input_log());
   // Whoever started this process takes the first deposit as its word that it runs: what can be wrong comes before.
   bool grants_at_malloc = false;
   auto scheduler = make_scheduler(shared_.config.policy, grants_at_malloc);
@@ -108,7 +110,10 @@ Status Daemon::start(protocol::Socket vault) {
   HEDDLE_TRY(make_boards());
   HEDDLE_TRY(start_gpus());
 
-  leases_.open([this] { return *policy::make_dispatch(shared_.config.dispatch.policy); });
+  leases_.open([this, device = uint64_t{0}]() mutable {
+    const std::string& policy = shared_.config.dispatch.policy;
+    return policy::recorded(*policy::make_dispatch(policy), policy, DeviceId{device++}, input_log_.get());
+  });
   tasks_ = std::make_unique<Tasks>(shared_, executor_, segments_, leases_, std::move(*scheduler), grants_at_malloc);
   outside_ = std::make_unique<OutsideMemory>(shared_, *tasks_, segments_);
   executor_.connect(*tasks_);
@@ -271,6 +276,15 @@ void Daemon::accept_all(const Fd& listener, EventLoop::Watch& watch, void (Daemo
   }
 }
 
+Status Daemon::open_input_log() {
+  if (shared_.config.input_log.empty()) return {};
+  auto log =
+      InputLogFile::open(shared_.config.input_log, [this](const Error& error) { log_->error("{}", error.text); });
+  if (!log) return tl::unexpected(std::move(log).error());
+  input_log_ = std::move(*log);
+  return {};
+}
+
 Result<Tasks::Scheduler> Daemon::make_scheduler(const std::string& policy, bool& grants_at_malloc) const {
   auto placement = policy::make_placement(policy);
   if (!placement) return tl::unexpected(std::move(placement).error());
@@ -281,9 +295,9 @@ Result<Tasks::Scheduler> Daemon::make_scheduler(const std::string& policy, bool&
   for (policy::DeviceSpec& spec : specs) {
     if (mps_.serves(spec.id)) spec.max_clients = kMpsClients;
   }
-  return std::make_unique<policy::Scheduler>(
-      std::move(*placement), std::move(specs),
-      policy::Options{shared_.config.age_limit, shared_.config.limits.device_memory_per_user});
+  return std::make_unique<policy::RecordedScheduler>(
+      policy, std::move(*placement), std::move(specs),
+      policy::Options{shared_.config.age_limit, shared_.config.limits.device_memory_per_user}, input_log_.get());
 }
 
 Status Daemon::set_policy(const std::string& policy) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/input_log.h"
 #include "daemon/gpu_locks.h"
 #include "daemon/outside_memory.h"
 #include "daemon/restore.h"
@@ -46,6 +47,7 @@ class Daemon {
   Status listen(Fd& listener, EventLoop::Watch& watch, void (Daemon::*accept)(protocol::Socket));
   void accept_all(const Fd& listener, EventLoop::Watch& watch, void (Daemon::*accept)(protocol::Socket));
   void accept_worker(protocol::Socket socket) { workers_->accept(std::move(socket)); }
+  Status open_input_log();
   Result<Tasks::Scheduler> make_scheduler(const std::string& policy, bool& grants_at_malloc) const;
   Status set_policy(const std::string& policy);
   void deposit_life();
@@ -57,6 +59,7 @@ class Daemon {
   Fd gpu_list_;  // with the vault
   Registry registry_;
   Trace trace_;
+  std::unique_ptr<InputLog> input_log_;  // none: nothing is written
   VaultLink vault_;
   IdSource ids_;
   EventQueue events_;

@@ -6,7 +6,7 @@
 #include "daemon/segment_store.h"
 #include "daemon/shared.h"
 #include "daemon/task_performer.h"
-#include "policy/scheduler.h"
+#include "policy/record/recorded_scheduler.h"
 
 namespace heddle::daemon {
 
@@ -15,7 +15,7 @@ namespace heddle::daemon {
 // that it has ended, or is really gone.
 class Tasks : public ExecutorEvents {
  public:
-  using Scheduler = std::unique_ptr<policy::Scheduler>;
+  using Scheduler = std::unique_ptr<policy::RecordedScheduler>;
 
   Tasks(Shared& shared, Executor& executor, SegmentStore& segments, Leases& leases, Scheduler scheduler,
         bool grants_at_malloc);

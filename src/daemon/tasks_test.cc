@@ -102,13 +102,13 @@ class TasksTest : public ::testing::Test, protected testing::Books {
   SegmentStore segments_{shared_, keepers_, copies_};
   FakeExecutor executor_;
   Leases leases_{shared_};
-  Tasks tasks_{
-      shared_,
-      executor_,
-      segments_,
-      leases_,
-      std::make_unique<policy::Scheduler>(*policy::make_placement("mgb-warps"), std::vector{spec()}, policy::Options{}),
-      false};
+  Tasks tasks_{shared_,
+               executor_,
+               segments_,
+               leases_,
+               std::make_unique<policy::RecordedScheduler>("mgb-warps", *policy::make_placement("mgb-warps"),
+                                                           std::vector{spec()}, policy::Options{}),
+               false};
 };
 
 TEST_F(TasksTest, AGrantedTaskLooksForAnExecutorAndIsHandedOverWithItsMemory) {
@@ -184,9 +184,9 @@ TEST_F(TasksTest, ASessionThatEndsIsReleasedWithItsExecutor) {
 
 // By a policy that learns; without figures it says "fewest jobs".
 TEST_F(TasksTest, WhatATaskUsedIsKnownWhenTheNextOfItsKindIsPlaced) {
-  tasks_.set_scheduler(
-      std::make_unique<policy::Scheduler>(*policy::make_placement("rtf"), std::vector{spec()}, policy::Options{}),
-      false);
+  tasks_.set_scheduler(std::make_unique<policy::RecordedScheduler>("rtf", *policy::make_placement("rtf"),
+                                                                   std::vector{spec()}, policy::Options{}),
+                       false);
   Session& first = running(Bytes{8 * kMiB});
   EXPECT_THAT(first.devices[0].task->reason, HasSubstr("fewest jobs"));
   clock_.advance(std::chrono::seconds(1));

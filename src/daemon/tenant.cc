@@ -1,8 +1,8 @@
 #include "daemon/tenant.h"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/device_share.h"
 #include "daemon/notes.h"
 
 namespace heddle::daemon {
@@ -25,17 +25,8 @@ Result<policy::Tenant> read_tenant(const Json& request) {
   HEDDLE_TRY(read(request, "weight", tenant.weight));
   HEDDLE_TRY(read(request, "share", tenant.request));
   HEDDLE_TRY(read(request, "limit", tenant.limit));
-  if (!(tenant.weight >= policy::kLeastWeight) || !std::isfinite(tenant.weight))
-    return fail(ErrorCode::kInvalidArgument, "weight %g: a job's weight is at least %g", tenant.weight,
-                policy::kLeastWeight);
-  if (!(tenant.limit >= policy::kLeastLimit && tenant.limit <= 1))
-    return fail(ErrorCode::kInvalidArgument, "limit %g: it is a part of the device, at least %g and at most 1",
-                tenant.limit, policy::kLeastLimit);
-  if (!(tenant.request >= 0 && tenant.request <= 1))
-    return fail(ErrorCode::kInvalidArgument, "share %g: it is a part of the device, from 0 to 1", tenant.request);
-  if (tenant.request > tenant.limit)
-    return fail(ErrorCode::kInvalidArgument, "share %g is above limit %g, which the job is never to exceed",
-                tenant.request, tenant.limit);
+  if (const auto wrong = wrong_share(tenant.weight, tenant.request, tenant.limit))
+    return fail(ErrorCode::kInvalidArgument, "%s", wrong->text.c_str());
   const auto app = request.find("app");
   if (app == request.end()) return tenant;
   if (!app->is_string()) return fail(ErrorCode::kInvalidArgument, "\"app\" must be a text");

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/device_share.h"
+
 namespace heddle::daemon {
 namespace {
 
@@ -43,7 +45,7 @@ TEST(ReadTenant, TakesWhatIsThereAndLeavesTheRestAsItIs) {
 TEST(ReadTenant, TheLeastLimitIsOne) {
   const auto tenant = read_tenant(Json{{"limit", 0.01}});
   ASSERT_TRUE(tenant);
-  EXPECT_EQ(tenant->limit, policy::kLeastLimit);
+  EXPECT_EQ(tenant->limit, kLeastLimit);
 }
 
 TEST(ReadTenant, RefusalsNameTheKeyAndTheValue) {
@@ -55,7 +57,7 @@ TEST(ReadTenant, RefusalsNameTheKeyAndTheValue) {
       {{{"share", -0.1}}, "share -0.1:"},
       {{{"limit", 0}}, "limit 0:"},
       {{{"limit", 2}}, "limit 2:"},
-      {{{"limit", 1e-6}}, "limit 1e-06: it is a part of the device, at least 0.01"},
+      {{{"limit", 0.005}}, "limit 0.005: it is a part of the device, from 0.01 to 1"},
       {{{"share", 0.5}, {"limit", 0.25}}, "share 0.5 is above limit 0.25"},
       {{{"app", 3}}, "\"app\" must be a text"},
       {{{"app", std::string(64, 'x')}}, "64 characters, of at most 63"},

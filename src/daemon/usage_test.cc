@@ -22,7 +22,6 @@ struct UsageTest : ::testing::Test {
   void publish(const protocol::Usage& usage) { device.control->publish(usage); }
   VirtualDevice device;
   Registry registry;
-  Worker worker;
 };
 
 TEST_F(UsageTest, EachTasksPartIsCountedOnce) {
@@ -40,7 +39,6 @@ TEST_F(UsageTest, TheDeviceHasWhatEndedThereAndWhatIsThere) {
   publish({.busy_ns = 30});
   close_account(device, registry, kNow);
   publish({.busy_ns = 70, .busy_since_ns = 995});
-  device.worker = &worker;
   Session session;
   session.devices.push_back(std::move(device));
   registry.sessions.emplace(SessionId{1}, std::move(session));
@@ -71,9 +69,10 @@ TEST_F(UsageTest, TotalsThatShrinkCountAsNothing) {
 
 TEST_F(UsageTest, WhatIsUnderWayCountsOnlyWhileAWorkerServes) {
   publish({.busy_ns = 7, .busy_since_ns = 900});
+  device.task->state = TaskState::kStarting;
   EXPECT_EQ(usage_of(device, kNow).busy_since_ns, 0u);
   EXPECT_EQ(usage_of(device, kNow).busy_ns, 7u);
-  device.worker = &worker;
+  device.task->state = TaskState::kRunning;
   EXPECT_EQ(usage_of(device, kNow).busy_since_ns, 900u);
   EXPECT_EQ(usage_of(device, kNow).busy_ns, 107u);
   EXPECT_EQ(usage_of(device, TimePoint(Duration(800))).busy_ns, 7u);  // begun behind our look at the clock
@@ -89,7 +88,6 @@ TEST_F(UsageTest, WhatIsUnderWayInSeveralRingsCountsForEach) {
     VirtualDevice& each = session.devices.emplace_back();
     each.control = std::move(made->second);
     each.task = std::make_unique<Task>(Task{.state = TaskState::kRunning, .device = DeviceId{1}});
-    each.worker = &worker;
   }
   EXPECT_EQ(usage_of(session, kNow).busy_ns, 420u);
   registry.sessions.emplace(SessionId{1}, std::move(session));
@@ -100,7 +98,6 @@ TEST_F(UsageTest, WhatIsUnderWayInSeveralRingsCountsForEach) {
 TEST_F(UsageTest, AbsurdPagesDoNotSpoilTheDevicesTotals) {
   constexpr uint64_t kAbsurd = 1ull << 63;
   device.task->granted = TimePoint(Duration(400));
-  device.worker = &worker;
   for (int i = 0; i < 5; ++i) {
     publish({.launches = kAbsurd, .copy_ns = kAbsurd, .busy_ns = kAbsurd, .busy_since_ns = 1});
     EXPECT_LE(usage_of(device, kNow).busy_ns, 600u * (static_cast<uint64_t>(i) + 1));

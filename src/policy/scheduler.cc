@@ -28,6 +28,18 @@ Error too_large(Bytes asked, Bytes limit, std::string_view where) {
   return {ErrorCode::kOutOfMemory, text(asked, " asked for, more than ", where, " can ever hold: ", limit)};
 }
 
+// None where it waits for reasons of its own.
+std::optional<Need> need_of(const Wait& wait, const ComputeNeed& compute, const PlacementState& state,
+                            const UserMemory& users) {
+  if (wait.kind != RequestKind::kTask || !state.placement().waits_alike() || state.holds(wait.session)) return {};
+  return Need{wait.memory,
+              compute.blocks,
+              compute.threads_per_block,
+              compute.registers_per_thread,
+              compute.shared_per_block,
+              users.most().value == 0 ? UserId{} : users.user(wait.session)};
+}
+
 Decision refused(Decision decision, Error error) {
   decision.error = error.code;
   decision.reason = std::move(error.text);
@@ -54,6 +66,7 @@ void Scheduler::session_opened(SessionId session, JobId job, std::string model, 
   budgets_.open(session, job, budget);
   users_.open(session, user);
   sessions_[session] = {job, std::move(model), {}, {}};
+  jobs_[job].insert(session);
 }
 
 void Scheduler::served(SessionId session, DeviceId device, const Service& since_last) {
@@ -69,6 +82,9 @@ void Scheduler::session_closed(SessionId id, TimePoint now) {
   state_.close_session(id, seen_);
   budgets_.close(id);
   users_.close(id);
+  const auto job = jobs_.find(session->job);
+  job->second.erase(id);
+  if (job->second.empty()) jobs_.erase(job);
   sessions_.erase(id);
   for (Line& line : lines_) line.retry = true;
 }
@@ -95,7 +111,7 @@ void Scheduler::task_arrived(const TaskRequest& request, TimePoint now) {
   const WaitKey key{now, true, arrivals_++, *model};
   session->tasks.push_back(request.id);
   tasks_[request.id] = {request.session, request.virtual_device, *model, request.compute, false, key, {}};
-  enqueue(key, {RequestKind::kTask, request.session, request.id, request.virtual_device, request.memory, {}});
+  enqueue(key, {RequestKind::kTask, request.session, request.id, request.virtual_device, request.memory});
 }
 
 void Scheduler::compute_grew(TaskId id, const ComputeNeed& need, TimePoint now) {
@@ -103,7 +119,11 @@ void Scheduler::compute_grew(TaskId id, const ComputeNeed& need, TimePoint now) 
   const auto it = tasks_.find(id);
   if (it == tasks_.end()) return;
   it->second.compute = need;
-  if (it->second.running) state_.set_compute(it->second.session, id, need);
+  if (it->second.running) {
+    state_.set_compute(it->second.session, id, need);
+  } else {
+    needs_changed(it->second.session);
+  }
   returned_on(it->second.model);  // the least loaded device may be another one now
   deadlock_possible_ = true;
 }
@@ -142,9 +162,10 @@ void Scheduler::memory_freed(TaskId id, Bytes less, TimePoint now) {
     less = state_.shrink(task.session, id, less);
     users_.give_back(task.session, less);
   } else {
-    Bytes& asked = lines_[task.model].waits.at(*task.wait).memory;
+    Bytes& asked = lines_[task.model].at(*task.wait).memory;
     less = std::min(less, asked);
     asked -= less;
+    needs_changed(task.session);
   }
   budgets_.give_back(task.session, less);
   returned_on(task.model);
@@ -170,7 +191,7 @@ void Scheduler::task_ended(TaskId id, TimePoint now) {
     state_.end(task.session, id);
   }
   if (task.wait) {
-    budgets_.give_back(task.session, lines_[model].waits.at(*task.wait).memory);
+    budgets_.give_back(task.session, lines_[model].at(*task.wait).memory);
     drop_wait(WaitKey(*task.wait));
   }
   forget_task(id);
@@ -195,6 +216,7 @@ Status Scheduler::adopt(const TaskRequest& asked, DeviceId device, TimePoint now
                 static_cast<unsigned long>(asked.id.value), static_cast<unsigned long>(device.value),
                 to_string(asked.memory).c_str(), to_string(pool().free(device)).c_str());
   state_.begin(request, device);
+  needs_changed(asked.session);
   budgets_.restore(asked.session, asked.memory);
   users_.take(asked.session, asked.memory);
   session->tasks.push_back(asked.id);
@@ -217,6 +239,7 @@ Status Scheduler::adopt_assignment(SessionId id, uint32_t virtual_device, Device
     return fail(ErrorCode::kOutOfMemory, "device %lu has no space for a context: %s is free",
                 static_cast<unsigned long>(device.value), to_string(pool().free(device)).c_str());
   state_.assign(request, device);
+  needs_changed(id);
   returned_on(request.model);  // another session of the job may wait for this very assignment
   deadlock_possible_ = true;
   return {};
@@ -241,18 +264,30 @@ void Scheduler::enqueue(const WaitKey& key, Wait wait) {
   Session& session = sessions_.at(wait.session);
   session.waits.push_back(key);
   deadlock_possible_ = deadlock_possible_ || state_.holds(wait.session);
-  Line& line = lines_[key.model];
-  line.fresh.push_back(key);
-  line.waits.emplace(key, std::move(wait));
+  wait.need = need_of(wait, tasks_.at(wait.task).compute, state_, users_);
+  lines_[key.model].add(key, std::move(wait));
 }
 
 void Scheduler::drop_wait(const WaitKey& key) {
   Line& line = lines_[key.model];
-  const auto it = line.waits.find(key);
-  std::erase(sessions_.at(it->second.session).waits, key);
+  std::erase(sessions_.at(line.remove(key).session).waits, key);
   std::erase(line.fresh, key);
-  line.waits.erase(it);
   line.retry = true;  // it may have been the oldest, with a reservation
+}
+
+// What the session's requests ask for is different now, or what it holds is. What is assigned to a job, all of its
+// sessions hold.
+void Scheduler::needs_changed(SessionId session) {
+  const auto stand_anew = [&](const Session& each) {
+    for (const WaitKey& key : each.waits) {
+      Line& line = lines_[key.model];
+      const Wait& wait = line.at(key);
+      line.set_need(key, need_of(wait, tasks_.at(wait.task).compute, state_, users_));
+    }
+  };
+  const Session& changed = sessions_.at(session);
+  if (!assigns_jobs()) return stand_anew(changed);
+  for (const SessionId each : jobs_.at(changed.job)) stand_anew(sessions_.at(each));
 }
 
 // The extensions that do not stand in the line yet go with it.

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -41,6 +42,9 @@ struct Options {
 // A session that holds nothing waits for its user's other programs where they hold all that a user may, reserves
 // nothing meanwhile and keeps nobody back. One that holds something is refused then (kLimitExceeded): so nobody who
 // waits for his user's memory has what others of the same user wait for.
+//
+// Work: a pass attempts one request of each need (waiting.h) and each whose session holds something, and as many more
+// as are granted, each at the price of the policy's place(); however many wait.
 //
 // Ids are the caller's: a TaskId or SessionId is used once. Events about tasks and sessions that are gone are ignored,
 // so that a caller need not track what it has in flight.
@@ -131,6 +135,7 @@ class Scheduler {
   Result<size_t> admit(const Session& session, const std::string& model, Bytes memory) const;
   void enqueue(const WaitKey& key, Wait wait);
   void drop_wait(const WaitKey& key);
+  void needs_changed(SessionId session);
   void forget_task(TaskId task);
   void enqueue_next_extension(TaskId id, Task& task);
   // What a user may hold is of all models together.
@@ -148,13 +153,13 @@ class Scheduler {
   Request request_of(const Wait& wait, size_t model) const;
   bool break_deadlock(TimePoint now);
   void finish(const WaitKey& key, Decision decision, TimePoint now);
-  void refuse(const WaitKey& key, ErrorCode error, std::string reason, TimePoint now);
 
   Options options_;
   PlacementState state_;
   Budgets budgets_;
   UserMemory users_;
   std::map<SessionId, Session> sessions_;
+  std::map<JobId, std::set<SessionId>> jobs_;
   std::unordered_map<TaskId, Task> tasks_;
   std::vector<Line> lines_;  // by model
   std::vector<Decision> decided_;

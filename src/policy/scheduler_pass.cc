@@ -25,6 +25,10 @@ DeviceId device_to_reserve(const PlacementState& state, const Request& request) 
   return *std::min_element(devices.begin(), devices.end(), [&](DeviceId a, DeviceId b) { return lacks(a) < lacks(b); });
 }
 
+Decision refusal(ErrorCode error, std::string reason) {
+  return {.kind = Decision::Kind::kRefuse, .error = error, .reason = std::move(reason)};
+}
+
 }  // namespace
 
 std::vector<Decision> Scheduler::decisions(TimePoint now) {
@@ -45,7 +49,7 @@ std::optional<TimePoint> Scheduler::next_deadline() const {
   if (state_.placement().memory_oblivious()) return next;  // nothing is ever reserved
   for (const Line& line : lines_) {
     const auto oldest = line.oldest(users_);
-    if (oldest == line.waits.end()) continue;
+    if (oldest == line.waits().end()) continue;
     const TimePoint of_age = oldest->first.since + options_.age_limit;
     if (of_age > seen_) next = next ? std::min(*next, of_age) : of_age;
   }
@@ -55,32 +59,32 @@ std::optional<TimePoint> Scheduler::next_deadline() const {
 // One pass: everybody where something returned, else those who came since the last pass.
 void Scheduler::serve(size_t model, TimePoint now) {
   Line& line = lines_[model];
-  std::vector<WaitKey> keys = std::exchange(line.fresh, {});
-  if (std::exchange(line.retry, false)) {
-    keys.clear();
-    for (const auto& [key, wait] : line.waits) keys.push_back(key);
-  } else {
-    std::sort(keys.begin(), keys.end());
-  }
+  const std::vector<WaitKey> fresh = std::exchange(line.fresh, {});
+  Pass pass = std::exchange(line.retry, false) ? Pass(line) : Pass(line, fresh);
   reserve_for_oldest(line, now);
-  for (size_t next = 0; next < keys.size();) {
-    if (!attempt(keys[next++], now)) continue;
-    reserve_for_oldest(line, now);
-    // A task's next extension takes its place by its own age.
-    for (const WaitKey& key : std::exchange(line.fresh, {})) {
-      keys.insert(std::upper_bound(keys.begin() + static_cast<std::ptrdiff_t>(next), keys.end(), key), key);
+  while (const auto key = pass.next()) {
+    if (attempt(*key, now)) {
+      reserve_for_oldest(line, now);
+      // A task's next extension takes its place by its own age.
+      pass.decided(std::exchange(line.fresh, {}));
+      continue;
     }
+    Wait& wait = line.at(*key);
+    // Whom the device is reserved for may go there, the others of its need may not.
+    const bool alike = wait.need && !(line.reserved && line.reserved->holder == *key);
+    if (alike) line.answered_for_all(wait);
+    pass.waits(alike);
   }
 }
 
 // True where the request was decided; it then no longer waits.
 bool Scheduler::attempt(const WaitKey& key, TimePoint now) {
-  Wait& wait = lines_[key.model].waits.at(key);
+  Wait& wait = lines_[key.model].at(key);
   if (users_.over(wait.session, wait.memory)) {
     wait.why = text("needs ", wait.memory, ", and the user's programs hold ", users_.held(wait.session), " of the ",
                     users_.most(), " that a user may (limits.device_memory_per_user)");
     if (!state_.holds(wait.session)) return false;
-    refuse(key, ErrorCode::kLimitExceeded, std::string(wait.why), now);
+    finish(key, refusal(ErrorCode::kLimitExceeded, std::string(wait.why)), now);
     return true;
   }
   return wait.kind == RequestKind::kExtension ? attempt_extension(key, wait, now) : attempt_place(key, wait, now);
@@ -94,7 +98,7 @@ bool Scheduler::attempt_extension(const WaitKey& key, Wait& wait, TimePoint now)
                     " is free");
     append_withheld(wait.why, device, pool());
     if (!state_.placement().memory_oblivious()) return false;
-    refuse(key, ErrorCode::kOutOfMemory, text(wait.why, ", and this policy does not wait for memory"), now);
+    finish(key, refusal(ErrorCode::kOutOfMemory, text(wait.why, ", and this policy does not wait for memory")), now);
     return true;
   }
   state_.extend(wait.session, wait.task, wait.memory);
@@ -132,21 +136,23 @@ bool Scheduler::grant_where_placed(const WaitKey& key, const Request& request, P
     Request context_only = request;
     context_only.memory = {};
     if (assigns_jobs() && pool().fits(context_only, device)) state_.assign(context_only, device);
-    refuse(key, ErrorCode::kOutOfMemory, std::move(why), now);
+    finish(key, refusal(ErrorCode::kOutOfMemory, std::move(why)), now);
+    needs_changed(request.session);
     return true;
   }
   state_.begin(request, device);
   users_.take(request.session, request.memory);
   finish(key, {.kind = Decision::Kind::kGrant, .device = device, .reason = std::move(placed.reason)}, now);
+  needs_changed(request.session);
   return true;
 }
 
 // A policy that knows nothing of memory treats all requests alike, so nobody is overtaken and nothing needs reserving.
 void Scheduler::reserve_for_oldest(Line& line, TimePoint now) {
   line.reserved.reset();
-  if (line.waits.empty() || state_.placement().memory_oblivious()) return;
+  if (line.waits().empty() || state_.placement().memory_oblivious()) return;
   const auto oldest = line.oldest(users_);
-  if (oldest == line.waits.end()) return;
+  if (oldest == line.waits().end()) return;
   const auto& [key, wait] = *oldest;
   if (now - key.since < options_.age_limit) return;
   const DeviceId device = wait.kind == RequestKind::kExtension ? state_.ledger().find(wait.session, wait.task)->device
@@ -162,9 +168,12 @@ Request Scheduler::request_of(const Wait& wait, size_t model) const {
 
 bool Scheduler::break_deadlock(TimePoint now) {
   if (!deadlock_possible_) return false;
-  std::vector<Blocked> blocked;
+  std::vector<Blocked> blocked;  // sessions that hold nothing keep nobody waiting
   for (size_t model = 0; model < lines_.size(); ++model) {
-    for (const auto& [key, wait] : lines_[model].waits) blocked.push_back({key, wait.kind, request_of(wait, model)});
+    for (const WaitKey& key : lines_[model].others()) {
+      const Wait& wait = lines_[model].at(key);
+      blocked.push_back({key, wait.kind, request_of(wait, model)});
+    }
   }
   auto deadlock = find_deadlock(state_, blocked);
   if (!deadlock) {
@@ -172,17 +181,14 @@ bool Scheduler::break_deadlock(TimePoint now) {
     return false;
   }
   const WaitKey victim = blocked[deadlock->victim].key;
-  refuse(victim, ErrorCode::kOutOfMemory, std::move(deadlock->reason), now);
+  finish(victim, refusal(ErrorCode::kOutOfMemory, std::move(deadlock->reason)), now);
   returned_on(victim.model);
   return true;
 }
 
 // Takes the request out of its line and reports what became of it.
 void Scheduler::finish(const WaitKey& key, Decision decision, TimePoint now) {
-  Line& line = lines_[key.model];
-  const auto it = line.waits.find(key);
-  const Wait wait = std::move(it->second);
-  line.waits.erase(it);
+  const Wait wait = lines_[key.model].remove(key);
   Session& session = sessions_.at(wait.session);
   std::erase(session.waits, key);
   // Served in part, or, with a place for the job, another session of it that waits.
@@ -201,10 +207,6 @@ void Scheduler::finish(const WaitKey& key, Decision decision, TimePoint now) {
   if (wait.kind == RequestKind::kTask && !granted) return forget_task(wait.task);
   task.running = true;
   enqueue_next_extension(wait.task, task);
-}
-
-void Scheduler::refuse(const WaitKey& key, ErrorCode error, std::string reason, TimePoint now) {
-  finish(key, {.kind = Decision::Kind::kRefuse, .error = error, .reason = std::move(reason)}, now);
 }
 
 }  // namespace heddle::policy

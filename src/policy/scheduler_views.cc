@@ -23,8 +23,8 @@ std::vector<DeviceView> Scheduler::devices() const {
   }
   for (const Line& line : lines_) {
     if (!line.reserved) continue;
-    const auto holder = line.waits.find(line.reserved->holder);
-    if (holder != line.waits.end()) views[line.reserved->device.value].reserved_for = holder->second.session;
+    const auto holder = line.waits().find(line.reserved->holder);
+    if (holder != line.waits().end()) views[line.reserved->device.value].reserved_for = holder->second.session;
   }
   return views;
 }
@@ -44,9 +44,9 @@ std::vector<WaitView> Scheduler::waiting() const {
   std::vector<WaitView> views;
   for (const Line& line : lines_) {
     size_t position = 0;
-    for (const auto& [key, wait] : line.waits) {
-      views.push_back(
-          {wait.kind, wait.task, wait.session, wait.virtual_device, wait.memory, key.since, wait.why, ++position});
+    for (const auto& [key, wait] : line.waits()) {
+      views.push_back({wait.kind, wait.task, wait.session, wait.virtual_device, wait.memory, key.since, line.why(wait),
+                       ++position});
     }
   }
   return views;

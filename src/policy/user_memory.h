@@ -17,6 +17,7 @@ class UserMemory {
   void take(SessionId session, Bytes amount) { held_.add(session, amount); }
   void give_back(SessionId session, Bytes amount) { held_.subtract(session, amount); }
 
+  UserId user(SessionId session) const { return held_.group(session); }
   Bytes most() const { return most_; }
   Bytes held(SessionId session) const { return held_.sum(session); }  // by all programs of the session's user
   // Whether so much more would be more than the user may hold.

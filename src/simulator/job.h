@@ -22,12 +22,14 @@ struct Job {
   TaskId task;
   DeviceId device;
   uint32_t tasks_left = 0, bursts_left = 0;  // with the present one
-  TimePoint waits_since{};
-  uint64_t warps = 0;      // that its kernels keep resident on its device
-  Duration left{};         // of the phase, where it is not on the device
-  Duration busy_before{};  // the present task
-  Duration told_busy{};    // to the dispatch policy
-  uint64_t bursts = 0;     // of the present task
+  TimePoint arrived{};                       // for the present run
+  TimePoint waits_since{}, granted{};        // of the present task
+  uint64_t warps = 0;                        // that its kernels keep resident on its device
+  Duration left{};                           // of the phase, where it is not on the device
+  Duration busy_before{}, copied_before{};   // the present task
+  Duration copied{};                         // on the device, over all tasks
+  Duration told_busy{}, told_copied{};       // to the dispatch policy
+  uint64_t bursts = 0;                       // of the present task
   uint64_t told_bursts = 0;
   Duration burst{}, longest_burst{};  // on the device: the present one, and the task's largest
 

@@ -9,8 +9,8 @@ double seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-bool has_ended(const JobOutcome& job) {
-  return job.ended != TimePoint{};
+double mean_run(const JobOutcome& job) {
+  return seconds(job.turnaround) / job.runs;
 }
 
 }  // namespace
@@ -27,13 +27,9 @@ double Outcome::runs_per_second() const {
 
 Duration Outcome::mean_turnaround() const {
   Duration sum{};
-  int64_t count = 0;
-  for (const JobOutcome& job : jobs) {
-    if (!has_ended(job)) continue;
-    sum += job.ended - job.arrived;
-    ++count;
-  }
-  return count == 0 ? Duration{} : sum / count;
+  for (const JobOutcome& job : jobs) sum += job.turnaround;
+  const auto runs = static_cast<int64_t>(completed());
+  return runs == 0 ? Duration{} : sum / runs;
 }
 
 double jain_index(const Outcome& outcome, const std::vector<double>& weights) {
@@ -51,8 +47,8 @@ double weighted_speedup(const Outcome& outcome, const Outcome& base) {
   size_t count = 0;
   for (size_t i = 0; i < std::min(outcome.jobs.size(), base.jobs.size()); ++i) {
     const JobOutcome &job = outcome.jobs[i], &before = base.jobs[i];
-    if (!has_ended(job) || !has_ended(before)) continue;
-    sum += seconds(before.ended - before.arrived) / seconds(job.ended - job.arrived);
+    if (job.runs == 0 || before.runs == 0) continue;
+    sum += mean_run(before) / mean_run(job);
     ++count;
   }
   return count == 0 ? 0 : sum / double(count);

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/ids.h"
 #include "core/units.h"
 
 namespace heddle::simulator {
@@ -10,14 +12,31 @@ namespace heddle::simulator {
 // What became of one job.
 struct JobOutcome {
   std::string name;
-  size_t line = 0;      // of the scenario's jobs, from 0
-  TimePoint arrived{};  // times count from the beginning of the simulation
-  TimePoint granted{};  // its first task
-  TimePoint ended{};    // zero: it had not at the horizon
-  Duration waited{};    // for memory and a device, over all its tasks
-  Duration busy{};      // that a kernel of it was on a device
-  uint32_t runs = 0;    // that were completed
-  std::string refused;  // why; empty: it was not
+  size_t line = 0;                   // of the scenario's jobs, from 0
+  TimePoint arrived{};               // times count from the beginning of the simulation
+  std::optional<TimePoint> granted;  // its first task; none: it had not been at the horizon
+  std::optional<TimePoint> ended;    // its last completed run; none: no run had ended at the horizon
+  Duration turnaround{};             // from arrival to end, over all completed runs; a repeated run arrives at once
+  Duration waited{};                 // for memory and a device, over all its tasks, up to the horizon
+  Duration busy{};                   // that a kernel of it was on a device
+  uint32_t runs = 0;                 // that were completed
+  std::string refused;               // why; empty: it was not
+};
+
+// When tasks had devices and when kernels were on them, for people to look at. In the order of their ends.
+struct Timeline {
+  struct Stay {
+    size_t job;  // of Outcome::jobs
+    DeviceId device;
+    TimePoint arrived, granted, ended;  // of the task; at the horizon, if it had not
+  };
+  struct Use {
+    size_t job;
+    DeviceId device;
+    TimePoint begin, end;
+  };
+  std::vector<Stay> stays;
+  std::vector<Use> uses;
 };
 
 struct Outcome {
@@ -28,15 +47,15 @@ struct Outcome {
 
   uint64_t completed() const;  // runs
   double runs_per_second() const;
-  Duration mean_turnaround() const;  // from arrival to end, of those that ended
+  Duration mean_turnaround() const;  // of completed runs
 };
 
 // Jain's index of the jobs' busy times by their weights: (sum x)^2 / (n sum x^2), x = busy / weight. 1: all alike; 1/n:
 // one has everything. `weights` by line. Of nobody, 1. (Rain, 5.1.)
 double jain_index(const Outcome& outcome, const std::vector<double>& weights);
 
-// (1/n) sum of base time / time, over jobs that ended in both, in order: how much faster they are than in `base`.
-// (Rain, 5.1, weighted speedup.)
+// (1/n) sum of base time / time, over jobs that completed a run in both, in order: how much faster they are than in
+// `base`. A job's time is the mean turnaround of its runs. (Rain, 5.1, weighted speedup.)
 double weighted_speedup(const Outcome& outcome, const Outcome& base);
 
 }  // namespace heddle::simulator

@@ -13,9 +13,11 @@ JobOutcome job(int64_t arrived, int64_t ended, int64_t busy, size_t line = 0) {
   JobOutcome outcome;
   outcome.line = line;
   outcome.arrived = after(arrived);
-  outcome.ended = after(ended);
   outcome.busy = std::chrono::seconds(busy);
-  outcome.runs = ended > 0;
+  if (ended == 0) return outcome;
+  outcome.ended = after(ended);
+  outcome.turnaround = *outcome.ended - outcome.arrived;
+  outcome.runs = 1;
   return outcome;
 }
 
@@ -24,6 +26,13 @@ TEST(Outcome, SpeedAndTurnaroundAreOfThoseThatEnded) {
   EXPECT_EQ(outcome.completed(), 2u);
   EXPECT_DOUBLE_EQ(outcome.runs_per_second(), 0.2);
   EXPECT_EQ(outcome.mean_turnaround(), std::chrono::seconds(7));
+}
+
+TEST(Outcome, TurnaroundIsOfEachRun) {
+  JobOutcome twice = job(0, 10, 5);
+  twice.runs = 2;
+  EXPECT_EQ((Outcome{{twice, job(0, 2, 1)}, {}, {}, 0}.mean_turnaround()), std::chrono::seconds(4));
+  EXPECT_DOUBLE_EQ(weighted_speedup({{twice}, {}, {}, 0}, {{job(0, 10, 5)}, {}, {}, 0}), 2);
 }
 
 TEST(Outcome, JainsIndexGoesByWeights) {

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "core/device_share.h"
 #include "core/toml_table.h"
 
 namespace heddle::simulator {
@@ -40,13 +41,6 @@ Result<std::vector<DeviceModel>> parse_devices(const toml::table& table, const s
   return std::vector<DeviceModel>(count, *device);
 }
 
-// Of a fraction of the device.
-void check_shares(TomlTable& keys, const JobShape& shape) {
-  if (shape.weight <= 0) keys.wrong("weight", "a weight above 0 is wanted");
-  if (shape.limit <= 0 || shape.limit > 1) keys.wrong("limit", "a part of the device above 0 and up to 1 is wanted");
-  if (shape.request > shape.limit) keys.wrong("share", "it is more than the job's limit");
-}
-
 Result<JobLine> parse_job(const toml::table& table, const std::string& file, size_t number) {
   TomlTable keys(table, file, "job");
   JobLine line;
@@ -80,7 +74,7 @@ Result<JobLine> parse_job(const toml::table& table, const std::string& file, siz
   if (arrivals != "every" && arrivals != "random")
     keys.wrong("arrivals", "it is '" + arrivals + "', but must be every or random");
   if (shape.busy <= Duration::zero()) keys.wrong("busy", "how long each burst's kernels take is wanted: \"20ms\"");
-  check_shares(keys, shape);
+  if (const auto wrong = wrong_share(shape.weight, shape.request, shape.limit)) keys.wrong(wrong->key, wrong->text);
   HEDDLE_TRY(keys.finish());
   shape.need = {blocks, threads, registers, shared};
   if (shape.app.empty()) shape.app = shape.name;

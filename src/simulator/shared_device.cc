@@ -65,7 +65,7 @@ void SharedDevice::advance(TimePoint now) {
   if (kernels_ > 0) busy_ += passed;
   for (Work& work : works_) {
     work.left -= double(passed.count()) * rate(work);
-    if (work.kind == Kind::kKernels) work.on += passed;
+    work.on += passed;
   }
 }
 
@@ -81,7 +81,13 @@ std::optional<SharedDevice::End> SharedDevice::next() const {
 Duration SharedDevice::busy_of(JobIndex job, TimePoint now) {
   advance(now);
   const size_t index = find(job);
-  return index == works_.size() ? Duration{} : works_[index].on;
+  return index == works_.size() || works_[index].kind != Kind::kKernels ? Duration{} : works_[index].on;
+}
+
+Duration SharedDevice::copied_of(JobIndex job, TimePoint now) {
+  advance(now);
+  const size_t index = find(job);
+  return index == works_.size() || works_[index].kind != Kind::kCopy ? Duration{} : works_[index].on;
 }
 
 Duration SharedDevice::busy(TimePoint now) {

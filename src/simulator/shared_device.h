@@ -42,7 +42,9 @@ class SharedDevice {
 
   // How long kernels of the job have been on the device.
   Duration busy_of(JobIndex job, TimePoint now);
-  // How long any were.
+  // How long a copy of it has been.
+  Duration copied_of(JobIndex job, TimePoint now);
+  // How long any kernels were.
   Duration busy(TimePoint now);
 
  private:

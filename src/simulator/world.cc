@@ -5,45 +5,59 @@
 
 #include "policy/dispatch/table.h"
 #include "policy/placement/table.h"
+#include "policy/record/recorded_dispatch.h"
 
 namespace heddle::simulator {
 namespace {
 
+constexpr Duration kLatestArrival = std::chrono::hours(24 * 365 * 100);  // the clock goes on for 192 years more
+
 // When the jobs of a line arrive. Drawn by hand: the standard's distributions differ from library to library.
-std::vector<TimePoint> arrivals_of(const JobLine& line, std::mt19937_64& random) {
+// kInvalidArgument: one would arrive after kLatestArrival.
+Result<std::vector<TimePoint>> arrivals_of(const JobLine& line, std::mt19937_64& random) {
   std::vector<TimePoint> arrivals;
-  TimePoint at{line.start};
+  Duration at = line.start;
   for (uint32_t i = 0; i < line.count; ++i) {
-    arrivals.push_back(at);
+    if (at > kLatestArrival)
+      return fail(ErrorCode::kInvalidArgument,
+                  "job '%s': number %u of %u would arrive after more than 100 years; take a smaller start, every (%s) "
+                  "or count",
+                  line.shape.name.c_str(), i + 1, line.count, to_string(line.every).c_str());
+    arrivals.push_back(TimePoint{at});
     const double part = double(random() >> 11) / double(1ull << 53);
-    at += line.random ? Duration(static_cast<int64_t>(-std::log(1 - part) * double(line.every.count()))) : line.every;
+    const double gap = (line.random ? -std::log(1 - part) : 1) * double(line.every.count());
+    at += gap < double(kLatestArrival.count()) ? Duration(static_cast<int64_t>(gap)) : kLatestArrival;
   }
   return arrivals;
 }
 
 }  // namespace
 
-Result<Outcome> World::run(const Scenario& scenario) {
-  World world(scenario);
-  HEDDLE_TRY(world.build());
+Result<Outcome> World::run(const Scenario& scenario, InputLog* log, Timeline* timeline) {
+  World world(scenario, timeline);
+  HEDDLE_TRY(world.build(log));
   return world.play();
 }
 
-World::World(const Scenario& scenario) : scenario_(scenario) {}
+World::Lease* World::Place::lease_of(JobIndex job) {
+  const auto found =
+      std::find_if(leases.begin(), leases.end(), [&](const Lease& lease) { return lease.holder == job; });
+  return found == leases.end() ? nullptr : &*found;
+}
 
-Status World::build() {
-  if (scenario_.dispatch == "token:overlap")
-    return fail(ErrorCode::kNotSupported, "dispatch 'token:overlap': a simulated device has one lease; take token");
+Status World::build(InputLog* log) {
   auto placement = policy::make_placement(scenario_.policy);
   if (!placement) return tl::unexpected(std::move(placement).error());
   for (const DeviceModel& model : scenario_.devices) {
     places_.emplace_back(model);
     auto dispatch = policy::make_dispatch(scenario_.dispatch);
     if (!dispatch) return tl::unexpected(std::move(dispatch).error());
-    places_.back().dispatch = std::move(*dispatch);
+    const DeviceId device{places_.size() - 1};
+    places_.back().dispatch = policy::recorded(std::move(*dispatch), scenario_.dispatch, device, log);
   }
   specs_ = policy::specs_of(scenario_.devices);
-  scheduler_.emplace(std::move(*placement), specs_, policy::Options{.age_limit = scenario_.age_limit});
+  scheduler_.emplace(scenario_.policy, std::move(*placement), specs_, policy::Options{.age_limit = scenario_.age_limit},
+                     log);
   std::mt19937_64 random(scenario_.seed);
   for (size_t line = 0; line < scenario_.jobs.size(); ++line) {
     const JobShape& shape = scenario_.jobs[line].shape;
@@ -51,7 +65,9 @@ Status World::build() {
     if (!shape.model.empty() && std::none_of(scenario_.devices.begin(), scenario_.devices.end(), has_model))
       return fail(ErrorCode::kInvalidArgument, "job '%s' asks for a %s, which no device of the scenario is",
                   shape.name.c_str(), shape.model.c_str());
-    for (const TimePoint at : arrivals_of(scenario_.jobs[line], random)) {
+    auto arrivals = arrivals_of(scenario_.jobs[line], random);
+    if (!arrivals) return tl::unexpected(std::move(arrivals).error());
+    for (const TimePoint at : *arrivals) {
       Job& job = jobs_.emplace_back();
       job.shape = &shape;
       job.outcome.name = shape.name;
@@ -80,13 +96,29 @@ Outcome World::play() {
   TimePoint last{};
   for (JobIndex job = 0; job < jobs_.size(); ++job) {
     Job& each = jobs_[job];
-    if (each.in_burst()) each.outcome.busy += place_of(each).shared.busy_of(job, now_);
-    last = std::max(last, each.outcome.ended);
+    if (each.in_burst()) {
+      const Duration busy = place_of(each).shared.busy_of(job, now_);
+      each.outcome.busy += busy;
+      show_use(job, busy);
+    }
+    if (each.in_burst() || each.phase == Job::Phase::kHost) show_stay(job);
+    if (each.phase == Job::Phase::kWaiting) each.outcome.waited += now_ - each.waits_since;
+    last = std::max(last, each.outcome.ended.value_or(TimePoint{}));
     outcome_.jobs.push_back(std::move(each.outcome));
   }
   for (Place& place : places_) outcome_.busy.push_back(place.shared.busy(now_));
   outcome_.makespan = (end != TimePoint::max() ? end : last) - TimePoint{};
   return std::move(outcome_);
+}
+
+void World::show_stay(JobIndex index) {
+  const Job& job = jobs_[index];
+  if (timeline_) timeline_->stays.push_back({index, job.device, job.waits_since, job.granted, now_});
+}
+
+// That have just been on its device.
+void World::show_use(JobIndex index, Duration busy) {
+  if (timeline_ && busy > Duration::zero()) timeline_->uses.push_back({index, jobs_[index].device, now_ - busy, now_});
 }
 
 void World::handle(const Event& event) {
@@ -102,7 +134,9 @@ void World::handle(const Event& event) {
     }
     case Event::Kind::kLeaseEnds: {
       Place& place = places_[event.index];
-      if (place.lease == event.version && place.holder) withdraw(place);
+      const auto ended = std::find_if(place.leases.begin(), place.leases.end(),
+                                      [&](const Lease& lease) { return lease.number == event.version; });
+      if (ended != place.leases.end()) withdraw(place, *ended);
       return;
     }
     case Event::Kind::kDispatch: {
@@ -137,14 +171,14 @@ void World::told(Place& place) {
 
 void World::decide_leases(Place& place) {
   while (std::exchange(place.undecided, false)) {
-    if (place.holder) tell_service(place, *place.holder);
+    for (const Lease& lease : place.leases) tell_service(place, lease.holder);
     orders_.clear();
     place.dispatch->decide(now_, orders_);
     for (const policy::LeaseOrder& order : orders_) {
       if (const auto* lent = std::get_if<policy::Lend>(&order)) {
         lend(place, *lent);
-      } else if (place.holder && std::get<policy::Withdraw>(order).from == lessee_of(*place.holder)) {
-        withdraw(place);
+      } else if (Lease* lease = place.lease_of(job_of(std::get<policy::Withdraw>(order).from.session))) {
+        withdraw(place, *lease);
       }
     }
   }

@@ -5,9 +5,11 @@
 #include <optional>
 #include <random>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "policy/dispatch/dispatch.h"
-#include "policy/scheduler.h"
+#include "policy/record/recorded_scheduler.h"
 #include "simulator/event_queue.h"
 #include "simulator/job.h"
 
@@ -18,28 +20,36 @@ namespace heddle::simulator {
 class World {
  public:
   // Runs the scenario to its end. kNotFound, kInvalidArgument: there is no such policy, or a job asks for a model that
-  // the scenario does not have.
-  static Result<Outcome> run(const Scenario& scenario);
+  // the scenario does not have. What the policies are told and decide goes to `log`, what is where when to `timeline`,
+  // where there are such.
+  static Result<Outcome> run(const Scenario& scenario, InputLog* log = nullptr, Timeline* timeline = nullptr);
 
  private:
-  // A device, and who holds its lease where its dispatch is exclusive.
+  struct Lease {
+    JobIndex holder;
+    uint64_t number;
+    TimePoint until;
+    bool whole_bursts;
+    bool fresh = true;         // no burst has begun with it
+    bool withdrawing = false;  // taken back, or at its end: its holder drains
+  };
+  // A device, and who holds leases of it where its dispatch is exclusive.
   struct Place {
     explicit Place(const DeviceModel& of) : model(of), shared(of) {}
     DeviceModel model;
     SharedDevice shared;
     std::unique_ptr<policy::Dispatch> dispatch;
     uint64_t version = 0;  // of what is on it
-    uint64_t lease = 0;    // counts them
-    std::optional<JobIndex> holder;
-    TimePoint until{};
-    bool whole_bursts = false, fresh = false;  // fresh: no burst has begun with this lease
-    bool withdrawing = false;
+    uint64_t lent = 0;     // leases so far
+    std::vector<Lease> leases;
     bool undecided = false;             // the dispatch policy was told something
     std::optional<TimePoint> decision;  // when it wants to be asked next
+
+    Lease* lease_of(JobIndex job);  // null where it holds none
   };
 
-  explicit World(const Scenario& scenario);
-  Status build();
+  World(const Scenario& scenario, Timeline* timeline) : scenario_(scenario), timeline_(timeline) {}
+  Status build(InputLog* log);
   Outcome play();
   void handle(const Event& event);
   void decide();
@@ -61,20 +71,24 @@ class World {
   void work_done(JobIndex job);
   void burst_over(JobIndex job);
   void lend(Place& place, const policy::Lend& order);
-  void withdraw(Place& place);
-  void give_back(Place& place);
+  void withdraw(Place& place, Lease& lease);
+  void give_back(Place& place, JobIndex holder);
   void tell_service(Place& place, JobIndex job);
   void watch(Place& place);
   Place& place_of(const Job& job) { return places_[job.device.value]; }
-  bool may_issue(const Place& place, JobIndex job) const;
+  bool may_issue(Place& place, JobIndex job);
   uint32_t index_of(const Place& place) const { return static_cast<uint32_t>(&place - places_.data()); }
   policy::Lessee lessee_of(JobIndex job) const { return {jobs_[job].session, 0}; }
   JobIndex job_of(SessionId session) const { return owners_[session.value]; }
 
+  void show_stay(JobIndex job);
+  void show_use(JobIndex job, Duration busy);
+
   const Scenario& scenario_;
+  Timeline* const timeline_;  // null: nobody looks
   TimePoint now_{};
   EventQueue queue_;
-  std::optional<policy::Scheduler> scheduler_;
+  std::optional<policy::RecordedScheduler> scheduler_;
   std::vector<policy::DeviceSpec> specs_;
   std::vector<Place> places_;
   std::vector<Job> jobs_;

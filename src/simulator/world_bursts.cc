@@ -6,8 +6,10 @@
 
 namespace heddle::simulator {
 
-bool World::may_issue(const Place& place, JobIndex job) const {
-  return !place.dispatch->exclusive() || (place.holder == job && !place.withdrawing);
+bool World::may_issue(Place& place, JobIndex job) {
+  if (!place.dispatch->exclusive()) return true;
+  const Lease* lease = place.lease_of(job);
+  return lease && !lease->withdrawing;
 }
 
 void World::begin_burst(JobIndex index) {
@@ -21,7 +23,9 @@ void World::begin_burst(JobIndex index) {
     told(place);
   }
   if (!may_issue(place, index)) return;
-  if (place.whole_bursts && !place.fresh && now_ + job.longest_burst > place.until) return withdraw(place);
+  Lease* lease = place.lease_of(index);
+  if (lease && lease->whole_bursts && !lease->fresh && now_ + job.longest_burst > lease->until)
+    return withdraw(place, *lease);
   go_on(index);
 }
 
@@ -29,7 +33,7 @@ void World::begin_burst(JobIndex index) {
 void World::go_on(JobIndex index) {
   Job& job = jobs_[index];
   Place& place = place_of(job);
-  place.fresh = false;
+  if (Lease* lease = place.lease_of(index)) lease->fresh = false;
   const bool copies = job.phase == Job::Phase::kCopy;
   place.shared.add(index, copies ? SharedDevice::Kind::kCopy : SharedDevice::Kind::kKernels, job.left, job.warps, now_);
   watch(place);
@@ -45,18 +49,20 @@ void World::watch(Place& place) {
 void World::work_done(JobIndex index) {
   Job& job = jobs_[index];
   Place& place = place_of(job);
-  const Duration on = place.shared.busy_of(index, now_);
-  job.outcome.busy += on;
-  job.burst += on;
+  const Duration busy = place.shared.busy_of(index, now_), copied = place.shared.copied_of(index, now_);
+  job.outcome.busy += busy;
+  show_use(index, busy);
+  job.copied += copied;
+  job.burst += busy + copied;
   job.left = place.shared.remove(index, now_);
   watch(place);
-  const bool taken_back = place.dispatch->exclusive() && place.withdrawing && place.holder == index;
+  const bool taken_back = !may_issue(place, index);
   if (job.left <= Duration::zero() && job.phase == Job::Phase::kCopy) {
     job.phase = Job::Phase::kKernels;
     job.left = job.shape->busy;
     if (!taken_back) return go_on(index);
   }
-  if (job.left > Duration::zero()) return give_back(place);  // the rest waits for the next lease
+  if (job.left > Duration::zero()) return give_back(place, index);  // the rest waits for the next lease
   burst_over(index);
 }
 
@@ -67,7 +73,7 @@ void World::burst_over(JobIndex index) {
   if (job.shape->host <= Duration::zero() && job.bursts_left > 1) {
     --job.bursts_left;
     job.begin_piece();
-    return may_issue(place, index) ? go_on(index) : give_back(place);
+    return may_issue(place, index) ? go_on(index) : give_back(place, index);
   }
   job.longest_burst = std::max(job.longest_burst, job.burst);
   job.phase = Job::Phase::kHost;
@@ -75,55 +81,48 @@ void World::burst_over(JobIndex index) {
     tell_service(place, index);
     place.dispatch->drained(lessee_of(index), now_);
     told(place);
-    if (place.withdrawing && place.holder == index) give_back(place);
+    if (const Lease* lease = place.lease_of(index); lease && lease->withdrawing) give_back(place, index);
   }
   if (--job.bursts_left > 0) return next_burst(index);
   end_task(index);
 }
 
 void World::lend(Place& place, const policy::Lend& order) {
-  place.holder = job_of(order.to.session);
-  place.until = order.until;
-  place.whole_bursts = order.whole_bursts;
-  place.fresh = true;
-  place.withdrawing = false;
-  ++place.lease;
+  const JobIndex index = job_of(order.to.session);
+  place.leases.push_back({index, ++place.lent, order.until, order.whole_bursts});
   if (order.until != TimePoint::max())
-    queue_.put({std::max(now_, order.until), Event::Kind::kLeaseEnds, index_of(place), place.lease});
-  if (jobs_[*place.holder].in_burst()) go_on(*place.holder);
+    queue_.put({std::max(now_, order.until), Event::Kind::kLeaseEnds, index_of(place), place.lent});
+  if (jobs_[index].in_burst()) go_on(index);
 }
 
 // The kernel under way ends, and so does what is in flight behind it, which the window bounds; a copy ends.
-void World::withdraw(Place& place) {
-  if (place.withdrawing) return;
-  place.withdrawing = true;
-  const JobIndex index = *place.holder;
+void World::withdraw(Place& place, Lease& lease) {
+  if (std::exchange(lease.withdrawing, true)) return;
+  const JobIndex index = lease.holder;
   const Job& job = jobs_[index];
-  if (!place.shared.has(index)) return give_back(place);
+  if (!place.shared.has(index)) return give_back(place, index);
   if (job.phase != Job::Phase::kKernels) return;
   const Duration window(static_cast<int64_t>(double(scenario_.window.count()) / place.model.slowdown));
   place.shared.cut(index, std::max(window, job.shape->kernel), now_);
   watch(place);
 }
 
-void World::give_back(Place& place) {
-  const JobIndex index = *place.holder;
-  tell_service(place, index);
-  place.holder.reset();
-  place.withdrawing = false;
-  place.dispatch->returned(lessee_of(index), now_);
+void World::give_back(Place& place, JobIndex holder) {
+  tell_service(place, holder);
+  std::erase_if(place.leases, [&](const Lease& lease) { return lease.holder == holder; });
+  place.dispatch->returned(lessee_of(holder), now_);
   told(place);
 }
 
 void World::tell_service(Place& place, JobIndex index) {
   Job& job = jobs_[index];
   const Duration busy = job.outcome.busy + place.shared.busy_of(index, now_);
+  const Duration copied = job.copied + place.shared.copied_of(index, now_);
   policy::Service service;
-  service.busy = busy - job.told_busy;
-  service.bursts = job.bursts - job.told_bursts;
+  service.busy = busy - std::exchange(job.told_busy, busy);
+  service.copies = copied - std::exchange(job.told_copied, copied);
+  service.bursts = job.bursts - std::exchange(job.told_bursts, job.bursts);
   service.longest_burst = job.longest_burst;
-  job.told_busy = busy;
-  job.told_bursts = job.bursts;
   place.dispatch->served(lessee_of(index), service, now_);
 }
 

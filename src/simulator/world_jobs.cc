@@ -6,6 +6,7 @@
 namespace heddle::simulator {
 
 void World::arrive(JobIndex job) {
+  jobs_[job].arrived = now_;
   if (scenario_.workers > 0 && open_ >= scenario_.workers) return line_.push_back(job);
   open(job);
 }
@@ -48,12 +49,14 @@ void World::carry_out(const policy::Decision& decision) {
     tasks_.erase(found);
     return close(index);
   }
-  if (job.outcome.granted == TimePoint{}) job.outcome.granted = now_;
+  job.granted = now_;
+  if (!job.outcome.granted) job.outcome.granted = now_;
   job.device = decision.device;
   Place& place = place_of(job);
   job.warps = policy::resident(job.shape->need, specs_[decision.device.value]).warps;
   job.bursts_left = job.shape->bursts;
   job.told_busy = job.busy_before = job.outcome.busy;
+  job.told_copied = job.copied_before = job.copied;
   job.bursts = job.told_bursts = 0;
   job.longest_burst = Duration{};
   if (place.dispatch->exclusive()) {
@@ -72,17 +75,18 @@ void World::next_burst(JobIndex index) {
 }
 
 void World::end_task(JobIndex index) {
+  show_stay(index);
   Job& job = jobs_[index];
   Place& place = place_of(job);
   if (place.dispatch->exclusive()) {
-    if (place.holder == index) place.holder.reset();
+    std::erase_if(place.leases, [&](const Lease& lease) { return lease.holder == index; });
     place.dispatch->left(lessee_of(index), now_);
-    place.withdrawing = place.withdrawing && place.holder.has_value();
     told(place);
   }
   tasks_.erase(job.task);
   policy::Service used;
   used.busy = job.outcome.busy - job.busy_before;
+  used.copies = job.copied - job.copied_before;
   used.bursts = job.bursts;
   scheduler_->served(job.session, job.device, used);
   scheduler_->task_ended(job.task, now_);
@@ -90,6 +94,8 @@ void World::end_task(JobIndex index) {
   if (--job.tasks_left > 0) return begin_task(index);
   ++job.outcome.runs;
   job.outcome.ended = now_;
+  job.outcome.turnaround += now_ - job.arrived;
+  job.arrived = now_;  // where it repeats
   close(index);
 }
 

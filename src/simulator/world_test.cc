@@ -90,6 +90,60 @@ TEST(World, AsManyJobsRunAtOnceAsThereAreWorkers) {
   EXPECT_EQ(outcome.jobs[3].granted, TimePoint{millis(100)});
 }
 
+// The first runs for 400 ms beyond the horizon, the second waits for it, the third comes too late.
+TEST(World, WhatWaitsAtTheHorizonHasWaitedUpToIt) {
+  Scenario node = scenario(1, "schedgpu");
+  node.horizon = millis(600);
+  node.jobs = {jobs(3, 1, millis(1000))};
+  node.jobs[0].shape.memory = Bytes{10 * kGiB};
+  node.jobs[0].every = millis(350);
+  const Outcome outcome = outcome_of(node);
+  EXPECT_EQ(outcome.jobs[0].granted, TimePoint{});
+  EXPECT_EQ(outcome.jobs[0].waited, millis(0));
+  EXPECT_EQ(outcome.jobs[0].ended, std::nullopt);
+  EXPECT_EQ(outcome.jobs[0].busy, millis(600));
+  EXPECT_EQ(outcome.jobs[1].granted, std::nullopt);
+  EXPECT_EQ(outcome.jobs[1].waited, millis(250));
+  EXPECT_EQ(outcome.jobs[2].granted, std::nullopt);
+  EXPECT_EQ(outcome.jobs[2].waited, millis(0));
+}
+
+// Two tasks of a job, then one that is still there at the horizon.
+TEST(World, TimelineShowsStaysAndKernels) {
+  Scenario node = scenario(1, "schedgpu");
+  node.horizon = millis(500);
+  node.jobs = {jobs(1, 1, millis(100), millis(50)), jobs(1, 1, millis(1000))};
+  node.jobs[0].shape.tasks = 2;
+  for (JobLine& line : node.jobs) line.shape.memory = Bytes{10 * kGiB};
+  Timeline timeline;
+  ASSERT_TRUE(World::run(node, nullptr, &timeline));
+  std::vector<std::string> shown;
+  const auto ms_of = [](TimePoint at) { return std::to_string(at.time_since_epoch() / millis(1)); };
+  for (const auto& stay : timeline.stays)
+    shown.push_back(std::to_string(stay.job) + ": " + ms_of(stay.arrived) + " " + ms_of(stay.granted) + " " +
+                    ms_of(stay.ended));
+  for (const auto& use : timeline.uses)
+    shown.push_back(std::to_string(use.job) + " busy " + ms_of(use.begin) + " " + ms_of(use.end));
+  EXPECT_THAT(shown, ::testing::ElementsAre("0: 0 0 150", "1: 0 150 500", "0 busy 50 150", "1 busy 150 500"));
+}
+
+TEST(World, StartIsTheFirstTasksGrant) {
+  Scenario node = scenario(1);
+  node.jobs = {jobs(1, 1, millis(100))};
+  node.jobs[0].shape.tasks = 3;
+  EXPECT_EQ(outcome_of(node).jobs[0].granted, TimePoint{});
+}
+
+TEST(World, TurnaroundIsOfEachRun) {
+  Scenario node = scenario(1);
+  node.horizon = millis(1050);
+  node.jobs = {jobs(1, 1, millis(100))};
+  node.jobs[0].repeats = true;
+  const Outcome outcome = outcome_of(node);
+  EXPECT_EQ(outcome.completed(), 10u);
+  EXPECT_EQ(outcome.mean_turnaround(), millis(100));
+}
+
 // Every dispatch policy: all work is done, nothing is lost by taking the device back, and no job is left behind.
 class EveryDispatch : public ::testing::TestWithParam<const char*> {};
 
@@ -103,7 +157,7 @@ TEST_P(EveryDispatch, CompletesAllWork) {
   for (const JobLine& line : node.jobs) least += line.count * line.shape.bursts * line.shape.busy;
   Duration busy{};
   for (const JobOutcome& job : outcome.jobs) busy += job.busy;
-  if (std::string_view(GetParam()) != "open") {
+  if (const std::string_view dispatch = GetParam(); dispatch != "open" && dispatch != "token:overlap") {
     // One at a time: busy time is the work itself, to the rounding of each end.
     EXPECT_NEAR(double(busy.count()), double(least.count()), 1e5);
     EXPECT_LE(outcome.busy[0] + outcome.busy[1], least + millis(1));
@@ -122,7 +176,8 @@ TEST_P(EveryDispatch, IsRepeatable) {
   EXPECT_NE(outcome_of(node).makespan, once.makespan);
 }
 
-INSTANTIATE_TEST_SUITE_P(Dispatch, EveryDispatch, ::testing::Values("open", "fs", "tfs", "las", "token"));
+INSTANTIATE_TEST_SUITE_P(Dispatch, EveryDispatch,
+                         ::testing::Values("open", "fs", "tfs", "las", "token", "token:overlap"));
 
 TEST(Shares, FollowWeightsUnderTrueFairShare) {
   Scenario node = scenario(1, "schedgpu", "tfs");
@@ -148,6 +203,32 @@ TEST(Shares, AreHeldByTokensAndIdleOnesGivenAway) {
   EXPECT_GT(double(outcome_of(node).jobs[0].busy.count()) / 40e9, 0.95);
 }
 
+// One has kernels of a second, the other of a millisecond; there is space for both at a time.
+TEST(Shares, OverlapWhereTokensDo) {
+  const auto had = [](const char* dispatch) {
+    Scenario node = scenario(1, "schedgpu", dispatch);
+    node.horizon = std::chrono::seconds(20);
+    node.jobs = {jobs(1, 10'000, millis(1000), {}, 100), jobs(1, 100'000, millis(1), {}, 100)};
+    node.jobs[0].shape.kernel = millis(1000);
+    const Outcome outcome = outcome_of(node);
+    return std::pair(outcome.jobs[0].busy + outcome.jobs[1].busy, outcome.busy[0]);
+  };
+  const auto [of_jobs, of_device] = had("token");
+  EXPECT_NEAR(double(of_jobs.count()), double(of_device.count()), 1e6);
+  const auto [of_jobs_overlapping, of_device_overlapping] = had("token:overlap");
+  EXPECT_GT(of_jobs_overlapping, of_device_overlapping + std::chrono::seconds(1));
+}
+
+// Nine tenths of one's time on the device are copies.
+TEST(Shares, CountCopies) {
+  Scenario node = scenario(1, "schedgpu", "tfs");
+  node.horizon = std::chrono::seconds(20);
+  node.jobs = {jobs(1, 10'000, millis(1)), jobs(1, 10'000, millis(10))};
+  node.jobs[0].shape.copy = millis(9);
+  const Outcome outcome = outcome_of(node);
+  EXPECT_NEAR(double(outcome.jobs[0].busy.count()) / double(outcome.jobs[1].busy.count()), 0.1, 0.01);
+}
+
 // One of two devices is three times as slow: who knows how long jobs take gives it fewer.
 TEST(World, BalancersThatLearnKnowASlowDevice) {
   Scenario node = scenario(2, "grr");
@@ -171,6 +252,22 @@ TEST(World, WhatItDoesNotKnowIsSaid) {
   node.dispatch = "fs";
   node.jobs[0].shape.model = "V100";
   EXPECT_THAT(World::run(node).error().text, HasSubstr("V100"));
+}
+
+TEST(World, ArrivalsBeyondTheClockAreRefused) {
+  for (const bool random : {false, true}) {
+    Scenario node = scenario(1);
+    node.jobs = {jobs(1000, 1, millis(1))};
+    node.jobs[0].every = std::chrono::hours(24 * 365);
+    node.jobs[0].random = random;
+    const auto outcome = World::run(node);
+    ASSERT_FALSE(outcome);
+    EXPECT_THAT(outcome.error().text, HasSubstr("of 1000 would arrive after more than 100 years"));
+    node.jobs[0].every = std::chrono::hours(24 * 365 * 290);
+    EXPECT_FALSE(World::run(node));
+    node.jobs[0].every = std::chrono::hours(1);
+    EXPECT_TRUE(World::run(node));
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -286,6 +287,35 @@ TEST_P(LeasesByPolicy, ThreeProgramsAreRight) {
   expect_empty();
 }
 INSTANTIATE_TEST_SUITE_P(Policies, LeasesByPolicy, testing::Values("open", "tfs", "las", "token"));
+
+// What heddled was told, in two lives, told to other schedulers and dispatch policies: they decide the same.
+TEST(InputLog, ReplaysToTheSameDecisions) {
+  HEDDLE_NEEDS_WORKLOADS();
+  const std::string path = testing::TempDir() + "inputs-" + std::to_string(::getpid());
+  std::string config = lent_device("policy = 'tfs'");
+  config.insert(config.find('\n') + 1, "input_log = '" + path + "'\n");
+  Node node(config);
+  ASSERT_TRUE(node.ready()) << node.why();
+  Process endless = node.spawn_run(vecadd(kEndless));
+  const auto served = [&] { return node.ask({{"command", "ps"}}).value("sessions", Json::array()).size() > 0; };
+  ASSERT_TRUE(Node::eventually(served));
+  EXPECT_EQ(node.run(vecadd(kShort)).status, 0);
+  const pid_t before = node.daemon_pid();
+  ::kill(before, SIGKILL);
+  ASSERT_TRUE(Node::eventually([&] { return node.daemon_pid() > 0 && node.daemon_pid() != before && served(); }));
+  EXPECT_EQ(node.run(vecadd(kShort)).status, 0);
+  endless.signal(SIGTERM);
+  endless.wait();
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); }));
+  const Finished replayed = node.heddle({"replay", "--json", path});
+  EXPECT_EQ(replayed.status, 0) << replayed.out << replayed.err;
+  const Json outcome = Json::parse(replayed.out);
+  EXPECT_EQ(outcome["schedulers"], 2);
+  EXPECT_EQ(outcome["dispatches"], 2);
+  EXPECT_EQ(outcome["different"], 0);
+  EXPECT_GT(outcome["answers"], 10);
+  ::unlink(path.c_str());
+}
 
 }  // namespace
 }  // namespace heddle::e2e

@@ -170,8 +170,9 @@ TEST(Batch, ReportsAndTracesAQueue) {
   const std::string jobs = node.directory() + "/jobs.toml", trace = node.directory() + "/trace.json";
   std::ofstream(jobs) << "[[job]]\ncommand = ['" << workload("vecadd") << "']\ncount = 3\n"
                       << "[[job]]\nname = 'wrong'\ncommand = ['false']\n";
-  const Finished finished =
-      node.heddle({"batch", jobs, "--policy", "mgb-warps", "--workers", "2", "--json", "--trace", trace});
+  const std::string report = node.directory() + "/report.html";
+  const Finished finished = node.heddle(
+      {"batch", jobs, "--policy", "mgb-warps", "--workers", "2", "--json", "--trace", trace, "--report", report});
   EXPECT_EQ(finished.status, 1) << finished.err;  // one job crashed
   const Json result = Json::parse(finished.out, nullptr, false);
   ASSERT_FALSE(result.is_discarded()) << finished.out;
@@ -183,6 +184,11 @@ TEST(Batch, ReportsAndTracesAQueue) {
   int slices = 0;
   for (const Json& event : events["traceEvents"]) slices += event["ph"] == "X";
   EXPECT_EQ(slices, 3);
+  std::ifstream page(report);
+  const std::string text{std::istreambuf_iterator<char>(page), {}};
+  EXPECT_EQ(std::string_view(text).substr(0, 15), "<!DOCTYPE html>");
+  EXPECT_NE(text.find("fits on"), std::string::npos);  // why a task came to its device
+  EXPECT_NE(text.find("status 1: "), std::string::npos);
 }
 
 uid_t user_of(pid_t pid) {

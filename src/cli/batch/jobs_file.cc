@@ -6,6 +6,8 @@
 #include <set>
 #include <sstream>
 
+#include "core/device_share.h"
+
 namespace heddle::cli {
 namespace {
 
@@ -77,6 +79,10 @@ Status read_share(const toml::table& table, DeviceShare& share, const Complaints
   HEDDLE_TRY(read_number(table, "weight", share.weight, complaints));
   HEDDLE_TRY(read_number(table, "share", share.share, complaints));
   HEDDLE_TRY(read_number(table, "limit", share.limit, complaints));
+  if (const auto wrong = wrong_share(share.weight, share.share, share.limit)) {
+    const toml::node* node = table.get(wrong->key);
+    return complaints.about(node ? *node : table, wrong->text);
+  }
   return read_optional(table, "app", share.app, complaints);
 }
 

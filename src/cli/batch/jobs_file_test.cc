@@ -51,7 +51,12 @@ TEST_F(JobsFile, ErrorsNameFileLineAndKey) {
        {Case{"[[job]]\ncommand = 'a'\nmemory = 3\n", ":3:", "memory"},
         Case{"[[job]]\ncommand = 'a'\nmem = 'x'\n", ":3:", "'x'"}, Case{"[[job]]\n\nname = 'a'\n", ":1:", "command"},
         Case{"[[job]]\ncommand = [1]\n", ":2:", "command"}, Case{"[[job]]\ncommand = 'a'\ncount = 0\n", ":3:", "count"},
-        Case{"[[job]]\ncommand = 'a'\nshare = 'x'\n", ":3:", "share"}, Case{"[[job]\n", ":1:", ""},
+        Case{"[[job]]\ncommand = 'a'\nshare = 'x'\n", ":3:", "share"},
+        Case{"[[job]]\ncommand = 'a'\nlimit = 0\n", ":3:", "limit 0: it is a part of the device, from 0.01 to 1"},
+        Case{"[[job]]\ncommand = 'a'\nweight = -1\n", ":3:", "weight -1: a job's weight is at least 0.001"},
+        Case{"[[job]]\nlimit = 0.3\nshare = 0.6\ncommand = 'a'\n", ":3:", "share 0.6 is above limit 0.3"},
+        Case{"[[job]]\ncommand = 'a'\n[[job]]\nshare = 1.5\ncommand = 'a'\n", ":4:", "share 1.5"},
+        Case{"[[job]\n", ":1:", ""},
         Case{"[[job]]\nname='n'\ncommand='a'\n[[job]]\nname='n'\ncommand='a'\n", "", "'n'"}, Case{"", "", "job"}}) {
     auto jobs = read(wrong.text);
     ASSERT_FALSE(jobs) << wrong.text;

@@ -20,6 +20,7 @@ TraceEvent event_of(const Json& json) {
   event.memory = count_of(json, "memory");
   event.launches = count_of(json, "launches");
   event.kernel_ns = count_of(json, "kernel_ns");
+  event.busy_ns = count_of(json, "busy_ns");
   event.overrun_ns = count_of(json, "overrun_ns");
   event.reason = string_of(json, "reason");
   return event;

@@ -184,6 +184,41 @@ TEST(Tfs, OvershootIsPaidForInTheNextSlices) {
   EXPECT_EQ(device.decide(110), "lend 2 until 115");
 }
 
+// What a slice's holder uses goes off its credit at once; the slice itself stays as it was lent.
+TEST(Tfs, SliceIsSettledWhenTheDeviceIsLent) {
+  Driven device("tfs");
+  device.join(1);
+  device.join(2);
+  device.pending(1, 0);
+  device.pending(2, 0);
+  EXPECT_EQ(device.decide(100), "lend 1 until 150");  // credit of both: 50
+  for (const double when : {110, 120, 130, 140}) {
+    device.served(1, 10, when);
+    EXPECT_EQ(device.decide(when), "") << when;
+    EXPECT_EQ(device.next(when), "never");
+  }
+  device.served(1, 10, 150);
+  device.returned(1, 150);
+  EXPECT_EQ(device.decide(150), "lend 2 until 200");
+}
+
+// Half of the time with the lease counts at once, the measured rest when it is known.
+TEST(Tfs, WhatIsMeasuredLateIsPaidForAsWell) {
+  Driven device("tfs");
+  device.join(1);
+  device.join(2);
+  device.pending(1, 0);
+  device.pending(2, 0);
+  EXPECT_EQ(device.decide(100), "lend 1 until 150");  // credit of both: 50
+  device.served(1, 0, 140);
+  device.served(1, 40, 140);
+  device.returned(1, 140);
+  EXPECT_EQ(device.decide(140), "lend 2 until 190");
+  device.served(2, 50, 190);
+  device.returned(2, 190);
+  EXPECT_EQ(device.decide(190), "lend 1 until 200");  // 10 is left of its credit
+}
+
 TEST(Tfs, TimeAloneIsNeitherPaidForNorSaved) {
   Driven device("tfs");
   device.join(1);

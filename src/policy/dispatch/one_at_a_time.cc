@@ -88,7 +88,9 @@ void OneAtATime::charge(const Service& more, TimePoint now) {
   const Duration amount = used_so_far - holder_->charged;
   if (amount == Duration{}) return;
   holder_->charged = used_so_far;
-  used(*lessees_.find(holder_->lessee)->job, amount, std::exchange(holder_->contended, {}));
+  const Duration contended = std::min(amount, holder_->contended);
+  holder_->contended -= contended;  // the rest: for what is measured late
+  used(*lessees_.find(holder_->lessee)->job, amount, contended);
 }
 
 bool OneAtATime::others_wait() const {

@@ -35,7 +35,8 @@ class OneAtATime : public Dispatch {
   // takes leases back itself instead of having them end.
   virtual bool may_go_on() const { return false; }
   virtual bool goes_on(const Lessees::Member& /*holder*/, const Lessees& /*lessees*/) const { return false; }
-  // The job has used so much more of the device, `contended` of the time while another job had work.
+  // The job has used so much more of the device, `contended` of it while another job had work: what is used is counted
+  // against contended time first, because measurements come late.
   virtual void used(Lessees::Job& /*job*/, Duration /*amount*/, Duration /*contended*/) {}
   // Time goes on to `now`, before what then happens.
   virtual void advance(Lessees& /*lessees*/, TimePoint /*now*/) {}
@@ -48,7 +49,7 @@ class OneAtATime : public Dispatch {
     TimePoint until;
     bool withdrawn = false;
     Duration working{}, measured{}, charged{};  // with work; of that, measured; counted as used so far
-    Duration contended{};                       // not handed on yet
+    Duration contended{};                       // time for which nothing was counted as used yet
   };
 
   void pass(TimePoint now);

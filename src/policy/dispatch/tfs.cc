@@ -39,17 +39,13 @@ const Lessees::Member& Tfs::choose(const Lessees& lessees) {
     best = &member;
     most = credit;
   }
+  slice_ = std::clamp(Duration(static_cast<int64_t>(best->job->balance)), kLeastSlice, kEpoch);
   return *best;
 }
 
-Duration Tfs::slice(const Lessees::Member& member, const Lessees& /*lessees*/) const {
-  return std::clamp(Duration(static_cast<int64_t>(member.job->balance)), kLeastSlice, kEpoch);
-}
-
-void Tfs::used(Lessees::Job& job, Duration amount, Duration contended) {
-  const Duration owed = std::min(amount, contended);
-  job.balance =
-      std::max(job.balance - static_cast<double>(owed.count()), -static_cast<double>(kMostEpochsOwed * kEpoch.count()));
+void Tfs::used(Lessees::Job& job, Duration /*amount*/, Duration contended) {
+  job.balance = std::max(job.balance - static_cast<double>(contended.count()),
+                         -static_cast<double>(kMostEpochsOwed * kEpoch.count()));
 }
 
 void Tfs::advance(Lessees& lessees, TimePoint now) {

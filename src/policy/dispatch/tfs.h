@@ -9,7 +9,7 @@ namespace heddle::policy {
 //
 //   each 100 ms   a job that had work in them gets its part of them by weight as credit, up to twice that
 //   who is next   the largest credit by weight; of equal ones who has waited longest
-//   slice         the credit, at least 5 ms, at most 100 ms
+//   slice         the credit as it is at the lend, at least 5 ms, at most 100 ms
 //   used          goes off the credit, drain and overshoot included, while another job has work
 //
 // So it is work conserving: what one does not use others have, and pay nothing for while nobody else waits.
@@ -20,12 +20,13 @@ namespace heddle::policy {
 class Tfs : public OneAtATime {
  protected:
   const Lessees::Member& choose(const Lessees& lessees) override;
-  Duration slice(const Lessees::Member& member, const Lessees& lessees) const override;
+  Duration slice(const Lessees::Member& /*member*/, const Lessees& /*lessees*/) const override { return slice_; }
   void used(Lessees::Job& job, Duration amount, Duration contended) override;
   void advance(Lessees& lessees, TimePoint now) override;
 
  private:
   TimePoint epoch_{};  // when the present one began
+  Duration slice_{};   // of whoever was chosen last: what it uses goes off its credit meanwhile, and not off its slice
 };
 
 }  // namespace heddle::policy

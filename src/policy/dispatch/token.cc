@@ -41,7 +41,9 @@ void Token::pending(Lessee lessee, TimePoint now) {
   for (Holder& holder : holders_) {
     if (holder.lessee == lessee) count(holder, now);  // a pause between bursts is part of the use
   }
-  quota_of(lessee).single = {};
+  Quota& quota = quota_of(lessee);
+  quota.single = {};
+  if (now - member->since > kMergeGap) quota.merged = {};  // its work ended then
   lessees_.begin_work(*member, now);
 }
 

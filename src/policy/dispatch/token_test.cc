@@ -175,6 +175,27 @@ TEST(Token, WhoClaimsLongBurstsHasNoLongerTokens) {
   }
 }
 
+// Alone it keeps the token, and pauses of 20 ms are not part of its bursts of 30 ms.
+TEST(Token, LongPausesDoNotMergeBursts) {
+  Token token;
+  const auto at = [](double milliseconds) { return TimePoint(ms(milliseconds)); };
+  std::vector<LeaseOrder> orders;
+  token.joined(lessee(1), {.job = {1}}, at(0));
+  token.joined(lessee(2), {.job = {2}}, at(0));
+  for (int burst = 0; burst < 100; ++burst) {
+    token.pending(lessee(1), at(burst * 50));
+    token.decide(at(burst * 50), orders);
+    token.drained(lessee(1), at(burst * 50 + 30));
+  }
+  ASSERT_EQ(orders.size(), 1u);
+  token.returned(lessee(1), at(5000));
+  token.pending(lessee(1), at(5000));
+  orders.clear();
+  token.decide(at(5000), orders);
+  ASSERT_EQ(orders.size(), 1u);
+  EXPECT_EQ(std::get<Lend>(orders[0]).until, at(5000 + (30 + 250) / 2));
+}
+
 // Bursts of 60 ms: a quota is not cut in the middle of one.
 TEST(Token, BurstsAreKeptWhole) {
   TestDevice device("token");

@@ -20,6 +20,7 @@ namespace heddle::policy {
 class Balancer : public Placement {
  public:
   Scope scope() const override { return Scope::kSession; }
+  bool waits_alike() const override { return true; }
   Answer place(const Request& request, const Pool& pool) const override;
   std::optional<DeviceId> assignment(const Request& request) const override { return seats_.of(request); }
   void assigned(const Request& request, DeviceId device) override { take(request, device); }

@@ -16,6 +16,7 @@ class Cg : public Placement {
   std::unique_ptr<Placement> clone() const override { return std::make_unique<Cg>(*this); }
   Scope scope() const override { return Scope::kSession; }
   bool memory_oblivious() const override { return true; }
+  bool waits_alike() const override { return true; }
   Answer place(const Request& request, const Pool& pool) const override;
   void assigned(const Request& request, DeviceId device) override;
   std::optional<DeviceId> assignment(const Request& request) const override { return seats_.of(request); }

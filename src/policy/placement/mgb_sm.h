@@ -19,6 +19,7 @@ namespace heddle::policy {
 class MgbSm : public Placement {
  public:
   std::unique_ptr<Placement> clone() const override { return std::make_unique<MgbSm>(*this); }
+  bool waits_alike() const override { return true; }
   Answer place(const Request& request, const Pool& pool) const override;
   void opened(const Pool& pool) override;
   void task_began(TaskId task, const ComputeNeed& need, DeviceId device, const Pool& pool) override;

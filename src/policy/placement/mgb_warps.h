@@ -12,6 +12,7 @@ namespace heddle::policy {
 class MgbWarps : public Placement {
  public:
   std::unique_ptr<Placement> clone() const override { return std::make_unique<MgbWarps>(*this); }
+  bool waits_alike() const override { return true; }
   Answer place(const Request& request, const Pool& pool) const override;
 };
 

@@ -45,6 +45,11 @@ class Placement {
   // The device that the request's virtual device is assigned to (kSession).
   virtual std::optional<DeviceId> assignment(const Request&) const { return {}; }
 
+  // Whether requests that differ only in task, session, job and virtual device wait alike, for the same reason, where
+  // their sessions and jobs have nothing yet: where one must wait, the scheduler then asks for no other. It keeps a
+  // decision cheap where thousands wait.
+  virtual bool waits_alike() const { return false; }
+
   // Must not place on `request.closed`, and, unless memory_oblivious, only where pool.fits(request, device). On an idle
   // pool, a request that a candidate could hold must be placed.
   virtual Answer place(const Request& request, const Pool& pool) const = 0;

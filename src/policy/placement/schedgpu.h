@@ -10,6 +10,7 @@ class SchedGpu : public Placement {
  public:
   std::unique_ptr<Placement> clone() const override { return std::make_unique<SchedGpu>(*this); }
   std::span<const DeviceId> candidates(size_t model, const Pool& pool) const override;
+  bool waits_alike() const override { return true; }
   Answer place(const Request& request, const Pool& pool) const override;
 };
 

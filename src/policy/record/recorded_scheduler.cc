@@ -1,0 +1,87 @@
+#include "policy/record/recorded_scheduler.h"
+
+#include <algorithm>
+
+#include "policy/record/entry.h"
+
+namespace heddle::policy {
+
+template <class... Values>
+void RecordedScheduler::record(TimePoint at, std::string_view event, const Values&... values) {
+  if (!log_) return;
+  latest_ = std::max(latest_, at);
+  log_->write(EntryWriter(at, event)(values...).line());
+}
+
+RecordedScheduler::RecordedScheduler(const std::string& policy, std::unique_ptr<Placement> placement,
+                                     std::vector<DeviceSpec> devices, Options options, InputLog* log)
+    : Scheduler(std::move(placement), devices, options), log_(log) {
+  record({}, "scheduler", policy, options, devices.size());
+  for (const DeviceSpec& device : devices) record({}, "device", device);
+}
+
+void RecordedScheduler::session_opened(SessionId session, JobId job, std::string model, Bytes budget, TimePoint now,
+                                       UserId user, const std::string& app) {
+  record(now, "open", session, job, model, budget, user, app);
+  Scheduler::session_opened(session, job, std::move(model), budget, now, user, app);
+}
+
+void RecordedScheduler::session_closed(SessionId session, TimePoint now) {
+  record(now, "close", session);
+  Scheduler::session_closed(session, now);
+}
+
+void RecordedScheduler::task_arrived(const TaskRequest& request, TimePoint now) {
+  record(now, "arrive", request);
+  Scheduler::task_arrived(request, now);
+}
+
+void RecordedScheduler::compute_grew(TaskId task, const ComputeNeed& need, TimePoint now) {
+  record(now, "grow", task, need);
+  Scheduler::compute_grew(task, need, now);
+}
+
+void RecordedScheduler::extension_requested(TaskId task, Bytes more, TimePoint now) {
+  record(now, "extend", task, more);
+  Scheduler::extension_requested(task, more, now);
+}
+
+void RecordedScheduler::memory_freed(TaskId task, Bytes less, TimePoint now) {
+  record(now, "free", task, less);
+  Scheduler::memory_freed(task, less, now);
+}
+
+void RecordedScheduler::task_ended(TaskId task, TimePoint now) {
+  record(now, "end", task);
+  Scheduler::task_ended(task, now);
+}
+
+void RecordedScheduler::served(SessionId session, DeviceId device, const Service& since_last) {
+  record(latest_, "serve", session, device, since_last);
+  Scheduler::served(session, device, since_last);
+}
+
+void RecordedScheduler::outside_memory(DeviceId device, Bytes used, TimePoint now) {
+  record(now, "outside", device, used);
+  Scheduler::outside_memory(device, used, now);
+}
+
+Status RecordedScheduler::adopt(const TaskRequest& request, DeviceId device, TimePoint now) {
+  record(now, "adopt", request, device);
+  return Scheduler::adopt(request, device, now);
+}
+
+Status RecordedScheduler::adopt_assignment(SessionId session, uint32_t virtual_device, DeviceId device, TimePoint now) {
+  record(now, "assign", session, virtual_device, device);
+  return Scheduler::adopt_assignment(session, virtual_device, device, now);
+}
+
+std::vector<Decision> RecordedScheduler::decisions(TimePoint now) {
+  record(now, "decide");
+  std::vector<Decision> decided = Scheduler::decisions(now);
+  for (const Decision& decision : decided) record(now, "=decided", decision);
+  if (log_) log_->flush();
+  return decided;
+}
+
+}  // namespace heddle::policy

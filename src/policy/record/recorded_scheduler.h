@@ -1,0 +1,37 @@
+#pragma once
+
+#include "core/input_log.h"
+#include "policy/scheduler.h"
+
+namespace heddle::policy {
+
+// A scheduler that has what it is told, and what it decides, written to a log. Without a log it is the scheduler alone.
+class RecordedScheduler : public Scheduler {
+ public:
+  // `policy` names `placement` in the log; `log` outlives this.
+  RecordedScheduler(const std::string& policy, std::unique_ptr<Placement> placement, std::vector<DeviceSpec> devices,
+                    Options options = {}, InputLog* log = nullptr);
+
+  void session_opened(SessionId session, JobId job, std::string model, Bytes budget, TimePoint now, UserId user = {},
+                      const std::string& app = {});
+  void session_closed(SessionId session, TimePoint now);
+  void task_arrived(const TaskRequest& request, TimePoint now);
+  void compute_grew(TaskId task, const ComputeNeed& need, TimePoint now);
+  void extension_requested(TaskId task, Bytes more, TimePoint now);
+  void memory_freed(TaskId task, Bytes less, TimePoint now);
+  void task_ended(TaskId task, TimePoint now);
+  void served(SessionId session, DeviceId device, const Service& since_last);
+  void outside_memory(DeviceId device, Bytes used, TimePoint now);
+  Status adopt(const TaskRequest& request, DeviceId device, TimePoint now);
+  Status adopt_assignment(SessionId session, uint32_t virtual_device, DeviceId device, TimePoint now);
+  std::vector<Decision> decisions(TimePoint now);
+
+ private:
+  template <class... Values>
+  void record(TimePoint at, std::string_view event, const Values&... values);
+
+  InputLog* log_;
+  TimePoint latest_{};  // of what has no time of its own
+};
+
+}  // namespace heddle::policy

@@ -1,0 +1,140 @@
+#include "simulator/replay.h"
+
+#include <gmock/gmock.h>
+
+#include <random>
+#include <sstream>
+
+#include "core/input_log.h"
+#include "simulator/world.h"
+
+namespace heddle::simulator {
+namespace {
+
+using ::testing::HasSubstr;
+
+class TextLog : public InputLog {
+ public:
+  void write(std::string_view line) override { (text_ += line) += '\n'; }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+ReplayOutcome replayed(const std::string& text) {
+  std::istringstream log(text);
+  auto outcome = replay(log, "log");
+  EXPECT_TRUE(outcome) << outcome.error().text;
+  return outcome ? std::move(*outcome) : ReplayOutcome{};
+}
+
+std::string why_not(const std::string& text) {
+  std::istringstream log(text);
+  const auto outcome = replay(log, "log");
+  EXPECT_FALSE(outcome);
+  return outcome ? "" : outcome.error().text;
+}
+
+// Jobs of several kinds, more than fit, on devices of two models.
+std::string log_of(const char* policy, const char* dispatch) {
+  Scenario node;
+  node.policy = policy;
+  node.dispatch = dispatch;
+  node.horizon = std::chrono::seconds(10);
+  node.devices = {*device_preset("P100"), *device_preset("P100"), *device_preset("V100")};
+  for (uint32_t kind = 0; kind < 4; ++kind) {
+    JobLine line;
+    line.count = 6;
+    line.every = std::chrono::milliseconds(40 + 30 * kind);
+    line.random = true;
+    line.shape.name = line.shape.app = std::string("kind % ") + char('a' + kind);
+    line.shape.model = kind == 3 ? "V100" : "P100";
+    line.shape.weight = 0.3 + kind;
+    line.shape.request = 0.1 * kind;
+    line.shape.memory = Bytes{(2 + 3 * kind) * kGiB};
+    line.shape.need = {100 * (kind + 1), 256, 32, {}};
+    line.shape.tasks = 3;
+    line.shape.bursts = 5;
+    line.shape.host = std::chrono::milliseconds(3 * kind);
+    line.shape.busy = line.shape.kernel = std::chrono::milliseconds(7 + kind);
+    node.jobs.push_back(line);
+  }
+  TextLog log;
+  EXPECT_TRUE(World::run(node, &log));
+  return log.text();
+}
+
+class EveryPolicy : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {};
+
+TEST_P(EveryPolicy, DecidesTheSameAgain) {
+  const auto [policy, dispatch] = GetParam();
+  const ReplayOutcome outcome = replayed(log_of(policy, dispatch));
+  EXPECT_EQ(outcome.schedulers, 1u);
+  EXPECT_EQ(outcome.dispatches, std::string_view(dispatch) == "open" ? 0u : 3u);
+  EXPECT_GT(outcome.answers, 20u);
+  EXPECT_GT(outcome.inputs, outcome.answers / 2);
+  EXPECT_FALSE(outcome.cut);
+  EXPECT_EQ(outcome.different, 0u) << outcome.differences[0].logged << "\n" << outcome.differences[0].replayed;
+}
+
+INSTANTIATE_TEST_SUITE_P(Replay, EveryPolicy,
+                         ::testing::Combine(::testing::Values("sa", "cg:2", "schedgpu", "mgb-sm", "mgb-warps", "grr",
+                                                              "rtf", "guf"),
+                                            ::testing::Values("open", "fs", "tfs", "las", "token", "token:overlap")));
+
+TEST(Replay, ShowsWhatIsDecidedOtherwise) {
+  std::string log = log_of("mgb-warps", "fs");
+  log.replace(log.find("'mgb-warps"), 10, "'schedgpu");
+  const ReplayOutcome outcome = replayed(log);
+  ASSERT_GT(outcome.different, 0u);
+  ASSERT_FALSE(outcome.differences.empty());
+  EXPECT_LE(outcome.differences.size(), 10u);
+  EXPECT_THAT(outcome.differences[0].logged, HasSubstr("fewest"));
+  EXPECT_THAT(outcome.differences[0].replayed, HasSubstr("the%20one%20device%20this%20policy%20uses"));
+}
+
+TEST(Replay, AnswersTooManyAndTooFewAreDifferent) {
+  std::string log = log_of("mgb-warps", "open");
+  const size_t first = log.find("=decided"), begin = log.rfind('\n', first) + 1, end = log.find('\n', first) + 1;
+  const std::string answer = log.substr(begin, end - begin);
+  std::string more = log, fewer = log;
+  more.insert(end, answer);
+  fewer.erase(begin, end - begin);
+  EXPECT_EQ(replayed(more).different, 1u);
+  EXPECT_EQ(replayed(more).differences[0].replayed, "");
+  EXPECT_EQ(replayed(fewer).different, 1u);
+  EXPECT_EQ(replayed(fewer).differences[0].logged, "");
+}
+
+// Wherever whoever wrote it ended, what is there is replayed.
+TEST(Replay, LogMayEndAnywhere) {
+  const std::string log = log_of("rtf", "tfs");
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 100; ++i) {
+    const ReplayOutcome outcome = replayed(log.substr(0, 1 + random() % (log.size() - 1)));
+    EXPECT_EQ(outcome.different, 0u);
+  }
+}
+
+// heddled was started again, or got another policy: the log goes on with a new scheduler.
+TEST(Replay, LogMayHaveSeveralLives) {
+  const ReplayOutcome outcome = replayed(log_of("mgb-warps", "tfs") + log_of("sa", "fs"));
+  EXPECT_EQ(outcome.schedulers, 2u);
+  EXPECT_EQ(outcome.different, 0u);
+}
+
+TEST(Replay, WhatIsNoLogIsToldWithItsPlace) {
+  const std::string log = log_of("sa", "fs");
+  EXPECT_THAT(why_not(""), HasSubstr("log: it is empty"));
+  EXPECT_THAT(why_not("hello\n"), HasSubstr("log:1: 'hello' is no line"));
+  EXPECT_THAT(why_not("5 decide\n"), HasSubstr("log:1: 'decide' comes before a scheduler"));
+  EXPECT_THAT(why_not("0 scheduler 'best 1 0 1\n"), HasSubstr("log:1: "));
+  EXPECT_THAT(why_not("0 scheduler 'sa 1 0\n"), HasSubstr("log:1: 'scheduler' has other fields"));
+  EXPECT_THAT(why_not(log + "7 end 1 2\n"), HasSubstr("'end' has other fields"));
+  EXPECT_THAT(why_not(log + "7 turn 9\n"), HasSubstr("device 9 has no dispatch policy"));
+  EXPECT_THAT(why_not(log + "7 open 900 1 'P%1 0 0 '\n"), HasSubstr("'open' has other fields"));
+}
+
+}  // namespace
+}  // namespace heddle::simulator
