@@ -297,7 +297,7 @@ TEST_F(SessionTest, WhatCameOfOpeningALibraryIsWrittenToTheBulkArea) {
   EXPECT_NE(missing.cuda_error, 0u);
   EXPECT_STREQ(missing.text, "cuBLAS: fake device: no library");
   EXPECT_EQ(header().fault.load(), 0u);
-  context->install_library(130000);
+  context->library_version = 130000;
   const protocol::LibraryOpened found = open();
   EXPECT_EQ(found.cuda_error, 0u);
   EXPECT_EQ(found.version, 130000u);

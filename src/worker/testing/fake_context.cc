@@ -66,11 +66,6 @@ Bytes FakeContext::room() {
   return room_;
 }
 
-void FakeContext::install_library(uint32_t version) {
-  std::lock_guard lock(mutex_);
-  library_version_ = version;
-}
-
 std::vector<std::vector<uint64_t>> FakeContext::library_calls() {
   std::lock_guard lock(mutex_);
   return library_calls_;
@@ -182,8 +177,7 @@ Status FakeContext::fill(device::StreamIndex stream, const device::FillShape& sh
 }
 
 Result<uint32_t> FakeContext::open_library(library::Library) {
-  std::lock_guard lock(mutex_);
-  if (library_version_) return *library_version_;
+  if (const uint32_t version = library_version) return version;
   return fail(ErrorCode::kNotFound, "fake device: no library");
 }
 

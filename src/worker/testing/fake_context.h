@@ -24,7 +24,8 @@ using FakeKernel = std::function<uint32_t(std::span<const std::byte> parameters)
 
 class FakeContext : public device::Context {
  public:
-  std::atomic<uint64_t> fences{0};  // calls of fence()
+  std::atomic<uint64_t> fences{0};           // calls of fence()
+  std::atomic<uint32_t> library_version{0};  // that every library has; 0: there are none
   // Set before the session starts.
   std::map<std::string, FakeKernel> kernels;
   std::map<std::string, device::Variable> variables;
@@ -48,8 +49,6 @@ class FakeContext : public device::Context {
   std::map<uint64_t, Texture> textures();
   std::map<device::Limit, uint64_t> limits();
   Bytes room();
-  // It has no library before.
-  void install_library(uint32_t version);
   // The words of the calls that were carried out.
   std::vector<std::vector<uint64_t>> library_calls();
   // Device memory. Under the device's lock: the ring that orders the two threads is mapped twice in a test's process,
@@ -110,7 +109,6 @@ class FakeContext : public device::Context {
   std::map<uint64_t, Texture> textures_;
   std::map<device::Limit, uint64_t> limits_;
   Bytes room_;
-  std::optional<uint32_t> library_version_;
   std::vector<std::vector<uint64_t>> library_calls_;
   std::set<device::Tag> unfinished_;
   std::vector<device::Tag> handed_over_;
