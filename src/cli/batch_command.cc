@@ -158,15 +158,19 @@ Json json_of(const std::vector<Outcome>& outcomes) {
 }
 
 Status publish(const BatchOptions& options, const std::vector<Outcome>& outcomes) {
-  if (!options.report.empty()) HEDDLE_TRY(report_outcomes(options, outcomes));
-  if (!options.json_file.empty()) HEDDLE_TRY(write_text(options.json_file, json_of(outcomes).dump(2) + "\n"));
   if (options.as_json) {
     print_json(json_of(outcomes));
-    return {};
+  } else {
+    print(table_of(outcomes));
+    for (const Outcome& outcome : outcomes) print(crashes_of(outcome));
   }
-  print(table_of(outcomes));
-  for (const Outcome& outcome : outcomes) print(crashes_of(outcome));
-  return {};
+  // A file that cannot be written takes nothing along.
+  Status written;
+  if (!options.json_file.empty()) written = write_text(options.json_file, json_of(outcomes).dump(2) + "\n");
+  if (!options.report.empty()) {
+    if (Status reported = report_outcomes(options, outcomes); !reported) written = std::move(reported);
+  }
+  return written;
 }
 
 // "trace.json" becomes "trace-sa.json" where several policies write one each.

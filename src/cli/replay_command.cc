@@ -16,10 +16,11 @@ constexpr char kExplanation[] =
     "  input_log = \"/var/log/heddle-inputs\"\n"
     "and 'heddle sim SCENARIO --log FILE' writes one of a simulation. It has all that the scheduler and the dispatch\n"
     "policies were told and what they decided, so that a decision can be looked into later and elsewhere: under a\n"
-    "debugger, or with a changed policy, whose first different decision is shown. A line is a time in nanoseconds, "
-    "what\n"
-    "happened, and its fields; one that begins with = is an answer.\n"
-    "Exit status 1 when a decision differs.";
+    "debugger, or with a changed policy, whose first different decisions are shown. A line is a time in nanoseconds,\n"
+    "what happened, and its fields; one that begins with = is an answer.\n"
+    "Exit status 1 when a decision differs, 2 when the log cannot be read.";
+
+constexpr int kUnreadable = 2;
 
 struct ReplayOptions {
   std::string file;
@@ -38,7 +39,7 @@ std::string text_of(const std::string& file, const ReplayOutcome& outcome) {
   text += outcome.different == 0
               ? stringf("all %lu answers are the same\n", number(outcome.answers))
               : stringf("of %lu answers %lu differ\n", number(outcome.answers), number(outcome.different));
-  if (outcome.cut) text += "the log ends in the middle of an answer: whoever wrote it did\n";
+  if (outcome.cut) text += "a decision without its answers was left out: whoever wrote the log ended there\n";
   for (const auto& [line, logged, replayed] : outcome.differences) {
     text += stringf("line %lu\n  logged    %s\n  replayed  %s\n", number(line),
                     logged.empty() ? "nothing" : logged.c_str(), replayed.empty() ? "nothing" : replayed.c_str());
@@ -57,9 +58,15 @@ Json json_of(const ReplayOutcome& outcome) {
 
 int replay_and_show(const ReplayOptions& options) {
   std::ifstream file(options.file);
-  if (!file) return report(fail_errno(-1, "cannot read the input log '%s'", options.file.c_str()).value());
+  if (!file) {
+    report(fail_errno(-1, "cannot read the input log '%s'", options.file.c_str()).value());
+    return kUnreadable;
+  }
   const auto outcome = simulator::replay(file, options.file);
-  if (!outcome) return report(outcome.error());
+  if (!outcome) {
+    report(outcome.error());
+    return kUnreadable;
+  }
   if (options.as_json) {
     print_json(json_of(*outcome));
   } else {

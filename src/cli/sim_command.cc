@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -60,9 +61,9 @@ double used(const simulator::Outcome& outcome) {
 }
 
 double mean_wait(const simulator::Outcome& outcome) {
-  Duration sum{};
-  for (const auto& job : outcome.jobs) sum += job.waited;
-  return outcome.jobs.empty() ? 0 : seconds(sum) / double(outcome.jobs.size());
+  double sum = 0;  // of a million jobs: more than a Duration holds
+  for (const auto& job : outcome.jobs) sum += seconds(job.waited);
+  return outcome.jobs.empty() ? 0 : sum / double(outcome.jobs.size());
 }
 
 uint64_t refused(const simulator::Outcome& outcome) {
@@ -160,9 +161,10 @@ Result<std::vector<Simulated>> simulate(const SimOptions& options) {
   const auto dispatches = options.dispatches.empty() ? std::vector{scenario->dispatch} : options.dispatches;
   std::vector<double> weights;
   for (const auto& line : scenario->jobs) weights.push_back(line.shape.weight);
+  std::optional<Error> broken;
   std::unique_ptr<InputLogFile> log;
   if (!options.log.empty()) {
-    auto opened = InputLogFile::open(options.log, [](const Error& error) { report(error); });
+    auto opened = InputLogFile::open(options.log, [&broken](const Error& error) { broken = error; });
     if (!opened) return tl::unexpected(std::move(opened).error());
     log = std::move(*opened);
   }
@@ -180,25 +182,31 @@ Result<std::vector<Simulated>> simulate(const SimOptions& options) {
       if (reports) runs.back().report = report_of(*scenario, runs.back().outcome, timeline);
     }
   }
+  if (log) log->flush();
+  if (broken) return tl::unexpected(std::move(*broken));
   return runs;
+}
+
+void show(const SimOptions& options, const std::vector<Simulated>& runs) {
+  if (options.as_json) {
+    Json all = Json::array();
+    for (const Simulated& run : runs) all.push_back(json_of(run, options.lists_jobs));
+    print_json(all);
+    return;
+  }
+  print(table_of(runs));
+  if (!options.lists_jobs) return;
+  for (const Simulated& run : runs) print(jobs_of(run));
+  return;
 }
 
 int simulate_and_show(const SimOptions& options) {
   const auto runs = simulate(options);
   if (!runs) return report(runs.error());
-  if (!options.report.empty()) {
-    if (const Status written = report_runs(options, *runs); !written) return report(written.error());
-  }
-  if (options.as_json) {
-    Json all = Json::array();
-    for (const Simulated& run : *runs) all.push_back(json_of(run, options.lists_jobs));
-    print_json(all);
-    return kSuccess;
-  }
-  print(table_of(*runs));
-  if (!options.lists_jobs) return kSuccess;
-  for (const Simulated& run : *runs) print(jobs_of(run));
-  return kSuccess;
+  show(options, *runs);
+  if (options.report.empty()) return kSuccess;
+  const Status written = report_runs(options, *runs);  // last: what cannot be written takes nothing along
+  return written ? kSuccess : report(written.error());
 }
 
 }  // namespace

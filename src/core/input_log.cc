@@ -1,16 +1,57 @@
 #include "core/input_log.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <vector>
 
 namespace heddle {
+namespace {
+
+// Up to where the file's lines are whole: whoever wrote it may have ended in the middle of one. -1 with errno.
+off_t end_of_last_line(const Fd& file, off_t size) {
+  std::vector<char> piece(64 * 1024);
+  while (size > 0) {
+    const off_t begin = size > static_cast<off_t>(piece.size()) ? size - static_cast<off_t>(piece.size()) : 0;
+    const ssize_t count = ::pread(file.get(), piece.data(), static_cast<size_t>(size - begin), begin);
+    if (count < 0) return -1;
+    for (ssize_t at = count; at > 0; --at) {
+      if (piece[static_cast<size_t>(at) - 1] == '\n') return begin + at;
+    }
+    size = begin;
+  }
+  return 0;
+}
+
+Status check_file(const Fd& file, const std::string& path, struct stat& status) {
+  if (::fstat(file.get(), &status) != 0) return fail_errno(-1, "cannot look at the input log '%s'", path.c_str());
+  if (!S_ISREG(status.st_mode))
+    return fail(ErrorCode::kInvalidArgument, "the input log '%s' is no ordinary file", path.c_str());
+  if (status.st_uid != ::geteuid())
+    return fail(ErrorCode::kInvalidArgument, "the input log '%s' belongs to user %u, this is user %u", path.c_str(),
+                status.st_uid, ::geteuid());
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0)
+    return fail(ErrorCode::kInvalidArgument, "another process writes to the input log '%s'", path.c_str());
+  if (::fchmod(file.get(), 0600) != 0)
+    return fail_errno(-1, "cannot keep others from the input log '%s'", path.c_str());
+  return {};
+}
+
+}  // namespace
 
 Result<std::unique_ptr<InputLogFile>> InputLogFile::open(const std::string& path, Failed failed) {
-  Fd file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600));
+  constexpr int kFlags = O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  Fd file(::open(path.c_str(), kFlags, 0600));
   if (!file) return fail_errno(-1, "cannot write the input log '%s'", path.c_str());
-  return std::unique_ptr<InputLogFile>(new InputLogFile(path, std::move(file), std::move(failed)));
+  struct stat status {};
+  if (const Status usable = check_file(file, path, status); !usable) return tl::unexpected(usable.error());
+  const off_t end = end_of_last_line(file, status.st_size);
+  if (end < 0 || (end < status.st_size && ::ftruncate(file.get(), end) != 0))
+    return fail_errno(-1, "cannot take the unfinished last line out of the input log '%s'", path.c_str());
+  return std::unique_ptr<InputLogFile>(new InputLogFile(path, std::move(file), end, std::move(failed)));
 }
 
 void InputLogFile::write(std::string_view line) {
@@ -27,10 +68,12 @@ void InputLogFile::flush() {
       written += static_cast<size_t>(count);
     } else if (errno != EINTR) {
       const auto error = fail_errno(-1, "cannot write the input log '%s', which ends here", path_.c_str());
+      (void)::ftruncate(file_.get(), size_);
       file_.reset();
       failed_(error.value());
     }
   }
+  size_ += static_cast<off_t>(written);
   lines_.clear();
 }
 

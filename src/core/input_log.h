@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
 #include <memory>
 #include <string>
@@ -22,9 +24,11 @@ class InputLog {
   virtual void flush() {}
 };
 
-// An input log in a file that only its owner may read. What it holds already stays.
+// An input log in a file that only its owner may read, and that nobody else writes to. What it holds already stays, but
+// for a last line that was not finished. Between two flushes a reader finds all lines of the first or of both.
 class InputLogFile : public InputLog {
  public:
+  // kInvalidArgument for what is no ordinary file of the caller's, and while another process writes to it.
   // `failed` is called when the file cannot be written to: nothing more goes there.
   using Failed = std::function<void(const Error&)>;
   static Result<std::unique_ptr<InputLogFile>> open(const std::string& path, Failed failed);
@@ -34,11 +38,12 @@ class InputLogFile : public InputLog {
   void flush() override;
 
  private:
-  InputLogFile(std::string path, Fd file, Failed failed)
-      : path_(std::move(path)), file_(std::move(file)), failed_(std::move(failed)) {}
+  InputLogFile(std::string path, Fd file, off_t size, Failed failed)
+      : path_(std::move(path)), file_(std::move(file)), size_(size), failed_(std::move(failed)) {}
 
   std::string path_;
   Fd file_;
+  off_t size_;  // of what is whole in the file
   Failed failed_;
   std::string lines_;  // not yet in the file
 };

@@ -1,9 +1,11 @@
 #include "core/input_log.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <fstream>
 #include <sstream>
 
@@ -26,16 +28,77 @@ TEST(InputLogFile, AppendsLinesForItsOwnerAlone) {
   ::unlink(path.c_str());
 }
 
-TEST(InputLogFile, SaysOnceThatItCannotBeWritten) {
-  EXPECT_NE(InputLogFile::open("/nowhere/log", {}).error().text.find("/nowhere/log"), std::string::npos);
+std::string text_of(const std::string& path) {
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+std::string why_not_opened(const std::string& path) {
+  const auto log = InputLogFile::open(path, {});
+  return log ? "opened" : log.error().text;
+}
+
+struct InputLogPath : testing::Test {
+  ~InputLogPath() override { ::unlink(path.c_str()); }
+  const std::string path = testing::TempDir() + "input-log-" + std::to_string(::getpid());
+};
+
+TEST_F(InputLogPath, LineThatWasNotFinishedIsTakenOut) {
+  std::ofstream(path) << "whole\nhal";
+  {
+    auto log = InputLogFile::open(path, [](const Error& error) { ADD_FAILURE() << error.text; });
+    ASSERT_TRUE(log) << log.error().text;
+    (*log)->write("next");
+  }
+  EXPECT_EQ(text_of(path), "whole\nnext\n");
+  std::ofstream(path) << std::string(200'000, 'x');
+  ASSERT_TRUE(InputLogFile::open(path, {}));
+  EXPECT_EQ(text_of(path), "");
+}
+
+TEST_F(InputLogPath, FileThatOthersMayReadBecomesItsOwnersAlone) {
+  std::ofstream(path) << "";
+  ASSERT_EQ(::chmod(path.c_str(), 0644), 0);
+  ASSERT_TRUE(InputLogFile::open(path, {}));
+  struct stat status {};
+  ASSERT_EQ(::stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+}
+
+TEST_F(InputLogPath, WhatIsNoFileOfItsOwnIsRefused) {
+  EXPECT_NE(why_not_opened("/nowhere/log").find("/nowhere/log"), std::string::npos);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_NE(why_not_opened(path).find("no ordinary file"), std::string::npos);
+  ::unlink(path.c_str());
+  ASSERT_EQ(::symlink("/dev/null", path.c_str()), 0);
+  EXPECT_NE(why_not_opened(path).find("cannot write"), std::string::npos);
+  ::unlink(path.c_str());
+  const auto first = InputLogFile::open(path, {});
+  ASSERT_TRUE(first);
+  EXPECT_NE(why_not_opened(path).find("another process writes"), std::string::npos);
+}
+
+// A disk that is full: what a file may hold stands for it.
+TEST_F(InputLogPath, SaysOnceThatItCannotBeWrittenAndLeavesWholeLines) {
   int failures = 0;
-  auto log = InputLogFile::open("/dev/full", [&](const Error&) { ++failures; });
+  auto log = InputLogFile::open(path, [&](const Error&) { ++failures; });
   ASSERT_TRUE(log);
+  (*log)->write("first");
+  (*log)->flush();
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  const rlimit little{10, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &little), 0);
   for (int i = 0; i < 3; ++i) {
-    (*log)->write("line");
+    (*log)->write("second");
     (*log)->flush();
   }
+  EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  ::signal(SIGXFSZ, handler);
   EXPECT_EQ(failures, 1);
+  EXPECT_EQ(text_of(path), "first\n");
 }
 
 }  // namespace

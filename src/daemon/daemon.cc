@@ -100,7 +100,11 @@ Status Daemon::start(protocol::Socket vault) {
   }
   TakenOver restored = restore(shared_, std::move(*items));
   if (!restored.policy.empty()) shared_.config.policy = restored.policy;
-  HEDDLE_TRY(open_input_log());
+  // Whoever takes sessions over goes on without it: what it tells of is less than what they hold.
+  if (const Status opened = open_input_log(); !opened) {
+    if (restored.starts == 0) return opened;
+    log_->error("{}", opened.error().text);
+  }
   // Whoever started this process takes the first deposit as its word that it runs: what can be wrong comes before.
   bool grants_at_malloc = false;
   auto scheduler = make_scheduler(shared_.config.policy, grants_at_malloc);

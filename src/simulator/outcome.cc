@@ -26,10 +26,10 @@ double Outcome::runs_per_second() const {
 }
 
 Duration Outcome::mean_turnaround() const {
-  Duration sum{};
-  for (const JobOutcome& job : jobs) sum += job.turnaround;
-  const auto runs = static_cast<int64_t>(completed());
-  return runs == 0 ? Duration{} : sum / runs;
+  double sum = 0;  // nanoseconds: of a million jobs more than a Duration holds
+  for (const JobOutcome& job : jobs) sum += static_cast<double>(job.turnaround.count());
+  const auto runs = static_cast<double>(completed());
+  return runs == 0 ? Duration{} : Duration(static_cast<int64_t>(sum / runs));
 }
 
 double jain_index(const Outcome& outcome, const std::vector<double>& weights) {

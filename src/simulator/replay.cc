@@ -27,6 +27,8 @@ class Replayer {
   static const std::map<std::string_view, Handler>& handlers();
 
   void compare(const std::string& line);
+  void missing_answers();
+  void cut_off();
   void differ(std::string logged, std::string replayed);
   template <class... Values>
   void answer(TimePoint at, std::string_view event, const Values&... values) {
@@ -37,7 +39,8 @@ class Replayer {
   static Status read(EntryReader& entry, Values&... values) {
     entry(values...);
     if (entry.complete()) return {};
-    return fail(ErrorCode::kInvalidArgument, "'%s' has other fields here", std::string(entry.event()).c_str());
+    return fail(ErrorCode::kInvalidArgument, "'%s' has other fields here: was it written by another version of heddle?",
+                std::string(entry.event()).c_str());
   }
   Result<policy::Dispatch*> dispatch_of(DeviceId device);
 
@@ -68,6 +71,7 @@ class Replayer {
   ReplayOutcome outcome_;
   uint64_t line_ = 0;
   std::deque<std::string> answers_;  // that were decided, and that the log has not told of yet
+  bool answered_ = false;            // it has told of some
 
   std::unique_ptr<policy::Placement> placement_;  // of a scheduler whose devices are still to come
   policy::Options options_;
@@ -113,14 +117,12 @@ Status Replayer::take(const std::string& line) {
     compare(line);
     return {};
   }
-  while (!answers_.empty()) {
-    differ("", answers_.front());
-    answers_.pop_front();
-  }
+  const bool begins = entry.event() == "scheduler" || entry.event() == "device" || entry.event() == "dispatch";
+  if (begins) cut_off();  // whoever wrote it ended before the answers, and another one went on
+  missing_answers();
   const auto handler = handlers().find(entry.event());
   if (handler == handlers().end())
     return fail(ErrorCode::kInvalidArgument, "'%.40s' is no line of an input log", line.c_str());
-  const bool begins = entry.event() == "scheduler" || entry.event() == "device" || entry.event() == "dispatch";
   if (!begins && !scheduler_)
     return fail(ErrorCode::kInvalidArgument, "'%s' comes before a scheduler and its devices",
                 std::string(entry.event()).c_str());
@@ -130,6 +132,7 @@ Status Replayer::take(const std::string& line) {
 
 void Replayer::compare(const std::string& line) {
   ++outcome_.answers;
+  answered_ = true;
   const std::string replayed = answers_.empty() ? "" : answers_.front();
   if (!answers_.empty()) answers_.pop_front();
   if (replayed != line) differ(line, replayed);
@@ -141,8 +144,28 @@ void Replayer::differ(std::string logged, std::string replayed) {
     outcome_.differences.push_back({line_, std::move(logged), std::move(replayed)});
 }
 
+void Replayer::missing_answers() {
+  while (!answers_.empty()) {
+    differ("", answers_.front());
+    answers_.pop_front();
+  }
+  answered_ = false;
+}
+
+// The answers to a decision are written at once, but not together with the question. Of those of which some are there,
+// the others are missing.
+void Replayer::cut_off() {
+  if (answered_) return;
+  outcome_.cut |= !answers_.empty();
+  answers_.clear();
+}
+
 ReplayOutcome Replayer::finish(bool last_line_is_whole) {
-  outcome_.cut = !answers_.empty() || !last_line_is_whole;
+  if (last_line_is_whole) {
+    cut_off();
+    missing_answers();
+  }
+  outcome_.cut |= !last_line_is_whole;
   return std::move(outcome_);
 }
 

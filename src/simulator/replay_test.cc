@@ -107,21 +107,33 @@ TEST(Replay, AnswersTooManyAndTooFewAreDifferent) {
   EXPECT_EQ(replayed(fewer).differences[0].logged, "");
 }
 
-// Wherever whoever wrote it ended, what is there is replayed.
+// Wherever whoever wrote it ended, what is there is replayed: in a line, or before the answers to a decision.
 TEST(Replay, LogMayEndAnywhere) {
   const std::string log = log_of("rtf", "tfs");
   std::mt19937_64 random(1);
   for (int i = 0; i < 100; ++i) {
-    const ReplayOutcome outcome = replayed(log.substr(0, 1 + random() % (log.size() - 1)));
-    EXPECT_EQ(outcome.different, 0u);
+    const size_t end = log.find('\n', 1 + random() % (log.size() - 2));
+    EXPECT_EQ(replayed(log.substr(0, end)).different, 0u) << "in a line";
   }
+  const size_t answer = log.rfind('\n', log.find("=decided", log.size() / 2)) + 1;
+  const size_t question = log.rfind(" decide\n", answer) + 8;
+  const ReplayOutcome outcome = replayed(log.substr(0, question));
+  EXPECT_TRUE(outcome.cut);
+  EXPECT_EQ(outcome.different, 0u);
 }
 
 // heddled was started again, or got another policy: the log goes on with a new scheduler.
 TEST(Replay, LogMayHaveSeveralLives) {
-  const ReplayOutcome outcome = replayed(log_of("mgb-warps", "tfs") + log_of("sa", "fs"));
+  const std::string first = log_of("mgb-warps", "tfs");
+  const ReplayOutcome outcome = replayed(first + log_of("sa", "fs"));
   EXPECT_EQ(outcome.schedulers, 2u);
   EXPECT_EQ(outcome.different, 0u);
+  EXPECT_FALSE(outcome.cut);
+  const size_t answer = first.rfind('\n', first.rfind("=decided")) + 1;
+  const size_t question = first.rfind(" decide\n", answer) + 8;
+  const ReplayOutcome killed = replayed(first.substr(0, question) + log_of("sa", "fs"));
+  EXPECT_EQ(killed.different, 0u);
+  EXPECT_TRUE(killed.cut);
 }
 
 TEST(Replay, WhatIsNoLogIsToldWithItsPlace) {

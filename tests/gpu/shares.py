@@ -94,8 +94,12 @@ def run(case, options):
     finally:
         for process in jobs.values():
             process.send_signal(signal.SIGTERM)
-        for process in jobs.values():
-            process.wait(timeout=30)
+        try:
+            for process in jobs.values():
+                process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            for process in jobs.values():
+                process.kill()
         node.stop()
     shares = [each / lasted for each in busy]
     weighted = [share / want for share, want in zip(shares, wanted) if want]

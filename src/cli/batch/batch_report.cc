@@ -11,18 +11,19 @@ double as_seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-// Jobs of one kind are alike; without one, those of one program.
+// Jobs of one kind and weight are alike; without a kind, those of one program.
 std::string group_of(const BatchJob& job) {
   if (!job.kind.empty()) return job.kind;
   return job.share.app.empty() ? std::filesystem::path(job.command.at(0)).filename().string() : job.share.app;
 }
 
 size_t index_of(const BatchJob& job, std::vector<ReportGroup>& groups) {
-  const std::string name = group_of(job);
+  const double weight = job.share.weight;
+  const std::string name = group_of(job) + (weight == 1 ? "" : stringf(", weight %g", weight));
   const auto found =
       std::find_if(groups.begin(), groups.end(), [&](const ReportGroup& group) { return group.name == name; });
   const auto index = static_cast<size_t>(found - groups.begin());
-  if (found == groups.end()) groups.push_back({name, job.share.weight});
+  if (found == groups.end()) groups.push_back({name, weight});
   return index;
 }
 
@@ -31,7 +32,7 @@ ReportJob batched_job(const JobResult& result, size_t group) {
   job.name = result.job.name;
   job.group = group;
   if (result.granted) job.started = as_seconds(*result.granted);
-  job.waited = job.started.value_or(0);
+  job.waited = job.started.value_or(as_seconds(result.ended));
   if (!result.finished) return job;
   job.ended = as_seconds(result.ended);
   if (result.crashed()) {

@@ -194,7 +194,11 @@ std::string shares_chart(const ReportRun& run) {
 std::string waits_chart(const ReportRun& run) {
   double longest = 0;
   for (const ReportStay& stay : run.stays) longest = std::max(longest, stay.waited);
-  if (longest <= 0) return "<p class=\"note\">Nobody waited.</p>\n";
+  if (longest <= 0) {
+    const bool any = std::any_of(run.jobs.begin(), run.jobs.end(), [](const ReportJob& job) { return job.waited > 0; });
+    return std::string("<p class=\"note\">") + (any ? "Of those that got a device, nobody waited." : "Nobody waited.") +
+           "</p>\n";
+  }
   const size_t every = run.stays.size() / kMostDots + 1;
   Chart chart(run.length, kChart);
   const bool in_ms = longest < 1;

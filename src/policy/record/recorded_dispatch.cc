@@ -36,6 +36,7 @@ class RecordedDispatch : public Dispatch {
   }
   void decide(TimePoint now, std::vector<LeaseOrder>& out) override {
     record(now, "turn");
+    log_.flush();  // a decision that ends the process is the one to be looked into
     const size_t before = out.size();
     policy_->decide(now, out);
     for (size_t i = before; i < out.size(); ++i) {

@@ -14,7 +14,7 @@ void RecordedScheduler::record(TimePoint at, std::string_view event, const Value
 }
 
 RecordedScheduler::RecordedScheduler(const std::string& policy, std::unique_ptr<Placement> placement,
-                                     std::vector<DeviceSpec> devices, Options options, InputLog* log)
+                                     const std::vector<DeviceSpec>& devices, Options options, InputLog* log)
     : Scheduler(std::move(placement), devices, options), log_(log) {
   record({}, "scheduler", policy, options, devices.size());
   for (const DeviceSpec& device : devices) record({}, "device", device);
@@ -78,6 +78,7 @@ Status RecordedScheduler::adopt_assignment(SessionId session, uint32_t virtual_d
 
 std::vector<Decision> RecordedScheduler::decisions(TimePoint now) {
   record(now, "decide");
+  if (log_) log_->flush();  // a decision that ends the process is the one to be looked into
   std::vector<Decision> decided = Scheduler::decisions(now);
   for (const Decision& decision : decided) record(now, "=decided", decision);
   if (log_) log_->flush();

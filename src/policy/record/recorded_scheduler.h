@@ -9,8 +9,8 @@ namespace heddle::policy {
 class RecordedScheduler : public Scheduler {
  public:
   // `policy` names `placement` in the log; `log` outlives this.
-  RecordedScheduler(const std::string& policy, std::unique_ptr<Placement> placement, std::vector<DeviceSpec> devices,
-                    Options options = {}, InputLog* log = nullptr);
+  RecordedScheduler(const std::string& policy, std::unique_ptr<Placement> placement,
+                    const std::vector<DeviceSpec>& devices, Options options = {}, InputLog* log = nullptr);
 
   void session_opened(SessionId session, JobId job, std::string model, Bytes budget, TimePoint now, UserId user = {},
                       const std::string& app = {});
