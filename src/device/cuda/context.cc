@@ -41,6 +41,14 @@ CUresult retain(const Driver& driver, CUcontext& context, CUdevice device) {
   return result;
 }
 
+// Host memory of the window. Kernels and libraries may touch all of it.
+bool may_touch_host(const Work& work, const Window& window) {
+  if (const auto* copy = std::get_if<CopyWork>(&work))
+    return window.on_host(copy->shape.to.address) || window.on_host(copy->shape.from.address);
+  if (const auto* fill = std::get_if<FillWork>(&work)) return window.on_host(fill->shape.to.address);
+  return std::holds_alternative<LaunchWork>(work) || std::holds_alternative<LibraryWork>(work);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<CudaContext>> CudaContext::open(const device::ContextOptions& options) {
@@ -89,7 +97,12 @@ CudaContext::~CudaContext() {
 
 Status CudaContext::map(uint64_t address, Bytes size, const Fd& memory, bool host) {
   engine_->make_current();
-  return window_->map(address, size, memory, host);
+  HEDDLE_TRY(window_->map(address, size, memory, host));
+  // A kernel that runs may be told of it, by memory that it has already.
+  if (!host || !engine_->computes()) return {};
+  const Status registered = driver_.check(window_->register_mapped(), "cuMemHostRegister");
+  if (!registered) (void)window_->unmap(address, size);
+  return registered;
 }
 
 Status CudaContext::unmap(uint64_t address, Bytes size) {
@@ -144,8 +157,16 @@ Status CudaContext::destroy_stream(device::StreamIndex index) {
   return engine_->destroy_stream(index);
 }
 
+// Before the engine's lock: registering takes its time, and what is done meanwhile is to be noticed.
 Status CudaContext::submit(device::StreamIndex stream, device::Tag tag, Work work) {
   engine_->make_current();
+  if (window_->has_unregistered() && may_touch_host(work, *window_) && !engine_->faulted()) {
+    const CUresult result = window_->register_mapped();
+    if (is_sticky(result))
+      engine_->fail(result);
+    else
+      HEDDLE_TRY(driver_.check(result, "cuMemHostRegister"));
+  }
   return engine_->submit(stream, tag, std::move(work));
 }
 

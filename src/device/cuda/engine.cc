@@ -1,17 +1,12 @@
 #include "device/cuda/engine.h"
 
+#include <algorithm>
+
 #include "core/clock.h"
+#include "core/lock_soon.h"
 
 namespace heddle::cuda {
 namespace {
-
-// Host memory of the window. Kernels and libraries may touch all of it.
-bool may_touch_host(const Work& work, const Window& window) {
-  if (const auto* copy = std::get_if<CopyWork>(&work))
-    return window.on_host(copy->shape.to.address) || window.on_host(copy->shape.from.address);
-  if (const auto* fill = std::get_if<FillWork>(&work)) return window.on_host(fill->shape.to.address);
-  return std::holds_alternative<LaunchWork>(work) || std::holds_alternative<LibraryWork>(work);
-}
 
 uint64_t next_id() {
   static std::atomic<uint64_t> last{0};
@@ -94,23 +89,10 @@ Status Engine::destroy_stream(device::StreamIndex index) {
   return in_flight_.streams().destroy(index);
 }
 
-// The two threads hold the lock for microseconds at a time, ever again. Who went to sleep for it would have to be woken
-// by the other one, for more than that.
-void Engine::lock_soon(std::unique_lock<std::mutex>& lock) {
-  constexpr int kTries = 1000;
-  for (int i = 0; i < kTries; ++i) {
-    if (lock.try_lock()) return;
-    __builtin_ia32_pause();
-  }
-  lock.lock();
-}
-
 Status Engine::submit(device::StreamIndex index, device::Tag tag, Work work) {
-  std::unique_lock lock(mutex_, std::defer_lock);
-  lock_soon(lock);
+  const auto lock = locked_soon(mutex_);
   const auto found = in_flight_.streams().find(index);
   if (!found) return tl::unexpected(found.error());
-  if (!in_flight_.faulted() && may_touch_host(work, window_)) HEDDLE_TRY(window_.register_mapped());
   Status status = submission_.submit(**found, in_flight_.begin_operation(tag), std::move(work));
   announce();
   return status;
@@ -138,6 +120,19 @@ Status Engine::release(device::Tag hold) {
 Result<uint32_t> Engine::open_library(library::Library library) {
   std::lock_guard lock(mutex_);
   return libraries_.open(library);
+}
+
+bool Engine::computes() {
+  std::lock_guard lock(mutex_);
+  const auto& streams = in_flight_.streams().all();
+  return in_flight_.computing() ||
+         std::any_of(streams.begin(), streams.end(), [](const auto& stream) { return !stream->deferred.empty(); });
+}
+
+void Engine::fail(CUresult sticky) {
+  std::lock_guard lock(mutex_);
+  in_flight_.fail_all(sticky);
+  announce();
 }
 
 void Engine::flush() {

@@ -12,8 +12,9 @@
 // Nothing is asked of the driver for each launch but the launch. An event (a fence) is recorded behind what somebody
 // may be waiting for (marks, holds, copies), behind every 64th operation, behind the last one where no more comes for
 // now (flush) or its end is wanted all the same (fence), and behind what has been under way for a while without one.
-// The thread that takes completions looks at the oldest fence of each stream: continually at first, then ever less
-// often, so that a short kernel is noticed within a microsecond and a long one costs no processor.
+// The thread that takes completions looks at the oldest fence of each stream: seldom while more is handed over,
+// continually once somebody waits and nothing is, then ever less often, so that a short kernel is noticed within two
+// microseconds and a long one costs no processor.
 //
 // Faults come back from the driver with a look at a fence, or with a call. They are sticky: everything that has not
 // completed completes with the code, and so does everything that is handed over later.
@@ -48,6 +49,10 @@ class Engine {
   // Makes the context the calling thread's current one, where it is not.
   void make_current() const;
   bool faulted();
+  // Kernels or library calls run, or work is kept back.
+  bool computes();
+  // The driver has said so outside of the engine: everything fails.
+  void fail(CUresult sticky);
   // Waits for what is in flight. False where it does not end.
   bool drain(Duration patience);
   // For a process that is about to end with work in flight: destroys nothing that the driver may still use.
@@ -55,7 +60,6 @@ class Engine {
 
  private:
   Engine(const Driver& driver, CUcontext context, Window& window, device::PrintSink print);
-  static void lock_soon(std::unique_lock<std::mutex>& lock);
   CUresult flush_streams();
   void announce();
 

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "core/clock.h"
+#include "core/lock_soon.h"
 #include "device/cuda/engine.h"
 
 namespace heddle::cuda {
@@ -38,8 +39,7 @@ void sleep_precisely() {
 
 size_t Engine::completions(std::span<device::Completion> out, Duration timeout) {
   make_current();
-  std::unique_lock lock(mutex_, std::defer_lock);
-  lock_soon(lock);
+  auto lock = locked_soon(mutex_);
   const TimePoint deadline = timeout < Duration::zero() ? TimePoint::max() : now() + timeout;
   for (;;) {
     if (!in_flight_.empty() && !in_flight_.anything_done()) look(lock);

@@ -65,6 +65,8 @@ class InFlight {
   bool empty() const { return in_flight_ == 0; }
   bool anything_done() const { return !done_.empty(); }
   bool prints() const { return printing_ > 0; }
+  // Kernels or library calls are among it.
+  bool computing() const;
   TimePoint last_activity() const { return last_activity_; }
   void touch(TimePoint at) { last_activity_ = at; }
   // Fences that somebody may be waiting for. From any thread.
@@ -78,7 +80,6 @@ class InFlight {
   void fault(uint32_t cuda_error, std::string text);
   void fail(Stream& stream, std::string& text);
   std::string suspects() const;
-  bool computing() const;
 
   const Driver& driver_;
   StreamTable streams_;

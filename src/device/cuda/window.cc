@@ -140,16 +140,17 @@ Status Window::map_host(uint64_t address, uint64_t bytes, const Fd& memory) {
   return {};
 }
 
-Status Window::register_mapped() {
+CUresult Window::register_mapped() {
   while (!unregistered_.empty()) {
     const uint64_t address = *unregistered_.begin();
     Range& range = mapped_.at(address);
     constexpr unsigned kFlags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
-    HEDDLE_TRY(driver_.check(driver_.cuMemHostRegister(pointer(address), range.bytes, kFlags), "cuMemHostRegister"));
+    const CUresult result = driver_.cuMemHostRegister(pointer(address), range.bytes, kFlags);
+    if (result != CUDA_SUCCESS) return result;
     range.registered = true;
     unregistered_.erase(address);
   }
-  return {};
+  return CUDA_SUCCESS;
 }
 
 Status Window::unmap(uint64_t address, Bytes size) {

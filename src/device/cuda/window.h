@@ -69,7 +69,8 @@ class Window {
   Status unmap(uint64_t address, Bytes size);
   // Before work that may touch host memory: registers with the driver what was mapped since. Registering takes the
   // driver longer than all else (0.3 ms a MiB), and what is freed before it is used need not be.
-  Status register_mapped();
+  CUresult register_mapped();
+  bool has_unregistered() const { return !unregistered_.empty(); }
   bool on_host(uint64_t address) const {
     const uint64_t offset = address - shape_.base;
     return offset >= shape_.device_bytes && offset < shape_.bytes;
