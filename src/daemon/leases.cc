@@ -211,7 +211,7 @@ bool Leases::others_wait(const Device& on, const policy::Lessee& id) {
                      [&](const auto& other) { return other.second.pending && other.first != id; });
 }
 
-// A holder says that it has nothing more to do only where that matters: others wait, or it has a part of the device
+// A holder says at once that it has nothing more to do where that matters: others wait, or it has a part of the device
 // only and is not to be charged for what it does not use.
 void Leases::say_who_is_wanted(Device& on) {
   for (auto& [id, lessee] : on.lessees) {

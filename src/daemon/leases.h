@@ -11,7 +11,8 @@ namespace heddle::daemon {
 // Lends devices to rings: a dispatch policy for each device (policy/dispatch/) is told what happens to its lessees, and
 // its orders become words on their control pages (protocol/control_page.h), which their workers go by.
 //
-//   idle --lend--> held --withdraw, or its time is over--> draining --LeaseReturned, or the task is over--> idle
+//   idle --lend--> held --withdraw, or its time is over--> draining --LeaseReturned, or the task is over or stopped-->
+//   idle
 //
 // A lease is out from lend to return. One that is not back within dispatch.return_limit fails its session. Under a
 // policy that is not exclusive nothing is written and nobody is told anything.
@@ -29,7 +30,8 @@ class Leases {
 
   // The virtual device's task was granted its device; `restored`: before heddled was restarted.
   void joined(const Session& session, VirtualDevice& device, bool restored = false);
-  // Its task is over, and nothing of it runs there. Nothing where it never had a device.
+  // Its task is over, or is being stopped: what of it still runs there is of no account. Nothing where it never had a
+  // device.
   void left(const Session& session, const VirtualDevice& device);
 
   // What its worker says (messages.h), of the task that it has now.

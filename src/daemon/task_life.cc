@@ -27,8 +27,8 @@ void Tasks::apply(Session& session, VirtualDevice& device, TaskEvent event) {
   task.state = step->to;
   const bool stops = step->to == TaskState::kStopping;
   const Status done = performer_.perform(step->actions, session, device);
-  // Its executor hands nothing more to the device. What that still does is of no account: the next one need not wait
-  // until the process has ended.
+  // Its lease is withdrawn, so its executor hands nothing more to the device. What that still does is of no account:
+  // the next one need not wait until the process has ended.
   if (stops) leases_.left(session, device);
   if (!done) fail_session(session, kCudaMemoryAllocation, done.error().text);
   if (!ends) return;

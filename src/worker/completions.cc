@@ -39,8 +39,10 @@ void Completions::take(std::span<const device::Completion> batch) {
 // Behind the usage, which heddled reads when a lease comes back; before the program learns of the end, and may begin
 // its next burst.
 void Completions::end_in_flight(std::span<const device::Completion> batch) {
+  ended_.clear();
   for (const device::Completion& completion : batch)
-    parts_.in_flight.done(completion.tag, completion.ended - completion.started);
+    ended_.push_back({completion.tag, completion.ended - completion.started});
+  parts_.in_flight.done(ended_);
   if (parts_.in_flight.take_awaited()) protocol::ring_bell(parts_.ring.header().to_worker);
 }
 

@@ -30,6 +30,7 @@ class Completions {
   // These keep their memory from batch to batch.
   std::vector<Finished> finished_;
   std::vector<Done> done_;
+  std::vector<InFlight::Done> ended_;
 };
 
 }  // namespace heddle::worker

@@ -27,10 +27,6 @@ void HeldStreams::follow(uint32_t stream, bool blocking) {
   join(0, blocking, all);
 }
 
-void HeldStreams::wait(uint32_t stream, bool blocking, uint32_t awaited) {
-  join(stream, blocking, of(awaited));
-}
-
 std::vector<HeldBy> HeldStreams::of(uint32_t stream) const {
   const auto found = streams_.find(stream);
   return found == streams_.end() ? std::vector<HeldBy>{} : found->second.held;

@@ -26,8 +26,8 @@ class HeldStreams {
 
   // Before a record of the stream is handed over.
   void follow(uint32_t stream, bool blocking);
-  // The stream goes on behind an event that was recorded on another one.
-  void wait(uint32_t stream, bool blocking, uint32_t awaited);
+  // The stream goes on behind an event that stands behind these.
+  void wait(uint32_t stream, bool blocking, const std::vector<HeldBy>& awaited) { join(stream, blocking, awaited); }
 
   // What the stream's next record stands behind.
   std::vector<HeldBy> of(uint32_t stream) const;

@@ -34,8 +34,8 @@ TEST_F(HeldStreamsTest, AStreamIsHeldByItsLatestHostCallUntilThatHasReturned) {
 TEST_F(HeldStreamsTest, WhoWaitsForAnEventStandsBehindWhatItsStreamDoes) {
   held.hold(1, kNonBlocking, 10);
   held.hold(2, kNonBlocking, 20);
-  held.wait(2, kNonBlocking, 1);
-  held.wait(3, kNonBlocking, 2);
+  held.wait(2, kNonBlocking, held.of(1));
+  held.wait(3, kNonBlocking, held.of(2));
   EXPECT_THAT(next(3), UnorderedElementsAre(HeldBy{1, 10}, HeldBy{2, 20}));
   held.release({2, 20});
   EXPECT_THAT(next(3), ElementsAre(HeldBy{1, 10}));

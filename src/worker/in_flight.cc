@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/lock_soon.h"
+
 namespace heddle::worker {
 
 bool InFlight::admits(const WorkKind& kind, const Room& room) {
   if (room.window == Duration::zero()) return true;
-  std::lock_guard lock(mutex_);
+  const auto lock = locked_soon(mutex_);
   const Duration estimate = times_.estimate(kind).value_or(room.window);
   const bool admitted = has_next(room) || taken(room) + estimate <= limit(room);
   if (!admitted) awaited_room_ = room;
@@ -16,7 +18,7 @@ bool InFlight::admits(const WorkKind& kind, const Room& room) {
 
 void InFlight::hand_over(uint64_t sequence, uint32_t stream, const WorkKind& kind, Duration window,
                          std::vector<HeldBy> held) {
-  std::lock_guard lock(mutex_);
+  const auto lock = locked_soon(mutex_);
   count_stream(stream);
   const Duration estimate = times_.estimate(kind).value_or(window);
   count(work_.emplace_back(Work{sequence, stream, kind, estimate, std::move(held)}), 1);
@@ -35,7 +37,7 @@ void InFlight::count(const Work& work, int times) {
 }
 
 void InFlight::release(const HeldBy& returned) {
-  std::lock_guard lock(mutex_);
+  const auto lock = locked_soon(mutex_);
   for (Work& work : work_) {
     if (work.over || work.held.empty()) continue;
     count(work, -1);
@@ -45,6 +47,10 @@ void InFlight::release(const HeldBy& returned) {
 }
 
 void InFlight::count_stream(uint32_t stream) {
+  if (streams_ == 1 && latest_[(handed_over_ - 1) % latest_.size()] == stream) {
+    latest_[handed_over_++ % latest_.size()] = stream;
+    return;
+  }
   const auto known = [this](uint32_t which) {
     const size_t count = std::min(handed_over_, latest_.size());
     return std::count(latest_.begin(), latest_.begin() + static_cast<std::ptrdiff_t>(count), which);
@@ -58,33 +64,38 @@ void InFlight::count_stream(uint32_t stream) {
 }
 
 void InFlight::take_back(uint64_t sequence) {
-  std::lock_guard lock(mutex_);
-  if (Work* work = find(sequence)) end(*work);
+  const auto lock = locked_soon(mutex_);
+  Work* const work = find(sequence);
+  if (!work) return;
+  end(*work);
+  // The record may come again, with the same sequence.
+  if (!work_.empty() && work_.back().over) work_.pop_back();
 }
 
 bool InFlight::take_fence_due(Duration window, bool wanted) {
-  std::lock_guard lock(mutex_);
   const bool due = window > Duration::zero() && unfenced_ >= limit({0, window, wanted}) / 4;
   if (due) unfenced_ = {};
   return due;
 }
 
 bool InFlight::drained() {
-  std::lock_guard lock(mutex_);
+  const auto lock = locked_soon(mutex_);
   awaits_end_ = running_ > 0;
   return !awaits_end_;
 }
 
-void InFlight::done(uint64_t sequence, Duration took) {
-  std::lock_guard lock(mutex_);
-  Work* work = find(sequence);
-  if (!work) return;
-  if (took > Duration::zero()) times_.add(work->kind, took);
-  end(*work);
+void InFlight::done(std::span<const Done> done) {
+  const auto lock = locked_soon(mutex_);
+  for (const auto& [sequence, took] : done) {
+    Work* work = find(sequence);
+    if (!work) continue;
+    if (took > Duration::zero()) times_.add(work->kind, took);
+    end(*work);
+  }
 }
 
 bool InFlight::take_awaited() {
-  std::lock_guard lock(mutex_);
+  const auto lock = locked_soon(mutex_);
   const bool room = awaited_room_ && (has_next(*awaited_room_) || taken(*awaited_room_) <= limit(*awaited_room_) / 2);
   const bool end = awaits_end_ && running_ == 0;
   if (room) awaited_room_.reset();

@@ -18,6 +18,7 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <span>
 
 #include "worker/held_streams.h"
 #include "worker/kernel_times.h"
@@ -50,7 +51,7 @@ class InFlight {
   // Before the device gets it; sequences rise.
   void hand_over(uint64_t sequence, uint32_t stream, const WorkKind& kind, Duration window,
                  std::vector<HeldBy> held = {});
-  // The device has not got it, or will not say when it is done.
+  // The device has not got what was handed over last, or will not say when it is done.
   void take_back(uint64_t sequence);
   // Whether the device is to say when what it has got is done, although more may follow: after each quarter of what may
   // be in flight, so that it gets more while it is still at work. Once for each quarter.
@@ -62,8 +63,12 @@ class InFlight {
 
   // Completions thread.
   bool any() const { return any_.load(std::memory_order_acquire); }
-  // Times come from the device; zero where it never ran. Work that is not here changes nothing.
-  void done(uint64_t sequence, Duration took);
+  struct Done {
+    uint64_t sequence;
+    Duration took;  // on the device; zero where it never ran
+  };
+  // Work that is not here changes nothing.
+  void done(std::span<const Done> done);
   // Whether what the issuer was refused is there now.
   bool take_awaited();
 
@@ -98,7 +103,6 @@ class InFlight {
   std::deque<Work> work_;                                       // by sequence; the first is not over
   size_t running_ = 0;                                          // of it, those that are neither over nor held
   Duration estimated_{};                                        // of these together
-  Duration unfenced_{};                                         // of what was handed over since the last fence
   std::array<Duration, protocol::kMaxStreams> estimated_of_{};  // by stream
   std::array<Duration, protocol::kMaxStreams> held_of_{};       // of those that are held
   std::array<uint32_t, 32> latest_;                             // streams of the latest work, round
@@ -108,6 +112,7 @@ class InFlight {
   std::optional<Room> awaited_room_;
   bool awaits_end_ = false;
   KernelTimes times_;
+  Duration unfenced_{};  // of what was handed over since the last fence: the issuer's
 };
 
 }  // namespace heddle::worker

@@ -15,8 +15,12 @@ struct InFlightTest : ::testing::Test {
   }
   void learn(const WorkKind& kind, Duration took) {
     hand_over(kind, 0);
-    in_flight.done(sequence, took);
+    done(sequence, took);
     in_flight.take_awaited();
+  }
+  void done(uint64_t which, Duration took) {
+    const InFlight::Done one{which, took};
+    in_flight.done(std::span(&one, 1));
   }
   uint64_t hand_over(const WorkKind& kind, uint32_t stream) {
     in_flight.hand_over(++sequence, stream, kind, kMostInFlight);
@@ -94,7 +98,7 @@ TEST_F(InFlightTest, WhoWasRefusedIsWokenWhenSomethingEnds) {
   EXPECT_FALSE(in_flight.take_awaited());
   EXPECT_FALSE(in_flight.admits(kLong, {0, kMostInFlight, true}));
   EXPECT_FALSE(in_flight.take_awaited()) << "nothing has ended";
-  in_flight.done(second, Duration(1));
+  done(second, Duration(1));
   EXPECT_TRUE(in_flight.take_awaited());
   EXPECT_FALSE(in_flight.take_awaited());
   EXPECT_TRUE(in_flight.admits(kLong, {0, kMostInFlight, true}));
@@ -103,26 +107,26 @@ TEST_F(InFlightTest, WhoWasRefusedIsWokenWhenSomethingEnds) {
 TEST_F(InFlightTest, WhoWasRefusedIsWokenOnceHalfOfTheWindowIsFree) {
   ASSERT_EQ(fill(kShort, 0, true), 10u);
   const uint64_t first = sequence - 9;
-  for (uint64_t i = 0; i < 4; ++i) in_flight.done(first + i, Duration(100));
+  for (uint64_t i = 0; i < 4; ++i) done(first + i, Duration(100));
   EXPECT_FALSE(in_flight.take_awaited());
-  in_flight.done(first + 4, Duration(100));
+  done(first + 4, Duration(100));
   EXPECT_TRUE(in_flight.take_awaited());
 }
 
 TEST_F(InFlightTest, WhoWaitsForTheEndIsWokenThen) {
   const uint64_t first = hand_over(kShort, 0), second = hand_over(kShort, 0);
   EXPECT_FALSE(in_flight.drained());
-  in_flight.done(first, Duration(100));
+  done(first, Duration(100));
   EXPECT_FALSE(in_flight.take_awaited());
-  in_flight.done(second, Duration(100));
+  done(second, Duration(100));
   EXPECT_TRUE(in_flight.take_awaited());
 }
 
 TEST_F(InFlightTest, IsDrainedButForWhatIsHeldInWhateverOrderWorkEnds) {
   const uint64_t first = hand_over(kShort, 1), second = hand_over(kShort, 2), third = hold(kShort, 3, {{3, 1}});
-  in_flight.done(second, Duration(1));
+  done(second, Duration(1));
   EXPECT_FALSE(in_flight.drained());
-  in_flight.done(first, Duration(1));
+  done(first, Duration(1));
   EXPECT_TRUE(in_flight.drained());
   EXPECT_TRUE(in_flight.any());
   in_flight.take_back(third);
@@ -158,7 +162,7 @@ TEST_F(InFlightTest, WhatWasHeldRunsOnceAllItsHostCallsHaveReturned) {
   in_flight.release({2, 20});
   EXPECT_FALSE(in_flight.drained());
   EXPECT_FALSE(in_flight.take_awaited());
-  in_flight.done(held, Duration(1));
+  done(held, Duration(1));
   EXPECT_TRUE(in_flight.take_awaited());
 }
 

@@ -16,6 +16,12 @@
 
 namespace heddle::worker {
 
+// One that was handed to the device and has not returned, as far as the worker has seen.
+struct HostCall {
+  uint32_t stream;
+  uint64_t sequence;
+};
+
 // The thread that takes records from the ring and hands them to the device: the main path of a worker.
 //
 // A record is copied out of the ring and executed (execution.h), or what it asks for is done behind the work that was
@@ -44,10 +50,6 @@ class Issuer {
 
  private:
   using Step = Execution::Step;
-  struct HostCall {
-    uint32_t stream;
-    uint64_t sequence;
-  };
 
   // Between records.
   void attend();
@@ -77,6 +79,7 @@ class Issuer {
   void attend_lease();
   void attend_lease_meanwhile();
   void look_whether_drained(TimePoint now);
+  bool uncounted_is_done() const;
   bool nothing_computes();
   std::optional<Duration> silence_awaited() const;
   Duration patience() const;
@@ -113,8 +116,9 @@ class Issuer {
   uint64_t last_work_ = 0;  // sequence of what needed the device last, as far as leases count
   bool backlog_ = false;    // was said, and not taken back
   std::optional<TimePoint> idle_since_;
-  uint32_t unattended_ = 0;  // records taken since the last look at the lease
-  HeldStreams held_;         // as far as leases count
+  uint32_t unattended_ = 0;   // records taken since the last look at the lease
+  HeldStreams held_;          // as far as leases count
+  bool awaits_call_ = false;  // record_ stands behind a host call, with as much as may
   LookAhead look_ahead_;
   DeferredQueue deferred_;
   std::vector<HostCall> host_calls_;

@@ -21,6 +21,28 @@ TimePoint now() {
   return MonotonicClock().now();
 }
 
+// Whether the record takes its place among its stream's on the device.
+bool keeps_order(protocol::RecordType type) {
+  using protocol::RecordType;
+  return needs_device(type) || type == RecordType::kEventRecord || type == RecordType::kEventWait ||
+         type == RecordType::kHostCall || type == RecordType::kMarker;
+}
+
+// What an event stands behind that is record `sequence` and has not been reached: its stream may have gone on, to
+// `held`.
+std::vector<HeldBy> held_before(uint64_t sequence, const std::vector<HeldBy>& held,
+                                const std::vector<HostCall>& calls) {
+  std::vector<HeldBy> before;
+  for (HeldBy by : held) {
+    by.call = 0;
+    for (const HostCall& call : calls) {
+      if (call.stream == by.stream && call.sequence < sequence) by.call = std::max(by.call, call.sequence);
+    }
+    if (by.call != 0) before.push_back(by);
+  }
+  return before;
+}
+
 }  // namespace
 
 // From now on, if not yet: what was handed over until now was not counted.
@@ -31,12 +53,15 @@ void Issuer::count_leases() {
   for (const HostCall& call : host_calls_) held_.hold(call.stream, blocking(call.stream), call.sequence);
 }
 
-// While host calls are open: which of them record_ stands behind.
+// While host calls are open: which of them record_ stands behind. Records that the device never sees stand behind none.
 void Issuer::follow_host_calls() {
+  const protocol::RecordType type = record_.header.type;
+  if (!keeps_order(type)) return;
   const uint32_t stream = record_.header.stream;
   held_.follow(stream, blocking(stream));
-  if (record_.header.type == protocol::RecordType::kEventWait)
-    held_.wait(stream, blocking(stream), parts_.progress.pending(record_.header.b).stream);
+  if (type == protocol::RecordType::kEventWait && !parts_.progress.done(record_.header.b))
+    held_.wait(stream, blocking(stream),
+               held_before(record_.header.b, held_.of(parts_.progress.pending(record_.header.b).stream), host_calls_));
 }
 
 bool Issuer::blocking(uint32_t stream) const {
@@ -50,20 +75,26 @@ void Issuer::say_backlog() {
   parts_.commit.backlog(task_serial_);
 }
 
-// For record_, which needs the device.
+// For record_, which needs the device. Where it must wait for a host call's return, no lease helps it.
 bool Issuer::may_issue() {
+  const uint32_t stream = record_.header.stream;
+  const InFlight::Room room{stream, lease_.window(), lease_.wanted(), held_.holds(stream)};
+  awaits_call_ = room.held && !has_room(room);
+  if (awaits_call_) return false;
   say_backlog();
   const TimePoint at = lease_.undisturbed() ? TimePoint{} : now();
   if (lease_.whole_bursts() && !parts_.in_flight.any()) lease_.begin_burst(at, parts_.usage.longest_burst());
-  const uint32_t stream = record_.header.stream;
-  return lease_.begins(at) && has_room({stream, lease_.window(), lease_.wanted(), held_.holds(stream)});
+  if (!lease_.begins(at)) return false;
+  parts_.usage.seen(record_.header.sequence);
+  return room.held || has_room(room);
 }
 
 bool Issuer::has_room(InFlight::Room room) {
   const WorkKind work = work_of(record_);
   if (parts_.in_flight.admits(work, room)) return true;
   if (room.wanted && !room.held) return false;
-  room.others_follow = look_ahead_.others_follow(record_, reader_);
+  room.others_follow =
+      room.held ? look_ahead_.anything_else_follows(record_, reader_) : look_ahead_.others_follow(record_, reader_);
   return room.others_follow && parts_.in_flight.admits(work, room);
 }
 
@@ -72,7 +103,6 @@ Checked<Issuer::Step> Issuer::execute_leased() {
   if (!may_issue()) return Step::kWait;
   const uint64_t sequence = record_.header.sequence;
   const uint32_t stream = record_.header.stream;
-  parts_.usage.seen(sequence);
   parts_.in_flight.hand_over(sequence, stream, work_of(record_), lease_.window(), held_.of(stream));
   auto step = execution_.execute(record_);
   const bool handed_over = step && *step == Step::kTaken && parts_.progress.pending(sequence).on_device;
@@ -94,18 +124,22 @@ bool Issuer::may_release(const HostCall& call) {
   return lease_.begins(now());
 }
 
-// What stands behind a host call that has not returned does not; of what was not counted, nothing that came behind one.
-bool Issuer::nothing_computes() {
+// Of what was not counted, nothing that came behind a host call that has not returned is waited for.
+bool Issuer::uncounted_is_done() const {
   uint64_t first_held = UINT64_MAX;
   for (const HostCall& call : host_calls_) first_held = std::min(first_held, call.sequence);
-  const bool counted = parts_.progress.completed() >= std::min(uncounted_, first_held - 1);
-  return parts_.in_flight.drained() && counted;
+  return parts_.progress.completed() >= std::min(uncounted_, first_held - 1);
+}
+
+// What stands behind a host call that has not returned does not.
+bool Issuer::nothing_computes() {
+  return parts_.in_flight.drained() && uncounted_is_done();
 }
 
 // A record, or the return of a host call, waits for the device.
 bool Issuer::waits_for_device() const {
   if (parts_.fault.raised()) return false;
-  if (have_record_ && needs_device(record_.header.type)) return true;
+  if (have_record_ && needs_device(record_.header.type) && !awaits_call_) return true;
   return std::any_of(host_calls_.begin(), host_calls_.end(),
                      [this](const HostCall& call) { return last_work_ > call.sequence && host_call_returned(call); });
 }
@@ -162,7 +196,7 @@ Duration Issuer::patience() const {
   if (const auto remaining = lease_.remaining(at)) longest = std::min(longest, *remaining);
   const auto silence = silence_awaited();
   if (idle_since_ && silence) longest = std::min(longest, *idle_since_ + *silence - at);
-  if (parts_.progress.completed() < uncounted_) longest = std::min(longest, kUncountedLook);
+  if (!uncounted_is_done()) longest = std::min(longest, kUncountedLook);
   return std::max(longest, Duration::zero());
 }
 

@@ -51,15 +51,26 @@ WorkKind work_of(const protocol::Record& record) {
 }
 
 void KernelTimes::add(const WorkKind& kind, Duration took) {
-  if (times_.size() == kMostKinds && !times_.contains(kind)) times_.clear();
+  if (times_.size() == kMostKinds && !times_.contains(kind)) {
+    times_.clear();
+    found_ = nullptr;
+  }
   Times& times = times_[kind];
   times.took[times.count++ % kRemembered] = took;
 }
 
 std::optional<Duration> KernelTimes::estimate(const WorkKind& kind) const {
+  const Times* const times = find(kind);
+  if (!times) return std::nullopt;
+  return *std::max_element(times->took.begin(), times->took.end());
+}
+
+const KernelTimes::Times* KernelTimes::find(const WorkKind& kind) const {
+  if (found_ && asked_ == kind) return found_;
   const auto found = times_.find(kind);
-  if (found == times_.end()) return std::nullopt;
-  return *std::max_element(found->second.took.begin(), found->second.took.end());
+  if (found == times_.end()) return nullptr;
+  asked_ = kind;
+  return found_ = &found->second;
 }
 
 }  // namespace heddle::worker

@@ -38,7 +38,12 @@ class KernelTimes {
     std::array<Duration, kRemembered> took{};
     size_t count = 0;
   };
+  const Times* find(const WorkKind& kind) const;
+
   std::unordered_map<WorkKind, Times, Hash> times_;
+  // What was asked for last: mostly it is asked for again.
+  mutable WorkKind asked_;
+  mutable const Times* found_ = nullptr;
 };
 
 }  // namespace heddle::worker

@@ -316,6 +316,64 @@ TEST_F(SessionLeaseTest, WhatIsQueuedBehindAHostCallDoesNotHoldUpTheOtherStreams
   EXPECT_TRUE(completes(behind));
 }
 
+// The client declares modules without waiting: a launch may come before its module, and is tried again and again.
+TEST_F(SessionLeaseTest, ALaunchThatWaitedForItsModuleDoesNotKeepTheLease) {
+  live_stream(1, protocol::kStreamNonBlocking);
+  live_stream(2, protocol::kStreamNonBlocking);
+  lend();
+  context->pause(1);
+  launch(1, 0);
+  const uint64_t waited = launch(2, 0, {}, 2);
+  ASSERT_TRUE(eventually([&] { return context->handed_over().size() == 1; }));
+  for (int i = 0; i < 5; ++i) {
+    protocol::ring_bell(header().to_worker);
+    ::usleep(2'000);
+  }
+  send_module(2);
+  ASSERT_TRUE(eventually([&] { return stream(2).completed.load() == waited; }));
+  context->resume(1);
+  withdraw();
+  EXPECT_TRUE(is_back(1));
+}
+
+// Textures, symbols, libraries: written with stream 0, and nothing that the device waits for.
+TEST_F(SessionLeaseTest, RecordsThatTheDeviceNeverSeesStandBehindNoHostCall) {
+  live_stream(1);
+  live_stream(2);
+  lend();
+  simple(RecordType::kHostCall, 1);
+  simple(RecordType::kLimit, 0, static_cast<uint64_t>(protocol::LimitKind::kPendingLaunches), 4096);
+  context->pause(2);
+  launch(2, 0);
+  ASSERT_TRUE(eventually([&] { return context->handed_over().size() == 2; }));
+  withdraw();
+  ::usleep(20'000);
+  EXPECT_EQ(told<LeaseReturned>(), 0u) << "it runs";
+  context->resume(2);
+  EXPECT_TRUE(is_back(1));
+}
+
+// An event that stands before the call: who waits for it does not stand behind the call.
+TEST_F(SessionLeaseTest, AnEventBeforeAHostCallHoldsNobody) {
+  live_stream(1, protocol::kStreamNonBlocking);
+  live_stream(2, protocol::kStreamNonBlocking);
+  lend();
+  context->pause(1);
+  launch(1, 0);
+  const uint64_t event = simple(RecordType::kEventRecord, 1, 5);
+  simple(RecordType::kHostCall, 1);
+  context->pause(2);
+  simple(RecordType::kEventWait, 2, 5, event);
+  launch(2, 0);
+  ASSERT_TRUE(eventually([&] { return context->handed_over().size() == 5; }));
+  context->resume(1);
+  withdraw();
+  ::usleep(20'000);
+  EXPECT_EQ(told<LeaseReturned>(), 0u) << "it runs";
+  context->resume(2);
+  EXPECT_TRUE(is_back(1));
+}
+
 TEST_F(SessionLeaseTest, AHostCallWithNothingBehindItNeedsNoLease) {
   live_stream(1);
   const uint64_t call = simple(RecordType::kHostCall, 1);
