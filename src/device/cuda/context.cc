@@ -100,7 +100,7 @@ Status CudaContext::map(uint64_t address, Bytes size, const Fd& memory, bool hos
   HEDDLE_TRY(window_->map(address, size, memory, host));
   // A kernel that runs may be told of it, by memory that it has already.
   if (!host || !engine_->computes()) return {};
-  const Status registered = driver_.check(window_->register_mapped(), "cuMemHostRegister");
+  Status registered = driver_.check(window_->register_mapped(), "cuMemHostRegister");
   if (!registered) (void)window_->unmap(address, size);
   return registered;
 }
