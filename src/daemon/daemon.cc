@@ -101,7 +101,7 @@ Status Daemon::start(protocol::Socket vault) {
   TakenOver restored = restore(shared_, std::move(*items));
   if (!restored.policy.empty()) shared_.config.policy = restored.policy;
   // Whoever takes sessions over goes on without it: what it tells of is less than what they hold.
-  if (const Status opened = open_input_log(); !opened) {
+  if (Status opened = open_input_log(); !opened) {
     if (restored.starts == 0) return opened;
     log_->error("{}", opened.error().text);
   }
