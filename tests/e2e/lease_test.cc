@@ -187,6 +187,7 @@ struct ImpatientLeases : Leases {
   ImpatientLeases() : Leases("policy = 'fs'\nreturn_limit = '1500ms'") {}
 };
 TEST_F(ImpatientLeases, AWorkerThatDoesNotGiveTheLeaseBackFailsItsProgram) {
+  if (kSanitized) GTEST_SKIP() << "what is in flight may take as long as the limit";
   Process first = spawn(3 * kShort), second = spawn(3 * kShort);
   const Json holder = await("held", "waits");
   ASSERT_FALSE(holder.empty());
@@ -262,6 +263,7 @@ struct LeasesThatBegin : Leases {
   LeasesThatBegin() : Leases("policy = 'open'") {}
 };
 TEST_F(LeasesThatBegin, ProgramsThatRanSideBySideTakeTurnsAfterARestart) {
+  if (kSanitized) GTEST_SKIP() << "what two programs have queued by then takes minutes";
   Process programs[] = {spawn(3 * kShort), spawn(3 * kShort)};
   ASSERT_TRUE(Node::eventually([&] {
     const Json all = sessions();
