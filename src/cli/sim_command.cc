@@ -197,7 +197,6 @@ void show(const SimOptions& options, const std::vector<Simulated>& runs) {
   print(table_of(runs));
   if (!options.lists_jobs) return;
   for (const Simulated& run : runs) print(jobs_of(run));
-  return;
 }
 
 int simulate_and_show(const SimOptions& options) {

@@ -47,7 +47,7 @@ Result<std::unique_ptr<InputLogFile>> InputLogFile::open(const std::string& path
   Fd file(::open(path.c_str(), kFlags, 0600));
   if (!file) return fail_errno(-1, "cannot write the input log '%s'", path.c_str());
   struct stat status {};
-  if (const Status usable = check_file(file, path, status); !usable) return tl::unexpected(usable.error());
+  HEDDLE_TRY(check_file(file, path, status));
   const off_t end = end_of_last_line(file, status.st_size);
   if (end < 0 || (end < status.st_size && ::ftruncate(file.get(), end) != 0))
     return fail_errno(-1, "cannot take the unfinished last line out of the input log '%s'", path.c_str());

@@ -20,7 +20,7 @@ class InputLog {
   virtual ~InputLog() = default;
   // `line` has no end of its own.
   virtual void write(std::string_view line) = 0;
-  // A decision is complete: what was written so far is to outlast the process.
+  // What was written so far is to outlast the process. Called before each decision and behind its answers.
   virtual void flush() {}
 };
 

@@ -12,22 +12,6 @@
 namespace heddle {
 namespace {
 
-TEST(InputLogFile, AppendsLinesForItsOwnerAlone) {
-  const std::string path = testing::TempDir() + "inputs-" + std::to_string(::getpid());
-  for (const char* line : {"first", "second"}) {
-    auto log = InputLogFile::open(path, [](const Error& error) { ADD_FAILURE() << error.text; });
-    ASSERT_TRUE(log) << log.error().text;
-    (*log)->write(line);
-  }
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  EXPECT_EQ(text.str(), "first\nsecond\n");
-  struct stat status {};
-  ASSERT_EQ(::stat(path.c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 0777, 0600u);
-  ::unlink(path.c_str());
-}
-
 std::string text_of(const std::string& path) {
   std::stringstream text;
   text << std::ifstream(path).rdbuf();
@@ -41,8 +25,23 @@ std::string why_not_opened(const std::string& path) {
 
 struct InputLogPath : testing::Test {
   ~InputLogPath() override { ::unlink(path.c_str()); }
+  mode_t mode() const {
+    struct stat status {};
+    EXPECT_EQ(::stat(path.c_str(), &status), 0);
+    return status.st_mode & 0777;
+  }
   const std::string path = testing::TempDir() + "input-log-" + std::to_string(::getpid());
 };
+
+TEST_F(InputLogPath, LinesAreAppendedForItsOwnerAlone) {
+  for (const char* line : {"first", "second"}) {
+    auto log = InputLogFile::open(path, [](const Error& error) { ADD_FAILURE() << error.text; });
+    ASSERT_TRUE(log) << log.error().text;
+    (*log)->write(line);
+  }
+  EXPECT_EQ(text_of(path), "first\nsecond\n");
+  EXPECT_EQ(mode(), 0600u);
+}
 
 TEST_F(InputLogPath, LineThatWasNotFinishedIsTakenOut) {
   std::ofstream(path) << "whole\nhal";
@@ -61,9 +60,7 @@ TEST_F(InputLogPath, FileThatOthersMayReadBecomesItsOwnersAlone) {
   std::ofstream(path) << "";
   ASSERT_EQ(::chmod(path.c_str(), 0644), 0);
   ASSERT_TRUE(InputLogFile::open(path, {}));
-  struct stat status {};
-  ASSERT_EQ(::stat(path.c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 0777, 0600u);
+  EXPECT_EQ(mode(), 0600u);
 }
 
 TEST_F(InputLogPath, WhatIsNoFileOfItsOwnIsRefused) {

@@ -47,6 +47,7 @@ void InFlight::release(const HeldBy& returned) {
 }
 
 void InFlight::count_stream(uint32_t stream) {
+  // Mostly the one stream goes on, and nothing is to be counted anew.
   if (streams_ == 1 && latest_[(handed_over_ - 1) % latest_.size()] == stream) {
     latest_[handed_over_++ % latest_.size()] = stream;
     return;

@@ -55,6 +55,14 @@ struct SessionLeaseTest : SessionHarness {
   bool is_back(uint64_t generation) {
     return eventually([&] { return last<LeaseReturned>().generation == generation; });
   }
+  // What the paused stream has keeps the first lease.
+  void expect_back_once_it_goes_on(uint32_t paused) {
+    withdraw();
+    ::usleep(20'000);
+    EXPECT_EQ(told<LeaseReturned>(), 0u) << "it runs";
+    context->resume(paused);
+    EXPECT_TRUE(is_back(1));
+  }
   static uint64_t now_ns() { return static_cast<uint64_t>(MonotonicClock().now().time_since_epoch().count()); }
 
   Lease lease;
@@ -277,11 +285,7 @@ TEST_F(SessionLeaseTest, WhatRunsBesideAHostCallKeepsTheLeaseUntilItIsDone) {
   context->pause(2);
   launch(2, 0);
   ASSERT_TRUE(eventually([&] { return stream(1).host_reached.load() == call && context->handed_over().size() == 2; }));
-  withdraw();
-  ::usleep(20'000);
-  EXPECT_EQ(told<LeaseReturned>(), 0u);
-  context->resume(2);
-  ASSERT_TRUE(is_back(1));
+  expect_back_once_it_goes_on(2);
   EXPECT_EQ(usage().launches, 1u);
 }
 
@@ -346,11 +350,7 @@ TEST_F(SessionLeaseTest, RecordsThatTheDeviceNeverSeesStandBehindNoHostCall) {
   context->pause(2);
   launch(2, 0);
   ASSERT_TRUE(eventually([&] { return context->handed_over().size() == 2; }));
-  withdraw();
-  ::usleep(20'000);
-  EXPECT_EQ(told<LeaseReturned>(), 0u) << "it runs";
-  context->resume(2);
-  EXPECT_TRUE(is_back(1));
+  expect_back_once_it_goes_on(2);
 }
 
 // An event that stands before the call: who waits for it does not stand behind the call.
@@ -367,11 +367,7 @@ TEST_F(SessionLeaseTest, AnEventBeforeAHostCallHoldsNobody) {
   launch(2, 0);
   ASSERT_TRUE(eventually([&] { return context->handed_over().size() == 5; }));
   context->resume(1);
-  withdraw();
-  ::usleep(20'000);
-  EXPECT_EQ(told<LeaseReturned>(), 0u) << "it runs";
-  context->resume(2);
-  EXPECT_TRUE(is_back(1));
+  expect_back_once_it_goes_on(2);
 }
 
 TEST_F(SessionLeaseTest, AHostCallWithNothingBehindItNeedsNoLease) {
