@@ -401,6 +401,22 @@ TEST_F(TaskTest, WhoWaitsForMemoryHearsThatItsSessionIsOver) {
   EXPECT_THAT(protocol::get_text(refused->text), ::testing::HasSubstr("cancelled"));
 }
 
+// A program takes a second answer for a heddled that has lost its mind, and tells that instead of what happened.
+TEST_F(TaskTest, WhoHasPinnedMemoryIsNotAnsweredTwiceWhenItsSessionFails) {
+  start(kOneDevice);
+  auto opener = protocol::connect_to(house_->socket());
+  const auto job = Household::ask(*opener, {{"command", "job_open"}, {"name", "a"}});
+  TestClient client = opened((*job)["job"], (*job)["secret"]);
+  const uint64_t address = client.window().base + client.window().device_bytes;
+  ASSERT_TRUE(client.ask(protocol::DeclareSegment{0, 1, address, 2 * kMiB, protocol::SegmentKind::kHost}));
+  ASSERT_TRUE(client.answer());
+  ASSERT_TRUE(house_->ask({{"command", "cancel"}, {"job", (*job)["job"]}}));
+  ASSERT_TRUE(client.ask(protocol::MemoryInfo{}));
+  const auto next = client.socket().expect<protocol::Refused>(TestClient::kPatience);
+  ASSERT_TRUE(next) << next.error().text;
+  EXPECT_EQ(next->request, client.last_request());
+}
+
 TEST_F(TaskTest, PinnedMemoryIsSharedWithTheWorker) {
   start(kOneDevice);
   TestClient client = opened();

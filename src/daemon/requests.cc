@@ -218,7 +218,7 @@ Status Requests::host_segment(Session& session, const DeclareSegment& declared) 
     segments_.remove(session, declared.number);
     return {};
   }
-  session.connection->send(SegmentAnswer{declared.request}, segment.memory);
+  session.connection->send(SegmentAnswer{std::exchange(segment.answers, 0)}, segment.memory);
   executor_.map_host(session, segment, false);
   return {};
 }
