@@ -1,6 +1,9 @@
 #include "keeper/serve.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "core/clock.h"
 #include "keeper/copies.h"
@@ -11,10 +14,9 @@ namespace {
 
 constexpr Duration kBetweenWords = std::chrono::seconds(1);  // on what is left
 
-Status make_memory(protocol::Socket& socket, Supply& supply, Bytes size) {
+Status send_memory(protocol::Socket& socket, Bytes size, const Result<Fd>& memory) {
   protocol::MemoryMade answer;
   answer.bytes = size.value;
-  const auto memory = supply.make(size);
   if (memory) {
     const int descriptor = memory->get();
     return socket.send(answer, std::span(&descriptor, 1));
@@ -51,12 +53,39 @@ struct Desk {
   cuda::Allocator& allocator;
   Supply supply{allocator};
   Copies copies{allocator};
+  std::optional<protocol::Packet> next;  // came behind requests that were answered together
 };
+
+Result<std::optional<protocol::Packet>> next_request(Desk& desk, Duration patience) {
+  if (desk.next) return std::exchange(desk.next, std::nullopt);
+  return desk.socket.receive_within(patience);
+}
+
+Bytes wanted(const protocol::Packet& request) {
+  return Bytes{request.as<protocol::MakeMemory>().bytes};
+}
+
+// With it, the requests for memory that are there already: a task's segments are cleared together.
+Status make_memory(Desk& desk, const protocol::Packet& first) {
+  std::vector<Bytes> sizes{wanted(first)};
+  while (sizes.size() < Supply::kMostAtOnce && !desk.next) {
+    auto more = desk.socket.receive_within(Duration{});
+    if (!more) return tl::unexpected(std::move(more).error());
+    if (!*more) break;
+    if ((*more)->type == protocol::MessageType::kMakeMemory)
+      sizes.push_back(wanted(**more));
+    else
+      desk.next = std::move(*more);
+  }
+  const std::vector<Result<Fd>> memory = desk.supply.make(sizes);
+  for (size_t i = 0; i < sizes.size(); ++i) HEDDLE_TRY(send_memory(desk.socket, sizes[i], memory[i]));
+  return {};
+}
 
 Status answer(Desk& desk, protocol::Packet request) {
   switch (request.type) {
     case protocol::MessageType::kMakeMemory:
-      return make_memory(desk.socket, desk.supply, Bytes{request.as<protocol::MakeMemory>().bytes});
+      return make_memory(desk, request);
     case protocol::MessageType::kTakeBack:
       return take_back(desk.supply, std::move(request));
     case protocol::MessageType::kKeepAtMost:
@@ -81,15 +110,15 @@ Status copy_a_part(Desk& desk) {
 // What nobody waits for comes last.
 Status work_on(Desk& desk) {
   if (!desk.copies.empty()) return copy_a_part(desk);
-  desk.supply.clear_one();
+  desk.supply.clear_some();
   return {};
 }
 
-// One message, or else what is left of the GPU's memory, said once a second, or else a part of a copy, or else one
-// piece of memory cleared.
+// One message, or else what is left of the GPU's memory, said once a second, or else a part of a copy, or else some
+// memory cleared.
 Status serve_next(Desk& desk, const Clock& clock, TimePoint& next_word) {
   const bool idle = desk.copies.empty() && !desk.supply.has_uncleared();
-  auto request = desk.socket.receive_within(idle ? std::max(Duration{}, next_word - clock.now()) : Duration{});
+  auto request = next_request(desk, idle ? std::max(Duration{}, next_word - clock.now()) : Duration{});
   if (!request) return tl::unexpected(request.error());
   if (*request) return answer(desk, std::move(**request));
   if (clock.now() < next_word) return work_on(desk);

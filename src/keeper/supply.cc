@@ -10,8 +10,24 @@ constexpr Duration kRetryAfter = std::chrono::milliseconds(5);
 
 }  // namespace
 
-Result<Fd> Supply::make(Bytes size) {
-  if (auto memory = from_pool(size)) return std::move(*memory);
+std::vector<Result<Fd>> Supply::make(std::span<const Bytes> sizes) {
+  std::vector<Result<Fd>> made;
+  std::vector<size_t> cleared_now;
+  for (const Bytes size : sizes) {
+    bool clearing = false;
+    made.push_back(make(size, clearing));
+    if (made.back() && clearing) cleared_now.push_back(made.size() - 1);
+  }
+  const Status settled = allocator_.settle();
+  for (const size_t each : cleared_now) {
+    if (!settled) made[each] = tl::unexpected(settled.error());
+  }
+  return made;
+}
+
+Result<Fd> Supply::make(Bytes size, bool& clearing) {
+  if (auto memory = from_pool(size, clearing)) return std::move(*memory);
+  clearing = true;
   auto memory = allocator_.allocate(size);
   for (int retries = 0; !memory && memory.error().code == ErrorCode::kOutOfMemory;) {
     // What was closed a moment ago is free when its last holder, another process, has closed it.
@@ -24,18 +40,29 @@ Result<Fd> Supply::make(Bytes size) {
   return memory;
 }
 
-std::optional<Fd> Supply::from_pool(Bytes size) {
+std::optional<Fd> Supply::from_pool(Bytes size, bool& clearing) {
   auto piece = pool_.take(size);
+  if (!piece) return std::nullopt;
+  clearing = !piece->cleared;
   // What cannot be cleared is the driver's again, with its descriptor.
-  if (!piece || (!piece->cleared && !allocator_.clear(piece->memory, size))) return std::nullopt;
+  if (clearing && !allocator_.clear(piece->memory, size)) return std::nullopt;
   return std::move(piece->memory);
 }
 
-void Supply::clear_one() {
-  auto piece = pool_.take_uncleared();
-  if (!piece || !allocator_.clear(piece->memory, piece->size)) return;
-  piece->cleared = true;
-  pool_.put(std::move(*piece));
+void Supply::clear_some() {
+  std::vector<SegmentPool::Piece> pieces;
+  Bytes bytes;
+  while (pool_.has_uncleared() && pieces.size() < kMostAtOnce && bytes < kMostClearedAhead) {
+    auto piece = pool_.take_uncleared();
+    if (!allocator_.clear(piece->memory, piece->size)) continue;
+    bytes += piece->size;
+    pieces.push_back(std::move(*piece));
+  }
+  if (!allocator_.settle()) return;
+  for (SegmentPool::Piece& piece : pieces) {
+    piece.cleared = true;
+    pool_.put(std::move(piece));
+  }
 }
 
 void Supply::keep_at_most(Bytes most) {

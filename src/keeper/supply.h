@@ -1,5 +1,8 @@
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "device/cuda/allocator.h"
 #include "keeper/segment_pool.h"
 
@@ -18,19 +21,26 @@ class Supply {
  public:
   explicit Supply(cuda::Allocator& allocator) : allocator_(allocator) {}
 
-  // kOutOfMemory where neither has it.
-  Result<Fd> make(Bytes size);
+  // How much is cleared at once: whoever asks meanwhile waits for it.
+  static constexpr size_t kMostAtOnce = 64;
+  static constexpr Bytes kMostClearedAhead{4 * kGiB};
+
+  // One for each size, in their order; kOutOfMemory where neither has it. The GPU clears all of them in one turn.
+  std::vector<Result<Fd>> make(std::span<const Bytes> sizes);
   // Memory that was made here or by a keeper before, and that nobody else can touch any more.
   void take_back(Fd memory, Bytes size) { pool_.put({std::move(memory), size}); }
   bool has_uncleared() const { return pool_.has_uncleared(); }
-  void clear_one();
+  // The oldest that is not cleared, and some more.
+  void clear_some();
   // Gives back what is more.
   void keep_at_most(Bytes most);
   // What nobody uses: of the driver and kept here. Gives back what is too much; to be called regularly.
   Result<Bytes> left();
 
  private:
-  std::optional<Fd> from_pool(Bytes size);
+  // Zero once the allocator has settled; `clearing` says whether it has to.
+  Result<Fd> make(Bytes size, bool& clearing);
+  std::optional<Fd> from_pool(Bytes size, bool& clearing);
 
   cuda::Allocator& allocator_;
   SegmentPool pool_;

@@ -19,9 +19,10 @@ namespace {
 constexpr Bytes kSmall{2 * kMiB}, kLarge{8 * kMiB};
 
 struct SupplyTest : testing::Test {
+  Result<Fd> make(Bytes size) { return std::move(supply.make({&size, 1}).front()); }
   // Memory that a tenant has written to.
   Fd used(Bytes size) {
-    Fd memory = std::move(*supply.make(size));
+    Fd memory = std::move(*make(size));
     auto mapping = map_shared(memory, size);
     std::memset(mapping->data(), 0xab, mapping->size());
     return memory;
@@ -47,7 +48,7 @@ TEST_F(SupplyTest, WhatComesBackIsServedAgainAndZero) {
   Fd memory = used(kSmall);
   const ino_t first = identity(memory);
   supply.take_back(std::move(memory), kSmall);
-  const auto again = supply.make(kSmall);
+  const auto again = make(kSmall);
   ASSERT_TRUE(again);
   EXPECT_EQ(identity(*again), first);
   EXPECT_TRUE(is_zero(*again, kSmall));
@@ -58,28 +59,54 @@ TEST_F(SupplyTest, WhatIsClearedBeforeIsServedAsItIs) {
   const Fd seen = std::move(*memory.duplicate());
   supply.take_back(std::move(memory), kSmall);
   EXPECT_TRUE(supply.has_uncleared());
-  supply.clear_one();
+  supply.clear_some();
   EXPECT_FALSE(supply.has_uncleared());
   EXPECT_TRUE(is_zero(seen, kSmall));
-  EXPECT_EQ(identity(*supply.make(kSmall)), identity(seen));
+  EXPECT_EQ(identity(*make(kSmall)), identity(seen));
+}
+
+TEST_F(SupplyTest, WhatIsWantedTogetherComesInItsOrder) {
+  Fd memory = used(kSmall);
+  const ino_t first = identity(memory);
+  supply.take_back(std::move(memory), kSmall);
+  const Bytes sizes[] = {kLarge, kSmall, Bytes{1}, kSmall};
+  const auto made = supply.make(sizes);
+  ASSERT_EQ(made.size(), 4u);
+  EXPECT_TRUE(made[0] && is_zero(*made[0], kLarge));
+  EXPECT_TRUE(made[1] && is_zero(*made[1], kSmall));
+  EXPECT_EQ(identity(*made[1]), first);
+  EXPECT_FALSE(made[2]) << "no multiple of what the driver makes";
+  EXPECT_TRUE(made[3] && is_zero(*made[3], kSmall));
+}
+
+TEST_F(SupplyTest, SomeIsClearedAtATime) {
+  constexpr size_t kPieces = Supply::kMostAtOnce + 1;
+  std::vector<Fd> memory;
+  while (memory.size() < kPieces) memory.push_back(used(kSmall));
+  for (Fd& each : memory) supply.take_back(std::move(each), kSmall);
+  supply.clear_some();
+  EXPECT_TRUE(supply.has_uncleared());
+  supply.clear_some();
+  EXPECT_FALSE(supply.has_uncleared());
+  for (size_t i = 0; i < kPieces; ++i) EXPECT_TRUE(is_zero(*make(kSmall), kSmall));
 }
 
 TEST_F(SupplyTest, ServedMemoryIsNotServedTwice) {
   supply.take_back(used(kSmall), kSmall);
-  const auto first = supply.make(kSmall), second = supply.make(kSmall);
+  const auto first = make(kSmall), second = make(kSmall);
   EXPECT_NE(identity(*first), identity(*second));
 }
 
 TEST_F(SupplyTest, WhatCannotBeClearedIsNotServed) {
   auto [reader, writer] = watched();
   supply.take_back(std::move(writer), kSmall);  // no memory
-  const auto memory = supply.make(kSmall);
+  const auto memory = make(kSmall);
   ASSERT_TRUE(memory);
   EXPECT_TRUE(is_zero(*memory, kSmall));
 
   auto [idle_reader, idle_writer] = watched();
   supply.take_back(std::move(idle_writer), kSmall);
-  supply.clear_one();
+  supply.clear_some();
   EXPECT_FALSE(supply.has_uncleared());
   pollfd hung_up{idle_reader.get(), 0, 0};
   EXPECT_EQ(::poll(&hung_up, 1, 0), 1);
@@ -95,14 +122,14 @@ TEST_F(SupplyTest, WhatIsKeptGoesToTheDriverWhenThatHasNoMore) {
     ::poll(&hung_up, 1, 60'000);
     driver.set_room(kSmall);
   });
-  const auto memory = supply.make(kSmall);
+  const auto memory = make(kSmall);
   gpu.join();
   ASSERT_TRUE(memory) << memory.error().text;
 }
 
 TEST_F(SupplyTest, AFullGpuIsAnError) {
   driver.set_room(Bytes{});
-  const auto memory = supply.make(kSmall);
+  const auto memory = make(kSmall);
   ASSERT_FALSE(memory);
   EXPECT_EQ(memory.error().code, ErrorCode::kOutOfMemory);
 }
@@ -124,9 +151,9 @@ TEST_F(SupplyTest, NoMoreIsKeptThanIsFreeForOthers) {
   EXPECT_EQ(*supply.left(), Bytes{5 * kSmall.value}) << "as before: what was given back is free";
   driver.set_free(Bytes{3 * kSmall.value});
   EXPECT_EQ(*supply.left(), Bytes{5 * kSmall.value}) << "the oldest has gone, and no other";
-  EXPECT_EQ(identity(*supply.make(kSmall)), identity(seen[2]));
-  EXPECT_EQ(identity(*supply.make(kSmall)), identity(seen[1]));
-  EXPECT_NE(identity(*supply.make(kSmall)), identity(seen[0]));
+  EXPECT_EQ(identity(*make(kSmall)), identity(seen[2]));
+  EXPECT_EQ(identity(*make(kSmall)), identity(seen[1]));
+  EXPECT_NE(identity(*make(kSmall)), identity(seen[0]));
 }
 
 TEST_F(SupplyTest, NoMoreIsKeptThanHeddledSays) {
@@ -139,7 +166,7 @@ TEST_F(SupplyTest, NoMoreIsKeptThanHeddledSays) {
   EXPECT_EQ(*supply.left(), Bytes{2 * kLarge.value + 2 * kSmall.value});
   supply.keep_at_most(kSmall);
   EXPECT_EQ(*supply.left(), Bytes{2 * kLarge.value + kSmall.value});
-  EXPECT_EQ(identity(*supply.make(kSmall)), newest);
+  EXPECT_EQ(identity(*make(kSmall)), newest);
 }
 
 }  // namespace

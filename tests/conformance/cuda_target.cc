@@ -36,7 +36,11 @@ class CudaTarget : public Target {
   }
   uint64_t window_base() const override { return reinterpret_cast<uintptr_t>(window_.data()); }
   uint64_t window_bytes() const override { return kWindow; }
-  Result<Fd> allocate(Bytes size) override { return allocator_->allocate(size); }
+  Result<Fd> allocate(Bytes size) override {
+    auto memory = allocator_->allocate(size);
+    HEDDLE_TRY(allocator_->settle());
+    return memory;
+  }
   const DeviceModel& model() const override { return gpu_.model; }
 
   bool ends_kernels() const override { return false; }

@@ -30,7 +30,7 @@ Status Allocator::build(uint32_t ordinal) {
 
 Allocator::~Allocator() {
   if (!context_) return;
-  if (scratch_) driver_.cuMemAddressFree(scratch_, scratch_bytes_);
+  (void)settle();
   if (stream_) driver_.cuStreamDestroy(stream_);
   driver_.cuDevicePrimaryCtxRelease(device_);
 }
@@ -84,15 +84,18 @@ Status Allocator::clear(const Fd& memory, Bytes size) {
 Result<Allocator::Attached> Allocator::attach(const Fd& memory, Bytes size) {
   const auto handle = import(memory);
   if (!handle) return tl::unexpected(handle.error());
-  CUdeviceptr at = 0;
-  Status mapped = driver_.check(driver_.cuMemAddressReserve(&at, size.value, 0, 0, 0), "cuMemAddressReserve");
-  if (mapped) {
-    mapped = map(at, *handle, size.value);
-    if (!mapped) driver_.cuMemAddressFree(at, size.value);
-  }
+  auto attached = attach(*handle, size);
   driver_.cuMemRelease(*handle);  // the mapping keeps the memory
-  if (!mapped) return tl::unexpected(std::move(mapped).error());
-  return Attached(driver_, at, size.value);
+  return attached;
+}
+
+Result<Allocator::Attached> Allocator::attach(CUmemGenericAllocationHandle handle, Bytes size) {
+  CUdeviceptr at = 0;
+  HEDDLE_TRY(driver_.check(driver_.cuMemAddressReserve(&at, size.value, 0, 0, 0), "cuMemAddressReserve"));
+  Status mapped = map(at, handle, size.value);
+  if (mapped) return Attached(driver_, at, size.value);
+  driver_.cuMemAddressFree(at, size.value);
+  return tl::unexpected(std::move(mapped).error());
 }
 
 Allocator::Attached::~Attached() {
@@ -111,16 +114,6 @@ Status Allocator::copy(const device::CopyShape& shape) {
   return copied;
 }
 
-Status Allocator::grow_scratch(uint64_t bytes) {
-  if (bytes <= scratch_bytes_) return {};
-  if (scratch_) driver_.cuMemAddressFree(scratch_, scratch_bytes_);
-  scratch_ = 0;
-  scratch_bytes_ = 0;
-  HEDDLE_TRY(driver_.check(driver_.cuMemAddressReserve(&scratch_, bytes, 0, 0, 0), "cuMemAddressReserve"));
-  scratch_bytes_ = bytes;
-  return {};
-}
-
 Status Allocator::map(CUdeviceptr at, CUmemGenericAllocationHandle handle, uint64_t size) {
   HEDDLE_TRY(driver_.check(driver_.cuMemMap(at, size, 0, handle, 0), "cuMemMap"));
   CUmemAccessDesc access{};
@@ -133,12 +126,19 @@ Status Allocator::map(CUdeviceptr at, CUmemGenericAllocationHandle handle, uint6
 }
 
 Status Allocator::clear(CUmemGenericAllocationHandle handle, Bytes size) {
-  HEDDLE_TRY(grow_scratch(size.value));
-  HEDDLE_TRY(map(scratch_, handle, size.value));
-  CUresult result = driver_.cuMemsetD8Async(scratch_, 0, size.value, stream_);
-  if (result == CUDA_SUCCESS) result = driver_.cuStreamSynchronize(stream_);
-  driver_.cuMemUnmap(scratch_, size.value);
-  return driver_.check(result, "clearing device memory");
+  auto attached = attach(handle, size);
+  if (!attached) return tl::unexpected(std::move(attached).error());
+  HEDDLE_TRY(
+      driver_.check(driver_.cuMemsetD8Async(attached->address(), 0, size.value, stream_), "clearing device memory"));
+  clearing_.push_back(std::move(*attached));
+  return {};
+}
+
+Status Allocator::settle() {
+  if (clearing_.empty()) return {};
+  const CUresult done = driver_.cuStreamSynchronize(stream_);
+  clearing_.clear();
+  return driver_.check(done, "clearing device memory");
 }
 
 Result<Allocator::Usage> Allocator::usage() {

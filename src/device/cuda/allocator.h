@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "core/fd.h"
 #include "core/units.h"
@@ -24,10 +25,13 @@ class Allocator {
   Allocator(const Allocator&) = delete;
   Allocator& operator=(const Allocator&) = delete;
 
-  // `size` bytes, a multiple of kGranule, all zero. kOutOfMemory.
+  // `size` bytes, a multiple of kGranule; zero once settle() has returned. kOutOfMemory.
   Result<Fd> allocate(Bytes size);
-  // Zeroes memory that was used.
+  // Memory that was used; zero once settle() has returned.
   Status clear(const Fd& memory, Bytes size);
+  // Waits for all that is being cleared. Beside busy neighbours each wait takes until this process has its slice of the
+  // GPU, 5 ms (HARDWARE.md, p9): so clear together what is wanted together. At an error none of it may be served.
+  Status settle();
 
   // Memory of a descriptor, mapped here for as long as this is alive.
   class Attached {
@@ -63,14 +67,13 @@ class Allocator {
   Result<CUmemGenericAllocationHandle> import(const Fd& memory);
   Status clear(CUmemGenericAllocationHandle handle, Bytes size);
   Status map(CUdeviceptr at, CUmemGenericAllocationHandle handle, uint64_t size);
-  Status grow_scratch(uint64_t bytes);
+  Result<Attached> attach(CUmemGenericAllocationHandle handle, Bytes size);
 
   const Driver driver_;
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;
   CUstream stream_ = nullptr;
-  CUdeviceptr scratch_ = 0;  // addresses to map at while clearing
-  uint64_t scratch_bytes_ = 0;
+  std::vector<Attached> clearing_;
 };
 
 }  // namespace heddle::cuda
