@@ -17,15 +17,19 @@ std::string one_device(const std::string& more = "") {
          "\n[[device]]\npreset = 'P100'\ncount = 1\nmemory = '64M'\nslowdown = 0\ncopy_slowdown = 0\n";
 }
 
-// Tasks that were asked for since the node began.
-size_t tasks(Node& node) {
+// Events of the kind since the node began.
+size_t events(Node& node, const std::string& kind) {
   size_t count = 0;
   for (uint64_t since = 0;;) {
     const Json answer = node.ask({{"command", "trace"}, {"since", since}});
-    for (const Json& event : answer.value("events", Json::array())) count += event.value("kind", "") == "task_arrived";
+    for (const Json& event : answer.value("events", Json::array())) count += event.value("kind", "") == kind;
     if (answer.value("next", since) == since) return count;
     since = answer["next"];
   }
+}
+
+size_t tasks(Node& node) {
+  return events(node, "task_arrived");
 }
 
 TEST(Loops, ALoopIsNoMoreTasksThanTheProgramWasSilentBetween) {
@@ -36,6 +40,18 @@ TEST(Loops, ALoopIsNoMoreTasksThanTheProgramWasSilentBetween) {
   EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node.log();
   // A machine that is busy may keep the program from running for longer than its worker waits.
   EXPECT_LT(tasks(node), 100u);
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); }));
+}
+
+// Managed memory that was freed is taken again as it is, and is zero all the same.
+TEST(Loops, ALoopOfManagedMemoryAsksForItOnce) {
+  HEDDLE_NEEDS_WORKLOADS();
+  Node node(one_device("managed_memory = \"device\"\n"));
+  ASSERT_TRUE(node.ready()) << node.why();
+  constexpr size_t kIterations = 200;
+  const Finished finished = node.run({HEDDLE_E2E_PROGRAMS "/memory_loop", std::to_string(kIterations), "8", "managed"});
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node.log();
+  EXPECT_LT(tasks(node) + events(node, "extended"), kIterations / 2) << "more than one request in two iterations";
   EXPECT_TRUE(Node::eventually([&] { return node.empty(); }));
 }
 

@@ -44,7 +44,13 @@ Answer<uint64_t> DeviceMemory::allocate_alone(uint64_t bytes) {
 Answer<uint64_t> DeviceMemory::place_alone(Lock& lock, uint64_t bytes, protocol::SegmentKind kind) {
   HEDDLE_ANSWER(ring_.failure());
   HEDDLE_ANSWER(finish_frees(lock, bytes));
-  HEDDLE_ANSWER(make_space(bytes, bytes));
+  HEDDLE_ANSWER(check_budget(bytes, bytes));
+  if (Segment* const idle = kind == protocol::SegmentKind::kDevice ? take_idle(bytes) : nullptr) {
+    const auto place = segments_.arena().occupy(idle, bytes);
+    HEDDLE_ANSWER(placed(place));
+    return place.address;
+  }
+  HEDDLE_ANSWER(make_way(bytes));
   const auto place = segments_.arena().allocate_alone(bytes, ring_.committed());
   if (!place) return refuse_place(ring_.session().segment_count());
   place->segment->kind = kind;

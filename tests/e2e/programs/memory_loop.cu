@@ -1,9 +1,10 @@
 // Allocates, launches, reads back and frees, again and again: a buffer of some MiB, of which the end is used, and a
 // small one. Says what an iteration takes, and what its memory calls take of that.
 //
-//   memory_loop ITERATIONS MIB [rest|keep]
+//   memory_loop ITERATIONS MIB [rest|keep|managed]
 //     rest    then holds nothing until the end of its standard input
 //     keep    allocates once, for all iterations
+//     managed the large buffer is managed memory: zero at first, and the host changes the value that it reads
 #include <unistd.h>
 
 #include <chrono>
@@ -18,9 +19,21 @@ __global__ void write(unsigned* to, unsigned value) {
 }
 
 unsigned *large = nullptr, *small = nullptr;
+bool managed = false;
 
 bool allocate(unsigned words) {
-  return cudaMalloc(&large, words * sizeof *large) == cudaSuccess && cudaMalloc(&small, 4096) == cudaSuccess;
+  const cudaError_t first =
+      managed ? cudaMallocManaged(&large, words * sizeof *large) : cudaMalloc(&large, words * sizeof *large);
+  return first == cudaSuccess && cudaMalloc(&small, 4096) == cudaSuccess;
+}
+
+// What the device wrote is there for the host, and the other way round.
+bool touch(unsigned* word, unsigned expected) {
+  if (cudaDeviceSynchronize() != cudaSuccess || *word != expected) return false;
+  *word += 1;
+  write<<<1, 1>>>(small, 0);  // a launch takes the page to the device
+  unsigned seen = 0;
+  return cudaMemcpy(&seen, word, sizeof seen, cudaMemcpyDeviceToHost) == cudaSuccess && seen == expected + 1;
 }
 
 bool release() {
@@ -33,10 +46,11 @@ bool iterate(unsigned words, unsigned value, bool keep, double* memory_calls) {
   const auto begin = Clock::now();
   if (!keep && !allocate(words)) return false;
   const auto allocated = Clock::now();
+  if (managed && large[words - 1] != 0) return false;
   write<<<1, 32>>>(small, value);
   write<<<1, 32>>>(large + words - 32, value);
-  const bool right =
-      cudaMemcpy(&last, large + words - 1, sizeof last, cudaMemcpyDeviceToHost) == cudaSuccess && last == value + 31;
+  const bool right = cudaMemcpy(&last, large + words - 1, sizeof last, cudaMemcpyDeviceToHost) == cudaSuccess &&
+                     last == value + 31 && (!managed || touch(large + words - 1, value + 31));
   const auto used = Clock::now();
   const bool freed = keep || release();
   *memory_calls += std::chrono::duration<double>(Clock::now() - used + (allocated - begin)).count();
@@ -50,6 +64,7 @@ int main(int argc, char** argv) {
   const unsigned words = (argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 4) << 18;
   const std::string how = argc > 3 ? argv[3] : "";
   const bool keep = how == "keep";
+  managed = how == "managed";
   double memory_calls = 0;
   if ((keep && !allocate(words)) || !iterate(words, 0, keep, &memory_calls)) return std::puts("FAIL"), 1;
   memory_calls = 0;
