@@ -54,19 +54,20 @@ inline unsigned grid_size(size_t items, size_t threads, long long limit) {
 
 // --- Data --------------------------------------------------------------------------------------------------------
 
-// Numbers that depend on (seed, index) only, so that any element can be made again on its own.
+// Numbers that depend on (seed, index) only, so that any element can be made again on its own, on the device too.
+// `unit` is in [0, 1), `symmetric` in [-1, 1).
 class Random {
  public:
   explicit Random(uint64_t seed) : seed_(scramble(seed + 1)) {}
-  uint64_t bits(uint64_t index) const { return scramble(seed_ + index * 0x9e3779b97f4a7c15u); }
+  __host__ __device__ uint64_t bits(uint64_t index) const { return scramble(seed_ + index * 0x9e3779b97f4a7c15u); }
   uint64_t below(uint64_t limit, uint64_t index) const { return bits(index) % limit; }
-  float unit(uint64_t index) const { return static_cast<float>(bits(index) >> 40) * 0x1p-24f; }  // [0, 1)
-  float symmetric(uint64_t index) const { return 2.0f * unit(index) - 1.0f; }                    // [-1, 1)
+  __host__ __device__ float unit(uint64_t index) const { return static_cast<float>(bits(index) >> 40) * 0x1p-24f; }
+  float symmetric(uint64_t index) const { return 2.0f * unit(index) - 1.0f; }
   Random fork(uint64_t stream) const { return Random(bits(~stream)); }
 
  private:
   // The finaliser of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators).
-  static uint64_t scramble(uint64_t x) {
+  __host__ __device__ static uint64_t scramble(uint64_t x) {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return x ^ (x >> 31);

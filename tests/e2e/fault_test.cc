@@ -31,7 +31,8 @@ struct Storm {
 
   // Programs that run for some tenths of a second; which, and how large, is drawn.
   Process start_program() {
-    static constexpr const char* kPrograms[] = {"vecadd", "bfs", "needle", "srad_v2", "nested_pointers"};
+    static constexpr const char* kPrograms[] = {"vecadd",          "bfs",       "needle",   "srad_v2",
+                                                "nested_pointers", "transpose", "histogram"};
     return node.spawn_run({workload(kPrograms[random() % std::size(kPrograms)])});
   }
 

@@ -50,7 +50,8 @@ TEST_P(GpuProgram, IsRight) {
   EXPECT_TRUE(node->stop_cleanly());
 }
 INSTANTIATE_TEST_SUITE_P(Workloads, GpuProgram,
-                         testing::Values("backprop", "bfs", "conv2d", "needle", "nested_pointers", "srad_v1", "vecadd"),
+                         testing::Values("backprop", "bfs", "conv2d", "histogram", "needle", "nested_pointers",
+                                         "srad_v1", "transpose", "vecadd"),
                          [](const auto& instance) { return std::string(instance.param); });
 
 // Its arrays in memory of the keeper's, copied to where the driver's texture objects read.

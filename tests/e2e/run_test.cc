@@ -9,8 +9,10 @@
 namespace heddle::e2e {
 namespace {
 
-constexpr const char* kPrograms[] = {"backprop", "srad_v1", "srad_v2", "lavamd", "needle", "episodes",
-                                     "dwt2d",    "bfs",     "mm2",     "conv2d", "vecadd", "nested_pointers"};
+constexpr const char* kPrograms[] = {"backprop",  "srad_v1",         "srad_v2",     "lavamd",       "needle",
+                                     "episodes",  "dwt2d",           "bfs",         "mm2",          "conv2d",
+                                     "vecadd",    "nested_pointers", "transpose",   "blackscholes", "montecarlo",
+                                     "histogram", "gaussian",        "eigenvalues", "dxtc"};
 
 struct Program : testing::TestWithParam<std::tuple<const char*, bool>> {};
 

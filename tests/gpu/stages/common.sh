@@ -18,13 +18,20 @@ timed_workloads() {
   cat <<'LIST'
 backprop --inputs 1m --hidden 16 --check sample
 bfs --nodes 1m --degree 8
+blackscholes --size 16m --iterations 64 --check sample
 conv2d --width 4096 --height 4096 --check sample
 dwt2d --width 4096 --height 4096 --check sample
+dxtc --width 2048 --height 2048 --iterations 8 --check sample
+eigenvalues --size 8k --check sample
+gaussian --width 4096 --height 4096 --iterations 8 --check sample
+histogram --width 8192 --height 8192 --iterations 4 --check sample
 lavamd --boxes 16 --particles 64 --check sample
 mm2 --rows 2048 --inner 2048 --columns 2048 --check sample
+montecarlo --size 2k --paths 64k --iterations 64 --check sample
 needle --length 8192
 srad_v1 --rows 2048 --columns 2048 --iterations 50 --check sample
 srad_v2 --rows 2048 --columns 2048 --iterations 10 --check sample
+transpose --rows 8192 --columns 8192 --iterations 64 --check sample
 vecadd --size 16m --check sample
 LIST
 }

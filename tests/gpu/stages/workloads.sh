@@ -5,15 +5,22 @@ start_heddled || exit 1
 commands='
 backprop --inputs 200k --hidden 16
 bfs --nodes 400k --degree 8
+blackscholes --size 4m --iterations 64
 conv2d --width 1024 --height 1024
 dwt2d --width 1024 --height 1024
 dwt2d --width 1024 --height 1024 --wavelet 5/3
+dxtc --width 512 --height 512 --iterations 16 --check sample
+eigenvalues --size 8k --check sample
+gaussian --width 800 --height 600 --iterations 64
+histogram --width 1024 --height 512 --iterations 64
 lavamd --boxes 10 --particles 32 --check sample
 mm2 --rows 512 --inner 512 --columns 512 --check sample
+montecarlo --size 2k --paths 16k --iterations 16 --check sample
 needle --length 2048
 nested_pointers --rows 500 --length 1000 --chains 100 --chain-length 50
 srad_v1 --rows 512 --columns 512 --iterations 10
 srad_v2 --rows 512 --columns 512 --iterations 10
+transpose --rows 800 --columns 800 --iterations 1000
 vecadd --size 4m'
 passed=0 all=0
 while read -r name options; do
