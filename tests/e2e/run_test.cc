@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kPrograms[] = {"backprop",  "srad_v1",         "srad_v2",     "lavamd",       "needle",
                                      "episodes",  "dwt2d",           "bfs",         "mm2",          "conv2d",
                                      "vecadd",    "nested_pointers", "transpose",   "blackscholes", "montecarlo",
-                                     "histogram", "gaussian",        "eigenvalues", "dxtc"};
+                                     "histogram", "gaussian",        "eigenvalues", "dxtc",         "nn"};
 
 struct Program : testing::TestWithParam<std::tuple<const char*, bool>> {};
 
@@ -38,6 +38,15 @@ struct Run : testing::Test {
   void SetUp() override { ASSERT_TRUE(node.ready()) << node.why(); }
   Node node;
 };
+
+TEST_F(Run, TrainsDetectsAndWritesTexts) {
+  HEDDLE_NEEDS_WORKLOADS();
+  for (const char* mode : {"train", "detect", "generate"}) {
+    const Finished finished = node.run({workload("nn"), "--mode", mode});
+    EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node.log();
+    EXPECT_NE(finished.out.find("PASS"), std::string::npos) << finished.out;
+  }
+}
 
 TEST_F(Run, PassesExitStatusAndOutputThrough) {
   const Finished finished = node.run({"sh", "-c", "echo out; echo err >&2; exit 37"});

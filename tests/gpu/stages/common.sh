@@ -29,6 +29,7 @@ lavamd --boxes 16 --particles 64 --check sample
 mm2 --rows 2048 --inner 2048 --columns 2048 --check sample
 montecarlo --size 2k --paths 64k --iterations 64 --check sample
 needle --length 8192
+nn --side 224 --channels 32 --layers 5 --batch 32 --check sample
 srad_v1 --rows 2048 --columns 2048 --iterations 50 --check sample
 srad_v2 --rows 2048 --columns 2048 --iterations 10 --check sample
 transpose --rows 8192 --columns 8192 --iterations 64 --check sample

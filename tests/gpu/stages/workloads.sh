@@ -18,6 +18,10 @@ mm2 --rows 512 --inner 512 --columns 512 --check sample
 montecarlo --size 2k --paths 16k --iterations 16 --check sample
 needle --length 2048
 nested_pointers --rows 500 --length 1000 --chains 100 --chain-length 50
+nn --side 128 --channels 16 --batch 16 --iterations 4 --check sample
+nn --mode train --side 64 --channels 16 --batch 16 --check sample
+nn --mode detect --side 256 --channels 16 --batch 1 --iterations 16 --check sample
+nn --mode generate --hidden 512 --classes 96 --iterations 200 --check sample
 srad_v1 --rows 512 --columns 512 --iterations 10
 srad_v2 --rows 512 --columns 512 --iterations 10
 transpose --rows 800 --columns 800 --iterations 1000
