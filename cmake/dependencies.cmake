@@ -54,6 +54,11 @@ if(HEDDLE_TESTS AND HEDDLE_HAS_PROGRAMS)
     INSTALL "the toolkit's libcublas-dev and libcurand-dev" NEEDS HEDDLE_TOOLKIT_CUBLAS HEDDLE_TOOLKIT_CURAND)
 endif()
 
+if(HEDDLE_TESTS AND HEDDLE_HAS_PROGRAMS)
+  find_package(Python3 COMPONENTS Interpreter QUIET)
+  heddle_part(MIX_TESTS "the tests of the mixes of workloads" INSTALL "python3" NEEDS Python3_EXECUTABLE)
+endif()
+
 find_program(HEDDLE_LLVM_CONFIG NAMES llvm-config-19)
 find_program(HEDDLE_CLANG clang++-19 DOC "The host compiler of heddle cc: clang 19")
 heddle_part(COMPILER "the compiler, heddle cc" INSTALL "llvm-19-dev and clang-19" NEEDS HEDDLE_LLVM_CONFIG HEDDLE_CLANG)
