@@ -31,9 +31,16 @@ struct Storm {
 
   // Programs that run for some tenths of a second; which, and how large, is drawn.
   Process start_program() {
-    static constexpr const char* kPrograms[] = {"vecadd",          "bfs",       "needle",   "srad_v2",
-                                                "nested_pointers", "transpose", "histogram"};
-    return node.spawn_run({workload(kPrograms[random() % std::size(kPrograms)])});
+    static const Arguments kPrograms[] = {{"vecadd"},
+                                          {"bfs"},
+                                          {"needle"},
+                                          {"srad_v2"},
+                                          {"nested_pointers"},
+                                          {"transpose", "--iterations", "60"},
+                                          {"nn", "--mode", "train"}};
+    Arguments command = kPrograms[random() % std::size(kPrograms)];
+    command[0] = workload(command[0]);
+    return node.spawn_run(command);
   }
 
   // Kills one process of that kind, if there is one; true if it did.
