@@ -27,9 +27,9 @@ gaussian --width 4096 --height 4096 --iterations 8 --check sample
 histogram --width 8192 --height 8192 --iterations 4 --check sample
 lavamd --boxes 16 --particles 64 --check sample
 mm2 --rows 2048 --inner 2048 --columns 2048 --check sample
-montecarlo --size 2k --paths 64k --iterations 64 --check sample
+montecarlo --size 2k --paths 16k --iterations 16 --check sample
 needle --length 8192
-nn --side 224 --channels 32 --layers 5 --batch 32 --check sample
+nn --side 128 --channels 32 --layers 4 --batch 32 --check sample
 srad_v1 --rows 2048 --columns 2048 --iterations 50 --check sample
 srad_v2 --rows 2048 --columns 2048 --iterations 10 --check sample
 transpose --rows 8192 --columns 8192 --iterations 64 --check sample

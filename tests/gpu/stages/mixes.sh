@@ -2,11 +2,18 @@
 # as they would run without heddle, on a card of which another process leaves 16 GiB free: one after the other, all at
 # once in time slices, and all at once under a plain MPS.
 #
-# CONTEXT_MEMORY=0 does not charge the contexts' own memory. A job that crashes is a result; a batch that did not run
-# is a failure of the stage.
+# MIX=W1 (or another name that workloads/mixes/mix.py knows; MIX_OPTIONS="--seed 2 --work 0.5" goes to it) draws the jobs
+# in place of those of mix.toml.in. CONTEXT_MEMORY=0 does not charge the contexts' own memory. A job that crashes is a
+# result; a batch that did not run is a failure of the stage.
 . "$(dirname "$0")/common.sh"
 mix=$logs/mix.toml
-sed "s|@WORKLOADS@|$workloads|" "$(dirname "$0")/../mix.toml.in" > "$mix"
+if [ "${MIX:-}" ]; then
+  # shellcheck disable=SC2086
+  python3 "$(dirname "$0")/../../../workloads/mixes/mix.py" "$MIX" --static --workloads "$workloads" ${MIX_OPTIONS:-} > "$mix" || exit 1
+else
+  sed "s|@WORKLOADS@|$workloads|" "$(dirname "$0")/../mix.toml.in" > "$mix"
+fi
+jobs=$(grep -c '^\[\[job\]\]' "$mix")
 result=$logs/result${TAG:+-$TAG}.json
 rm -f "$result"
 if [ "${POLICIES-sa,mgb-warps}" ]; then
@@ -34,7 +41,7 @@ native() { # native NAME AT-ONCE
       _ {} "$logs/native-$1" "$table"
   awk -v what="$1" -v begin="$begin" '{ n++; last = $2 > last ? $2 : last; turnaround += $2 - begin; crashed += $1 != 0 }
     END { printf "native %-16s %8.2f s, turnaround %8.2f s, %d of %d crashed\n", what, last - begin, turnaround / n, crashed, n }' "$table"
-  [ "$(wc -l < "$table")" -eq 16 ]
+  [ "$(wc -l < "$table")" -eq "$jobs" ]
 }
 leave_free() { # the rest of the card belongs to somebody else meanwhile
   coproc HOLDER { exec "$loops" leave "$1"; }
@@ -44,12 +51,12 @@ leave_free() { # the rest of the card belongs to somebody else meanwhile
 failed=0
 leave_free 16384 || { echo 'cannot take the rest of the card'; exit 1; }
 native one-by-one 1 || failed=1
-native at-once 16 || failed=1
+native at-once "$jobs" || failed=1
 if control=$(command -v nvidia-cuda-mps-control || ls /usr/local/nvidia/bin/nvidia-cuda-mps-control 2>/dev/null); then
   pipes=$(mktemp -d /tmp/heddle-plain-mps-XXXXXX)
   CUDA_MPS_PIPE_DIRECTORY=$pipes CUDA_MPS_LOG_DIRECTORY=$pipes "$control" -f > "$logs/plain-mps.log" 2>&1 & daemon=$!
   for _ in $(seq 100); do [ -e "$pipes/control" ] && break; sleep 0.05; done
-  CUDA_MPS_PIPE_DIRECTORY=$pipes CUDA_MPS_LOG_DIRECTORY=$pipes native at-once-mps 16 || failed=1
+  CUDA_MPS_PIPE_DIRECTORY=$pipes CUDA_MPS_LOG_DIRECTORY=$pipes native at-once-mps "$jobs" || failed=1
   kill "$daemon" 2>/dev/null
   wait "$daemon" 2>/dev/null
   rm -rf "$pipes"
