@@ -5,6 +5,9 @@ W1 to W8 are those of CASE, Table I: 16 or 32 jobs, large (over 4 GiB) to small 
 each drawn from 10 large and 7 small kinds of job. nn-predict, nn-train, nn-detect and nn-generate are eight jobs alike
 (CASE, V), nn-random is 128 drawn from these four. The same mix, seed and options give the same file.
 
+rain is the ten programs of Rain's Table 1, rain-A to rain-Y the pairs of a long and a short one in the table's order.
+For these --scale divides what a launch works on, and --work the number of launches.
+
 --scale S divides every job's memory by S, for devices of a part of a GPU's memory. What an iteration takes shrinks with
 it; --work does the same to their number.
 """
@@ -53,8 +56,27 @@ ITERATIONS = {
     "backprop": 4, "bfs": 12, "dwt2d": 8, "lavamd": 8, "needle": 1, "srad_v1": 300, "srad_v2": 8,
     "predict": 40, "train": 100, "detect": 300, "generate": 2000,
 }
+# Rain, Table 1: the name there, long or short, program, options, launches, and how many of them an iteration is. An
+# option is a count of elements that a launch works on, or (in SIDES) the side of a square of them.
+RAIN = [
+    ("BS-L", "long", "blackscholes", {"size": 4 << 20}, 8192, 1),
+    ("DXTC", "long", "dxtc", {"width": 512, "height": 512}, 262144, 1),
+    ("Histogram", "long", "histogram", {"width": 1024, "height": 512}, 4096, 4),
+    ("Eigenvalues", "long", "eigenvalues", {"size": 8 << 10}, 3, 3),
+    ("MatMul", "long", "mm2", {"rows": 480, "inner": 480, "columns": 480}, 8192, 2),
+    ("BS-S", "short", "blackscholes", {"size": 4 << 20}, 1024, 1),
+    ("MonteCarlo", "short", "montecarlo", {"size": 2 << 10, "paths": 16 << 10}, 10000, 1),
+    ("Transpose", "short", "transpose", {"rows": 800, "columns": 800}, 10000, 1),
+    ("BFS", "short", "bfs", {"nodes": 1 << 20, "degree": 32}, 12, 12),
+    ("Gaussian", "short", "gaussian", {"width": 50, "height": 50}, 8192, 4),
+]
+SIDES = {"width", "height", "rows", "columns", "inner"}
+COUNTS = {"size", "nodes"}
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXY"
+
 PARTICLES = 32  # of a lavamd's box
-HAVE_BLOCKS = {"backprop", "bfs", "lavamd", "srad_v1", "nn"}
+HAVE_BLOCKS = {"backprop", "bfs", "lavamd", "srad_v1", "nn", "mm2", "blackscholes", "dxtc", "histogram", "eigenvalues",
+               "montecarlo", "transpose"}
 
 # Device memory in GiB, and the network: eight of a kind fit one GPU of 16 GiB together.
 NETWORKS = {
@@ -165,6 +187,24 @@ def network_job(mode, args):
     return {"kind": mode, "program": "nn", "app": "nn-" + mode, "command": command}
 
 
+def rain_job(entry, args):
+    label, kind, program, options, launches, launches_an_iteration = entry
+    scaled = {}
+    for name, value in options.items():
+        divisor = args.scale if name in COUNTS else math.sqrt(args.scale) if name in SIDES else 1
+        scaled[name] = max(int(value / divisor), 1)
+    rounds = max(round(launches / launches_an_iteration * args.work), 1)
+    command = [program] + flags(scaled) + ["--iterations", str(rounds)]
+    return {"kind": kind, "program": program, "app": label, "command": command}
+
+
+def rain_entries(mix):
+    if mix == "rain":
+        return RAIN
+    long, short = divmod(LETTERS.index(mix[len("rain-"):]), 5)
+    return [RAIN[long], RAIN[5 + short]]
+
+
 def draw_jobs(args):
     if args.mix in MIXES:
         count, large = MIXES[args.mix]
@@ -172,6 +212,8 @@ def draw_jobs(args):
         jobs = [rodinia_job("large", draw.one_of(LARGE), args) for _ in range(large)]
         jobs += [rodinia_job("small", draw.one_of(SMALL), args) for _ in range(count - large)]
         draw.shuffle(jobs)
+    elif args.mix.startswith("rain"):
+        jobs = [rain_job(entry, args) for entry in rain_entries(args.mix)]
     elif args.mix == "nn-random":
         draw = Draw(1000 * args.seed)
         jobs = [network_job(draw.one_of(sorted(NETWORKS)), args) for _ in range(128)]
@@ -201,7 +243,9 @@ def as_toml(jobs, args):
 
 def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("mix", choices=list(MIXES) + ["nn-" + mode for mode in NETWORKS] + ["nn-random"])
+    networks = ["nn-" + mode for mode in NETWORKS] + ["nn-random"]
+    parser.add_argument("mix", metavar="MIX", choices=list(MIXES) + networks + ["rain"] + ["rain-" + x for x in LETTERS],
+                        help="the name of a mix, as above")
     parser.add_argument("--seed", type=int, default=1, help="which of the mixes of that name (1)")
     parser.add_argument("--scale", type=float, default=1, help="divides each job's memory (1)")
     parser.add_argument("--work", type=float, default=1,

@@ -3,6 +3,8 @@
 
 Usage: mix_test.py DIRECTORY_OF_PROGRAMS"""
 import functools
+import pathlib
+import re
 import subprocess
 import sys
 import unittest
@@ -93,6 +95,31 @@ class Networks(unittest.TestCase):
         for mode in self.MODES:
             jobs = jobs_of("nn-" + mode, "--scale", "64")
             self.assertLessEqual(sum(footprint_of(job) for job in jobs), 16 * mix.GIB / 64)
+
+
+class Rain(unittest.TestCase):
+    # The page names each program's options; a test of its own text, so that both stay the same.
+    def test_the_page_has_the_same_commands(self):
+        page = (pathlib.Path(mix.__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+        for job in jobs_of("rain"):
+            options = job["command"][1:job["command"].index("--seed")]
+            whole = " ".join([job["command"][0]] + options)
+            for unit, size in (("m", 1 << 20), ("k", 1 << 10)):
+                for count in (1, 2, 4, 8, 16):
+                    whole = re.sub(rf"(--(?:size|nodes|paths)) {count * size}\b", rf"\1 {count}{unit}", whole)
+            self.assertTrue(re.search(rf"\| {re.escape(whole)} (\(|\|)", page), whole)
+
+    def test_pairs_are_in_the_tables_order(self):
+        apps = {letter: [job["app"] for job in jobs_of("rain-" + letter)] for letter in mix.LETTERS}
+        self.assertEqual(apps["A"], ["BS-L", "BS-S"])
+        self.assertEqual(apps["B"], ["BS-L", "MonteCarlo"])
+        self.assertEqual(apps["Y"], ["MatMul", "Gaussian"])
+        # "when one of the applications is Gaussian": Rain, 5.4.2.
+        self.assertEqual([letter for letter in mix.LETTERS if "Gaussian" in apps[letter]], list("EJOTY"))
+
+    def test_every_command_is_understood(self):
+        for job in jobs_of("rain", "--scale", "64", "--work", "0.001", "--blocks", "56"):
+            self.assertGreater(footprint_of(job), 0)
 
 
 class Drawing(unittest.TestCase):
