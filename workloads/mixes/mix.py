@@ -244,7 +244,8 @@ def as_toml(jobs, args):
 def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     networks = ["nn-" + mode for mode in NETWORKS] + ["nn-random"]
-    parser.add_argument("mix", metavar="MIX", choices=list(MIXES) + networks + ["rain"] + ["rain-" + x for x in LETTERS],
+    pairs = ["rain-" + letter for letter in LETTERS]
+    parser.add_argument("mix", metavar="MIX", choices=list(MIXES) + networks + ["rain"] + pairs,
                         help="the name of a mix, as above")
     parser.add_argument("--seed", type=int, default=1, help="which of the mixes of that name (1)")
     parser.add_argument("--scale", type=float, default=1, help="divides each job's memory (1)")
@@ -256,13 +257,13 @@ def parse(arguments):
                         help="at most so many blocks a launch, where a program can (0: all)")
     parser.add_argument("--gap", type=int, default=20, help="milliseconds on the host between frames of nn-detect (20)")
     parser.add_argument("--check", choices=["full", "sample", "none"],
-                        help="what the jobs compare (none at scale 1, where the CPU takes longer than the GPU; "
-                             "else sample)")
+                        help="what the jobs compare (none at scale 1 but for Rain's, where the CPU would take longer than "
+                             "the GPU; else sample)")
     args = parser.parse_args(arguments)
     if args.scale < 1 or args.work <= 0:
         parser.error("--scale must be at least 1, and --work more than 0")
     if args.check is None:
-        args.check = "none" if args.scale == 1 else "sample"
+        args.check = "none" if args.scale == 1 and not args.mix.startswith("rain") else "sample"
     return args
 
 
