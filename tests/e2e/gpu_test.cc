@@ -50,7 +50,7 @@ TEST_P(GpuProgram, IsRight) {
   EXPECT_TRUE(node->stop_cleanly());
 }
 INSTANTIATE_TEST_SUITE_P(Workloads, GpuProgram,
-                         testing::Values("backprop", "bfs", "conv2d", "histogram", "needle", "nested_pointers",
+                         testing::Values("backprop", "bfs", "conv2d", "histogram", "needle", "nested_pointers", "nn",
                                          "srad_v1", "transpose", "vecadd"),
                          [](const auto& instance) { return std::string(instance.param); });
 
