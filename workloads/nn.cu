@@ -70,20 +70,21 @@ class ImageJob {
   }
 
   int run() {
-    ReferenceNetwork reference(shapes_, weights_);
+    ReferenceNetwork reference(o_.check == Check::kNone ? Shapes{} : shapes_, weights_);
     Verdict verdict(1e-3, o_.mode == "train" ? 0.1 : 1.0);
     for (long long k = 0; k < o_.iterations; ++k) {
       pause(o_);
-      draw_batch(k);
+      const Batch& batch = batch_of(k);
+      DeviceMemory::upload(network_.input(), batch.input);
       const bool last = k + 1 == o_.iterations,
                  checks = o_.check == Check::kFull || (o_.check == Check::kSample && last);
       if (o_.mode == "train") {
         if (o_.check == Check::kSample && last) reference.adopt(network_);
-        train();
-        if (checks) reference.train(images_, drawn_labels_, kRate);
+        train(batch);
+        if (checks) train(reference, batch);
       } else {
         answer();
-        if (checks) compare_answers(reference, verdict);
+        if (checks) compare_answers(reference, batch, verdict);
       }
     }
     if (o_.mode == "train" && o_.check != Check::kNone) {
@@ -95,23 +96,39 @@ class ImageJob {
 
  private:
   static constexpr float kRate = 0.02f;
-  static constexpr size_t kEpoch = 4;  // batches of the data that train goes through again and again
+  static constexpr size_t kBatches = 4;  // of images, which come again and again: an epoch of train
 
-  // A column of the device's matrix is a pixel of an image.
-  void draw_batch(size_t k) {
-    if (o_.mode == "train") k %= kEpoch;
+  struct Batch {
+    std::vector<float> input;  // as the device has it: a column is a pixel of an image
+    std::vector<int> labels;
+  };
+
+  // They are drawn when they are first needed, so that the device does not wait for them again and again.
+  const Batch& batch_of(size_t k) {
+    if (batches_.size() < kBatches && k == batches_.size()) batches_.push_back(draw_batch(k));
+    return batches_[k % kBatches];
+  }
+
+  Batch draw_batch(size_t k) const {
     const size_t batch = o_.batch, pixels = shapes_[0].in_pixels();
-    std::vector<float> input(kColours * batch * pixels);
-    images_.clear();
-    drawn_labels_.clear();
+    Batch drawn{std::vector<float>(kColours * batch * pixels), {}};
     for (size_t n = 0; n < batch; ++n) {
-      images_.push_back(pictures_.image(k * batch + n));
-      drawn_labels_.push_back(pictures_.label(k * batch + n));
+      const std::vector<float> image = pictures_.image(k * batch + n);
+      drawn.labels.push_back(pictures_.label(k * batch + n));
       for (size_t c = 0; c < kColours; ++c) {
-        std::copy_n(&images_[n][c * pixels], pixels, &input[(c * batch + n) * pixels]);
+        std::copy_n(&image[c * pixels], pixels, &drawn.input[(c * batch + n) * pixels]);
       }
     }
-    DeviceMemory::upload(network_.input(), input);
+    return drawn;
+  }
+
+  std::vector<float> image_of(const Batch& batch, size_t n) const {
+    const size_t pixels = shapes_[0].in_pixels();
+    std::vector<float> image(kColours * pixels);
+    for (size_t c = 0; c < kColours; ++c) {
+      std::copy_n(&batch.input[(c * o_.batch + n) * pixels], pixels, &image[c * pixels]);
+    }
+    return image;
   }
 
   void answer() {
@@ -129,9 +146,15 @@ class ImageJob {
     if (o_.mode == "detect") boxes_ += count_boxes();
   }
 
-  void train() {
+  void train(ReferenceNetwork& reference, const Batch& batch) const {
+    std::vector<std::vector<float>> images;
+    for (size_t n = 0; n < batch.labels.size(); ++n) images.push_back(image_of(batch, n));
+    reference.train(images, batch.labels, kRate);
+  }
+
+  void train(const Batch& drawn) {
     const size_t classes = o_.classes, batch = o_.batch;
-    DeviceMemory::upload(labels_, drawn_labels_);
+    DeviceMemory::upload(labels_, drawn.labels);
     network_.forward();
     launcher_.softmax(network_.last().out, classes, batch);
     measure_loss<<<launcher_.items(classes * batch), kNnThreads>>>(
@@ -168,10 +191,10 @@ class ImageJob {
   }
 
   // All images of the batch, or the first one.
-  void compare_answers(const ReferenceNetwork& reference, Verdict& verdict) const {
+  void compare_answers(const ReferenceNetwork& reference, const Batch& batch, Verdict& verdict) const {
     const size_t images = o_.check == Check::kFull ? o_.batch : 1, pixels = shapes_.back().out_pixels();
     for (size_t image = 0; image < images; ++image) {
-      Values expected = reference.forward(images_[image]);
+      Values expected = reference.forward(image_of(batch, image));
       if (o_.mode == "predict") expected = softmax_of(std::move(expected));
       for (size_t i = 0; i < expected.size(); ++i) {
         const size_t row = i / pixels, at = row * columns_ + image * pixels + i % pixels;
@@ -185,11 +208,11 @@ class ImageJob {
 
   // Training has to help: the loss of the last epoch against that of the first, if there are two.
   void check_loss(Verdict& verdict) const {
-    if (step_losses_.size() < 2 * kEpoch) return;
+    if (step_losses_.size() < 2 * kBatches) return;
     double first = 0, last = 0;
-    for (size_t k = 0; k < kEpoch; ++k) {
-      first += step_losses_[k] / kEpoch;
-      last += step_losses_[step_losses_.size() - 1 - k] / kEpoch;
+    for (size_t k = 0; k < kBatches; ++k) {
+      first += step_losses_[k] / kBatches;
+      last += step_losses_[step_losses_.size() - 1 - k] / kBatches;
     }
     if (!(last < first)) std::fprintf(stderr, "nn: the loss went from %g to %g in training\n", first, last);
     verdict.require(step_losses_.size(), last < first);
@@ -214,8 +237,7 @@ class ImageJob {
   const size_t columns_;  // of the last layer
   int* labels_ = nullptr;
   float* losses_ = nullptr;
-  std::vector<std::vector<float>> images_;
-  std::vector<int> drawn_labels_;
+  std::vector<Batch> batches_;
   std::vector<float> answers_;
   std::vector<double> step_losses_;
   size_t boxes_ = 0;
