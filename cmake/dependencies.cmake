@@ -56,7 +56,7 @@ endif()
 
 if(HEDDLE_TESTS AND HEDDLE_HAS_PROGRAMS)
   find_package(Python3 COMPONENTS Interpreter QUIET)
-  heddle_part(MIX_TESTS "the tests of the mixes of workloads" INSTALL "python3" NEEDS Python3_EXECUTABLE)
+  heddle_part(PYTHON_TESTS "the tests of the mixes of workloads and of the experiments" INSTALL "python3" NEEDS Python3_EXECUTABLE)
 endif()
 
 find_program(HEDDLE_LLVM_CONFIG NAMES llvm-config-19)

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""What of the reproductions has to hold: experiments_test.py HEDDLE. Simulated, so the same each time."""
+
+import os
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import case  # noqa: E402
+import gemini  # noqa: E402
+import page  # noqa: E402
+import rain  # noqa: E402
+from exhibit import Claim, Exhibit, Reproduction, markdown  # noqa: E402
+from simulation import Failed, Scenario, Simulator  # noqa: E402
+
+HEDDLE = os.path.abspath(sys.argv.pop(1))
+
+
+def silent(_):
+    pass
+
+
+class Gemini(unittest.TestCase):
+    def test_every_claim_holds(self):
+        self.assertEqual([claim.text for claim in gemini.simulate(Simulator(HEDDLE), 1, silent).missed()], [])
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.simulator = Simulator(HEDDLE)
+
+    def test_a_mix_is_the_same_for_the_same_seed(self):
+        self.assertEqual(case.draw("W3", 5), case.draw("W3", 5))
+        self.assertNotEqual(case.draw("W3", 5), case.draw("W3", 6))
+
+    def test_memory_is_never_missing_under_alg_3_and_its_throughput_is_above_sa(self):
+        for node in (case.P100, case.V100):
+            for name in ("W1", "W4"):
+                batch = case.rodinia(self.simulator, node, name, 1)
+                self.assertEqual(batch.mgb().refused, 0)
+                self.assertGreater(batch.mgb().throughput, 1.5 * batch.sa().throughput)
+
+    def test_cg_crashes_jobs(self):
+        batch = case.rodinia(self.simulator, case.P100, "W4", 1)
+        self.assertGreater(batch.run("cg:6", 12).refused, 0)
+
+    def test_networks_that_fill_a_gpu_gain_most(self):
+        curve = case.networks(self.simulator, 1, silent).values("Alg. 3 over schedGPU")
+        self.assertLess(curve[0], 1.3)
+        self.assertGreater(curve[-1], 3)
+
+
+class Rain(unittest.TestCase):
+    def test_what_is_due_is_the_share_or_all_that_is_used(self):
+        little, much = rain.SHORT[4], rain.LONG[3]
+        due = rain.due((much, little), (1, 1))
+        self.assertEqual(due[1], rain.usable(little))
+        self.assertAlmostEqual(sum(due), min(1, rain.usable(little) + rain.usable(much)))
+        self.assertAlmostEqual(rain.jain([2, 2]), 1)
+
+    def test_balancers_that_look_are_above_the_one_that_does_not(self):
+        pairs = rain.Pairs(Simulator(HEDDLE), [1], silent)
+        for letter in ("A", "Y"):
+            self.assertGreater(pairs.speedup(letter, "gmin", "open"), pairs.speedup(letter, "grr", "open"))
+
+
+class Reports(unittest.TestCase):
+    MADE = Reproduction("paper", "A <title>", "simulated", [Claim("more & more", "2", "1", False, "because")],
+                        [Exhibit("Figure 1", "something", "speedup", ["a", "b"], {"x": [1, None], "y": [3, 4]}, {"a": 2.5})],
+                        ["what was open"], "a command")
+
+    def test_a_page_needs_nothing_else_and_escapes(self):
+        with tempfile.TemporaryDirectory() as directory:
+            paths = page.write(self.MADE, os.path.join(directory, "new"))
+            with open(paths[0], encoding="utf-8") as written:
+                content = written.read()
+        self.assertIn("A &lt;title&gt;", content)
+        self.assertIn("more &amp; more", content)
+        self.assertNotIn("http", content)
+        self.assertEqual(content.count("<rect"), 3 + 2, "a bar for each number and two of the legend")
+
+    def test_the_table_has_means_and_the_papers(self):
+        lines = markdown(self.MADE).splitlines()
+        self.assertIn("| mean | 2.00 | 4.00 |", lines)
+        self.assertIn("| the paper's mean | 2.50 | - |", lines)
+        self.assertIn("- more & more: because", lines)
+
+    def test_what_heddle_refuses_is_said(self):
+        with self.assertRaisesRegex(Failed, "nonsense"):
+            Simulator(HEDDLE).run(Scenario([{"preset": "P100"}], [{"busy": "1s"}]), [("nonsense", "open")])
+
+
+if __name__ == "__main__":
+    unittest.main()
