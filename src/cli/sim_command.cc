@@ -32,12 +32,12 @@ constexpr char kExample[] =
 
 struct SimOptions {
   std::string file, log, report;
-  std::vector<std::string> policies, dispatches;
+  std::vector<std::string> policies, dispatches, workers;
   bool as_json = false, lists_jobs = false;
 };
 
 struct Simulated {
-  std::string policy, dispatch;
+  std::string policy, dispatch, workers;
   simulator::Outcome outcome;
   double jain = 1;
   ReportRun report = {};  // where one is wanted
@@ -45,6 +45,15 @@ struct Simulated {
 
 double seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
+}
+
+// "auto (12)": so many ran at once.
+std::string shown_workers(const std::string& asked, uint32_t most_at_once) {
+  return (asked == "0" ? "all" : asked) + " (" + std::to_string(most_at_once) + ")";
+}
+
+std::string name_of(const Simulated& run) {
+  return run.policy + ", " + run.dispatch + (run.workers == "0" ? "" : ", " + run.workers + " workers");
 }
 
 std::string format(const char* form, double value) {
@@ -91,6 +100,8 @@ Json json_of(const Simulated& run, bool lists_jobs) {
   const simulator::Outcome& outcome = run.outcome;
   Json json{{"policy", run.policy},
             {"dispatch", run.dispatch},
+            {"workers", run.workers},
+            {"most_at_once", outcome.most_at_once},
             {"completed", outcome.completed()},
             {"refused", refused(outcome)},
             {"makespan", seconds(outcome.makespan)},
@@ -106,14 +117,15 @@ Json json_of(const Simulated& run, bool lists_jobs) {
   return json;
 }
 
-const std::vector<std::string> kSimColumns{"POLICY",     "DISPATCH",   "DONE", "REFUSED", "MAKESPAN", "JOBS/S",
-                                           "OVER FIRST", "TURNAROUND", "WAIT", "USED",    "JAIN"};
+const std::vector<std::string> kSimColumns{"POLICY", "DISPATCH",   "WORKERS",    "DONE", "REFUSED", "MAKESPAN",
+                                           "JOBS/S", "OVER FIRST", "TURNAROUND", "WAIT", "USED",    "JAIN"};
 
 // `first`: what the first run completed a second.
 std::vector<std::string> row_of(const Simulated& run, double first) {
   const simulator::Outcome& outcome = run.outcome;
   return {run.policy,
           run.dispatch,
+          shown_workers(run.workers, outcome.most_at_once),
           std::to_string(outcome.completed()),
           std::to_string(refused(outcome)),
           format("%.2f s", seconds(outcome.makespan)),
@@ -135,7 +147,7 @@ Status report_runs(const SimOptions& options, const std::vector<Simulated>& runs
   std::vector<ReportRun> reports;
   for (const Simulated& run : runs) {
     ReportRun& report = reports.emplace_back(run.report);
-    report.name = run.policy + ", " + run.dispatch;
+    report.name = name_of(run);
     const auto row = row_of(run, runs.front().outcome.runs_per_second());
     for (size_t i = 0; i < row.size(); ++i) report.figures.emplace_back(kSimColumns[i], row[i]);
   }
@@ -151,7 +163,32 @@ std::string jobs_of(const Simulated& run) {
     table.add({job.name, when(job.arrived), when(job.granted), when(job.ended), format("%.3f s", seconds(job.waited)),
                format("%.3f s", seconds(job.busy)), std::to_string(job.runs), job.refused});
   }
-  return "\n" + run.policy + ", " + run.dispatch + "\n" + table.text();
+  return "\n" + name_of(run) + "\n" + table.text();
+}
+
+Result<Simulated> simulate_once(const simulator::Scenario& scenario, const std::vector<double>& weights, InputLog* log,
+                                bool reports) {
+  simulator::Timeline timeline;
+  auto outcome = simulator::World::run(scenario, log, reports ? &timeline : nullptr);
+  if (!outcome) return tl::unexpected(std::move(outcome).error());
+  const double jain = jain_index(*outcome, weights);
+  Simulated run{scenario.policy, scenario.dispatch, text_of(scenario.workers), std::move(*outcome), jain};
+  if (reports) run.report = report_of(scenario, run.outcome, timeline);
+  return run;
+}
+
+// Those of the scenario where none are asked for.
+Result<std::vector<simulator::Workers>> workers_of(const SimOptions& options, const simulator::Scenario& scenario) {
+  std::vector<simulator::Workers> all;
+  for (const std::string& text : options.workers) {
+    const auto workers = simulator::parse_workers(text);
+    if (!workers)
+      return fail(ErrorCode::kInvalidArgument,
+                  "--workers is '%s'; it must be 'auto', or a number of jobs from 0 (all) to 4294967295", text.c_str());
+    all.push_back(*workers);
+  }
+  if (all.empty()) all.push_back(scenario.workers);
+  return all;
 }
 
 Result<std::vector<Simulated>> simulate(const SimOptions& options) {
@@ -159,6 +196,8 @@ Result<std::vector<Simulated>> simulate(const SimOptions& options) {
   if (!scenario) return tl::unexpected(std::move(scenario).error());
   const auto policies = options.policies.empty() ? std::vector{scenario->policy} : options.policies;
   const auto dispatches = options.dispatches.empty() ? std::vector{scenario->dispatch} : options.dispatches;
+  const auto workers_asked = workers_of(options, *scenario);
+  if (!workers_asked) return tl::unexpected(workers_asked.error());
   std::vector<double> weights;
   for (const auto& line : scenario->jobs) weights.push_back(line.shape.weight);
   std::optional<Error> broken;
@@ -171,15 +210,14 @@ Result<std::vector<Simulated>> simulate(const SimOptions& options) {
   std::vector<Simulated> runs;
   for (const std::string& policy : policies) {
     for (const std::string& dispatch : dispatches) {
-      scenario->policy = policy;
-      scenario->dispatch = dispatch;
-      simulator::Timeline timeline;
-      const bool reports = !options.report.empty();
-      auto outcome = simulator::World::run(*scenario, log.get(), reports ? &timeline : nullptr);
-      if (!outcome) return tl::unexpected(std::move(outcome).error());
-      const double jain = jain_index(*outcome, weights);
-      runs.push_back({policy, dispatch, std::move(*outcome), jain});
-      if (reports) runs.back().report = report_of(*scenario, runs.back().outcome, timeline);
+      for (const simulator::Workers& workers : *workers_asked) {
+        scenario->policy = policy;
+        scenario->dispatch = dispatch;
+        scenario->workers = workers;
+        auto run = simulate_once(*scenario, weights, log.get(), !options.report.empty());
+        if (!run) return tl::unexpected(std::move(run).error());
+        runs.push_back(std::move(*run));
+      }
     }
   }
   if (log) log->flush();
@@ -219,6 +257,10 @@ void add_sim_command(CLI::App& app, Action& chosen) {
       ->add_option("--policy", options->policies, "Placement policies instead of the scenario's, one after the other")
       ->delimiter(',');
   command->add_option("--dispatch", options->dispatches, "Dispatch policies likewise: each with each")->delimiter(',');
+  command
+      ->add_option("--workers", options->workers,
+                   "Jobs at once instead of the scenario's, likewise: a number (0: all), or auto")
+      ->delimiter(',');
   command->add_option("--report", options->report,
                       "Write an HTML page to this file: each device's tasks over time, shares, waits, the tables");
   command->add_option("--log", options->log,

@@ -17,6 +17,7 @@ struct Event {
     kLeaseEnds,  // the lease of device `index` with number `version`
     kDispatch,   // the dispatch policy of device `index` wants to decide
     kSchedule,   // the scheduler wants to decide
+    kAdmission,  // jobs that wait in line may be admitted
   };
   TimePoint at;
   Kind kind;

@@ -44,6 +44,7 @@ struct Outcome {
   std::vector<Duration> busy;    // by device: that any kernel was there
   Duration makespan{};           // until the last job ended, or the horizon
   uint64_t events = 0;           // of the simulation
+  uint32_t most_at_once = 0;     // jobs that ran
 
   uint64_t completed() const;  // runs
   double runs_per_second() const;

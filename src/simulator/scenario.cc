@@ -1,5 +1,6 @@
 #include "simulator/scenario.h"
 
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -99,6 +100,18 @@ Status for_each_table(const toml::table& root, const char* key, const std::strin
   return {};
 }
 
+void read_workers(const toml::table& root, TomlTable& keys, Workers& workers) {
+  const toml::node* node = root.get("workers");
+  if (!node || !node->is_string()) return keys.read("workers", workers.most);
+  keys.leave("workers");
+  const std::string text = node->value_or(std::string());
+  if (text == "auto") {
+    workers.automatic = true;
+  } else {
+    keys.wrong("workers", "it is '" + text + "', but must be \"auto\" or a number");
+  }
+}
+
 Status read_root(const toml::table& root, const std::string& file, Scenario& scenario) {
   TomlTable keys(root, file, "scenario");
   keys.leave("device");
@@ -107,7 +120,7 @@ Status read_root(const toml::table& root, const std::string& file, Scenario& sce
   keys.read("dispatch", scenario.dispatch);
   keys.read("age_limit", scenario.age_limit);
   keys.read("window", scenario.window);
-  keys.read("workers", scenario.workers);
+  read_workers(root, keys, scenario.workers);
   keys.read("horizon", scenario.horizon);
   keys.read("seed", scenario.seed);
   return keys.finish();
@@ -161,6 +174,19 @@ Result<Scenario> load_scenario(const std::string& path) {
   std::ostringstream text;
   text << file.rdbuf();
   return parse_scenario(text.str(), path);
+}
+
+std::optional<Workers> parse_workers(const std::string& text) {
+  if (text == "auto") return Workers{0, true};
+  Workers workers;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), workers.most);
+  if (error != std::errc() || end != text.data() + text.size()) return {};
+  return workers;
+}
+
+std::string text_of(const Workers& workers) {
+  if (workers.automatic) return "auto";
+  return std::to_string(workers.most);
 }
 
 }  // namespace heddle::simulator

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,12 +39,18 @@ struct JobLine {
   bool repeats = false;  // each begins anew when it has ended, until the horizon
 };
 
+// Jobs at once.
+struct Workers {
+  uint32_t most = 0;       // 0: all
+  bool automatic = false;  // as many as policy::JobAdmission admits, whatever `most` says
+};
+
 struct Scenario {
   std::string policy = "mgb-warps";
   std::string dispatch = "open";
   Duration age_limit = std::chrono::seconds(2);
   Duration window = std::chrono::milliseconds(2);  // of work in flight under exclusive dispatch, on the device's clock
-  uint32_t workers = 0;                            // jobs at once; those that come later wait in line; 0: all
+  Workers workers;                                 // jobs that come later wait in line
   Duration horizon{};                              // the end; 0: when all jobs have ended
   uint32_t seed = 1;                               // of random arrivals
   std::vector<DeviceModel> devices;
@@ -52,5 +60,9 @@ struct Scenario {
 // Reads a scenario. `name` stands for the file in errors, which give line and key. Unknown keys are errors.
 Result<Scenario> parse_scenario(const std::string& text, const std::string& name);
 Result<Scenario> load_scenario(const std::string& path);
+
+// "auto" or a number; none: it is neither. text_of() is the way back.
+std::optional<Workers> parse_workers(const std::string& text);
+std::string text_of(const Workers& workers);
 
 }  // namespace heddle::simulator

@@ -34,6 +34,8 @@ repeats = true
   ASSERT_TRUE(scenario) << scenario.error().text;
   EXPECT_EQ(scenario->policy, "sa");
   EXPECT_EQ(scenario->dispatch, "fs");
+  EXPECT_EQ(scenario->workers.most, 4u);
+  EXPECT_FALSE(scenario->workers.automatic);
   ASSERT_EQ(scenario->devices.size(), 3u);
   EXPECT_STREQ(scenario->devices[2].model, "V100");
   EXPECT_EQ(scenario->devices[2].memory_bytes, 8 * kGiB);
@@ -44,6 +46,18 @@ repeats = true
   EXPECT_TRUE(line.random);
   EXPECT_EQ(line.shape.app, "train");
   EXPECT_EQ(line.shape.kernel, line.shape.busy);
+}
+
+TEST(Scenario, WorkersAreANumberOrAuto) {
+  const auto scenario = parse_scenario("workers = 'auto'\n[[device]]\n[[job]]\nbusy = '1ms'\n", "here");
+  ASSERT_TRUE(scenario) << scenario.error().text;
+  EXPECT_TRUE(scenario->workers.automatic);
+  for (const char* text : {"auto", "0", "7", "4294967295"}) {
+    const auto workers = parse_workers(text);
+    ASSERT_TRUE(workers) << text;
+    EXPECT_EQ(text_of(*workers), text);
+  }
+  for (const char* text : {"", "-1", "7 ", "4294967296", "Auto"}) EXPECT_FALSE(parse_workers(text)) << text;
 }
 
 class Wrong : public ::testing::TestWithParam<std::pair<const char*, const char*>> {};
@@ -73,6 +87,8 @@ INSTANTIATE_TEST_SUITE_P(
                       std::pair("[[device]]\n[[job]]\nbusy = '1ms'\nlimit = 0.5\nshare = 0.6\n",
                                 "here:5: job.share: share 0.6 is above limit 0.5"),
                       std::pair("[[device]]\n[[job]]\nbusy = '1ms'\nrepeats = true\n", "the scenario needs a horizon"),
+                      std::pair("workers = 'many'\n[[device]]\n[[job]]\nbusy = '1ms'\n",
+                                "here:1: scenario.workers: it is 'many', but must be \"auto\" or a number"),
                       std::pair("[[device]]\n[[job]]\nbusy = '1ms'\nbuzy = 1\n", "buzy"),
                       std::pair("polici = 'sa'\n[[device]]\n[[job]]\nbusy = '1ms'\n", "polici")));
 

@@ -63,6 +63,7 @@ void SharedDevice::advance(TimePoint now) {
   at_ = now;
   if (passed <= Duration::zero()) return;
   if (kernels_ > 0) busy_ += passed;
+  busy_of_all_ += double(passed.count()) * kernels_;
   for (Work& work : works_) {
     work.left -= double(passed.count()) * rate(work);
     work.on += passed;
@@ -88,6 +89,11 @@ Duration SharedDevice::copied_of(JobIndex job, TimePoint now) {
   advance(now);
   const size_t index = find(job);
   return index == works_.size() || works_[index].kind != Kind::kCopy ? Duration{} : works_[index].on;
+}
+
+double SharedDevice::busy_of_all(TimePoint now) {
+  advance(now);
+  return busy_of_all_;
 }
 
 Duration SharedDevice::busy(TimePoint now) {

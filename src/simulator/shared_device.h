@@ -44,6 +44,8 @@ class SharedDevice {
   Duration busy_of(JobIndex job, TimePoint now);
   // How long a copy of it has been.
   Duration copied_of(JobIndex job, TimePoint now);
+  // How long kernels were, in nanoseconds, of all jobs together.
+  double busy_of_all(TimePoint now);
   // How long any kernels were.
   Duration busy(TimePoint now);
 
@@ -66,6 +68,7 @@ class SharedDevice {
   std::vector<Work> works_;
   TimePoint at_{};
   Duration busy_{};
+  double busy_of_all_ = 0;
   uint64_t resident_ = 0;  // warps of all kernels here
   uint32_t kernels_ = 0, copies_ = 0;
 };

@@ -24,6 +24,8 @@ TEST(SharedDevice, KernelsThatFitTogetherDoNotSlowEachOther) {
   device.add(2, Kind::kKernels, ms(20), 1792, at(0));
   EXPECT_EQ(device.next()->at, at(10));
   EXPECT_EQ(device.next()->job, 1u);
+  EXPECT_EQ(device.busy(at(10)), ms(10));
+  EXPECT_EQ(device.busy_of_all(at(10)), 20e6);
   EXPECT_EQ(device.remove(1, at(10)), ms(0));
   EXPECT_EQ(device.next()->at, at(20));
 }

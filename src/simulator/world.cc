@@ -58,6 +58,7 @@ Status World::build(InputLog* log) {
   specs_ = policy::specs_of(scenario_.devices);
   scheduler_.emplace(scenario_.policy, std::move(*placement), specs_, policy::Options{.age_limit = scenario_.age_limit},
                      log);
+  if (scenario_.workers.automatic) begin_admission();
   std::mt19937_64 random(scenario_.seed);
   for (size_t line = 0; line < scenario_.jobs.size(); ++line) {
     const JobShape& shape = scenario_.jobs[line].shape;
@@ -90,6 +91,7 @@ Outcome World::play() {
     now_ = event.at;
     handle(event);
     decide();
+    if (std::exchange(ask_admission_, false)) admit();
     ++outcome_.events;
   }
   if (end != TimePoint::max()) now_ = end;
@@ -145,6 +147,10 @@ void World::handle(const Event& event) {
       place.decision.reset();
       return told(place);
     }
+    case Event::Kind::kAdmission:
+      admission_due_ = false;
+      ask_admission_ = true;
+      return;
     case Event::Kind::kSchedule:
       books_changed_ = true;
       return;

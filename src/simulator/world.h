@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "policy/dispatch/dispatch.h"
+#include "policy/job_admission.h"
 #include "policy/record/recorded_scheduler.h"
 #include "simulator/event_queue.h"
 #include "simulator/job.h"
@@ -65,6 +66,11 @@ class World {
   void end_task(JobIndex job);
   void close(JobIndex job);
 
+  // The number of jobs (world_admission.cc).
+  void begin_admission();
+  void admit();
+  policy::PoolUse pool_use();
+
   // Bursts and leases (world_bursts.cc).
   void begin_burst(JobIndex job);
   void go_on(JobIndex job);
@@ -96,6 +102,9 @@ class World {
   std::unordered_map<TaskId, JobIndex> tasks_;
   std::deque<JobIndex> line_;  // arrived, while enough others run
   uint32_t open_ = 0;
+  std::optional<policy::JobAdmission> admission_;       // where the number of workers is auto
+  bool ask_admission_ = false, admission_due_ = false;  // it is asked at the end of this event; an event will ask
+  policy::PoolUse use_;                                 // but for what tasks were busy
   uint64_t last_task_ = 0;
   bool books_changed_ = false;
   std::optional<TimePoint> comes_of_age_;  // the next request

@@ -7,13 +7,18 @@ namespace heddle::simulator {
 
 void World::arrive(JobIndex job) {
   jobs_[job].arrived = now_;
-  if (scenario_.workers > 0 && open_ >= scenario_.workers) return line_.push_back(job);
+  if (admission_) {
+    ask_admission_ = true;
+    return line_.push_back(job);
+  }
+  if (scenario_.workers.most > 0 && open_ >= scenario_.workers.most) return line_.push_back(job);
   open(job);
 }
 
 void World::open(JobIndex index) {
   Job& job = jobs_[index];
   ++open_;
+  outcome_.most_at_once = std::max(outcome_.most_at_once, open_);
   job.session = SessionId{owners_.size()};
   owners_.push_back(index);
   job.tasks_left = job.shape->tasks;
@@ -25,6 +30,7 @@ void World::open(JobIndex index) {
 void World::begin_task(JobIndex index) {
   Job& job = jobs_[index];
   job.phase = Job::Phase::kWaiting;
+  ++use_.waiting;
   job.waits_since = now_;
   job.task = TaskId{++last_task_};
   tasks_[job.task] = index;
@@ -44,6 +50,7 @@ void World::carry_out(const policy::Decision& decision) {
   const JobIndex index = found->second;
   Job& job = jobs_[index];
   job.outcome.waited += now_ - job.waits_since;
+  --use_.waiting;
   if (decision.kind == policy::Decision::Kind::kRefuse) {
     job.outcome.refused = decision.reason;
     tasks_.erase(found);
@@ -54,6 +61,8 @@ void World::carry_out(const policy::Decision& decision) {
   job.device = decision.device;
   Place& place = place_of(job);
   job.warps = policy::resident(job.shape->need, specs_[decision.device.value]).warps;
+  ++use_.tasks;
+  use_.warps += job.warps;
   job.bursts_left = job.shape->bursts;
   job.told_busy = job.busy_before = job.outcome.busy;
   job.told_copied = job.copied_before = job.copied;
@@ -90,6 +99,8 @@ void World::end_task(JobIndex index) {
   used.bursts = job.bursts;
   scheduler_->served(job.session, job.device, used);
   scheduler_->task_ended(job.task, now_);
+  --use_.tasks;
+  use_.warps -= job.warps;
   books_changed_ = true;
   if (--job.tasks_left > 0) return begin_task(index);
   ++job.outcome.runs;
@@ -106,6 +117,10 @@ void World::close(JobIndex index) {
   books_changed_ = true;
   --open_;
   if (scenario_.jobs[job.outcome.line].repeats && job.outcome.refused.empty()) line_.push_back(index);
+  if (admission_) {
+    ask_admission_ = true;
+    return admission_->ended(JobId{job.session.value});
+  }
   if (line_.empty()) return;
   const JobIndex next = line_.front();
   line_.pop_front();
