@@ -18,7 +18,7 @@ allowed() {
     client) echo core image library protocol client ;;
     compiler) echo pass driver llvm ;;  # its own folders, and LLVM
     simulator) echo core policy simulator ;;
-    cli) echo core protocol simulator cli ;;
+    cli) echo core protocol policy simulator cli ;;
     *) echo "no arrows are drawn for room $1" >&2; exit 2 ;;
   esac
 }

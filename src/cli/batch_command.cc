@@ -6,10 +6,12 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <thread>
 
 #include "cli/batch/batch_report.h"
+#include "cli/batch/concurrency.h"
 #include "cli/batch/runner.h"
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -22,11 +24,9 @@ namespace {
 struct BatchOptions {
   std::vector<std::string> policies;  // empty: the daemon's
   std::string jobs_file, workers = "auto", trace, baseline, output, json_file, report;
+  std::optional<uint32_t> max_workers;
   bool as_json = false, quiet = false;
 };
-
-// Workers a device under policies that place by need: the paper found 5 a P100 a good middle (papers/case.txt V-A).
-constexpr int kWorkersPerDevice = 5;
 
 std::atomic<bool> interrupted{false};
 
@@ -34,19 +34,14 @@ void interrupt(int) {
   interrupted = true;
 }
 
-Result<int> worker_count(const std::string& text, const std::string& policy, size_t devices) {
-  if (text == "auto") {
-    const auto pool = static_cast<int>(devices);
-    if (policy == "sa") return pool;
-    if (policy.starts_with("cg:")) return pool * std::max(1, std::atoi(policy.c_str() + 3));
-    return pool * kWorkersPerDevice;
-  }
+Result<Concurrency> concurrency_of(const BatchOptions& options, size_t devices) {
+  if (options.workers == "auto") return Concurrency(limits_of_host(devices, options.max_workers));
   char* end = nullptr;
-  const long count = std::strtol(text.c_str(), &end, 10);
+  const long count = std::strtol(options.workers.c_str(), &end, 10);
   if (*end != '\0' || count < 1 || count > 10'000)
     return fail(ErrorCode::kInvalidArgument, "--workers is '%s'; it must be 'auto' or a number from 1 to 10000",
-                text.c_str());
-  return static_cast<int>(count);
+                options.workers.c_str());
+  return Concurrency(static_cast<uint32_t>(count));
 }
 
 void show_progress(const Progress& progress, const std::string& policy) {
@@ -66,12 +61,18 @@ struct Outcome {
 const std::vector<std::string> kBatchColumns{"POLICY",     "WORKERS", "JOBS/MIN", "RATIO",           "MAKESPAN",
                                              "TURNAROUND", "WAIT",    "CRASHED",  "KERNEL SLOWDOWN", "OVERRUN"};
 
+// "auto (12)": so many ran at once.
+std::string shown_workers(const BatchResult& result) {
+  const std::string most = std::to_string(result.workers);
+  return result.workers_asked == "auto" ? "auto (" + most + ")" : most;
+}
+
 // Throughput is also told against the first policy of the list, which did `first` a minute.
 std::vector<std::string> row_of(const Outcome& outcome, double first) {
   const auto percent = [](double share) { return stringf("%+.1f %%", share * 100); };
   const BatchSummary& summary = outcome.summary;
   return {outcome.result.policy,
-          std::to_string(outcome.result.workers),
+          shown_workers(outcome.result),
           stringf("%.2f", summary.throughput_per_minute),
           first > 0 ? stringf("%.2f", summary.throughput_per_minute / first) : "-",
           to_string(summary.makespan),
@@ -204,17 +205,18 @@ Result<Outcome> run_one(const BatchOptions& options, const std::vector<BatchJob>
   if (!link) return tl::unexpected(std::move(link).error());
   auto pool = prepare_daemon(*link, policy);
   if (!pool) return tl::unexpected(std::move(pool).error());
-  auto workers = worker_count(options.workers, pool->policy, pool->devices.size());
-  if (!workers) return tl::unexpected(std::move(workers).error());
+  auto concurrency = concurrency_of(options, pool->devices.size());
+  if (!concurrency) return tl::unexpected(std::move(concurrency).error());
   auto cursor = trace_cursor(*link);
   if (!cursor) return tl::unexpected(std::move(cursor).error());
 
   const bool show = !options.quiet && ::isatty(STDERR_FILENO);
   const TimePoint begin = MonotonicClock().now();
-  Outcome outcome{{pool->policy, *workers, {}, {}}, {}, directory};
-  auto finished = run_jobs(jobs, {*workers, directory}, interrupted, [&](const Progress& progress) {
+  Outcome outcome{{pool->policy, options.workers, 0, {}, {}}, {}, directory};
+  auto finished = run_jobs(jobs, directory, *concurrency, interrupted, [&](const Progress& progress) {
     if (show) show_progress(progress, pool->policy);
   });
+  outcome.result.workers = concurrency->most_at_once();
   if (show) std::fprintf(stderr, "\r\033[K");
   if (!finished) return tl::unexpected(std::move(finished).error());
   outcome.result.jobs = std::move(*finished);
@@ -282,7 +284,14 @@ void add_batch_command(CLI::App& app, Action& chosen) {
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--workers", options->workers,
-                      "Programs at once: a number, or auto (by the policy and the pool)");
+                      "Programs at once: a number, or auto (the default): another is started as long as few wait for a "
+                      "device and the devices have use for more");
+  command
+      ->add_option(
+          "--max-workers", options->max_workers,
+          "The most that auto runs at once (default: as many as processors, but at least 5 a device). More than "
+          "the machine's memory holds, by the largest job so far, it does not run either")
+      ->check(CLI::Range(1, 10'000));
   command->add_option("--trace", options->trace, "Write a trace for Perfetto to this file");
   command->add_option("--report", options->report,
                       "Write an HTML page to this file: each device's tasks over time, shares, waits, the tables");

@@ -178,6 +178,8 @@ TEST(Batch, ReportsAndTracesAQueue) {
   ASSERT_FALSE(result.is_discarded()) << finished.out;
   EXPECT_EQ(result["completed"], 3);
   EXPECT_EQ(result["crashed"], 1);
+  EXPECT_EQ(result["workers"], 2);
+  EXPECT_EQ(result["workers_asked"], "2");
   std::ifstream file(trace);
   const Json events = Json::parse(file, nullptr, false);
   ASSERT_FALSE(events.is_discarded());
@@ -189,6 +191,28 @@ TEST(Batch, ReportsAndTracesAQueue) {
   EXPECT_EQ(std::string_view(text).substr(0, 15), "<!DOCTYPE html>");
   EXPECT_NE(text.find("fits on"), std::string::npos);  // why a task came to its device
   EXPECT_NE(text.find("status 1: "), std::string::npos);
+}
+
+TEST(Batch, RunsAsManyAtOnceAsTheDevicesHaveUseForUnlessToldOtherwise) {
+  HEDDLE_NEEDS_WORKLOADS();
+  Node node;
+  ASSERT_TRUE(node.ready()) << node.why();
+  const std::string jobs = node.directory() + "/jobs.toml";
+  std::ofstream(jobs) << "[[job]]\ncommand = ['" << workload("vecadd") << "']\ncount = 12\n";
+  const auto result_of = [&](std::vector<std::string> options) {
+    std::vector<std::string> arguments{"batch", jobs, "--json"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const Finished finished = node.heddle(arguments);
+    EXPECT_EQ(finished.status, 0) << finished.err;
+    return Json::parse(finished.out, nullptr, false);
+  };
+  const Json free = result_of({});
+  EXPECT_EQ(free["completed"], 12);
+  EXPECT_EQ(free["workers_asked"], "auto");
+  EXPECT_GE(free["workers"], 2);  // four are started before any has a task
+  const Json limited = result_of({"--max-workers", "1"});
+  EXPECT_EQ(limited["completed"], 12);
+  EXPECT_EQ(limited["workers"], 1);
 }
 
 uid_t user_of(pid_t pid) {

@@ -32,7 +32,7 @@ JobResult finished(uint64_t number, const char* program, const char* kind, int e
 
 // The batch begins at 100 s of the clock; somebody else's job 9 uses the node, too.
 TEST(BatchReport, ShowsWhatTasksWaitedForAndUsed) {
-  BatchResult result{"mgb-warps", 2, seconds(20), {}};
+  BatchResult result{"mgb-warps", "2", 2, seconds(20), {}};
   result.jobs = {finished(1, "/bin/a", "", 10), finished(2, "/bin/a", "large", 20), finished(3, "/bin/a", "", 5, 139)};
   result.jobs[0].granted = seconds(1);
   const ReportRun run =

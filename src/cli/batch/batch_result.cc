@@ -76,6 +76,7 @@ Json to_json(const BatchResult& result, const BatchSummary& summary) {
   }
   return {{"policy", result.policy},
           {"workers", result.workers},
+          {"workers_asked", result.workers_asked},
           {"completed", summary.completed},
           {"crashed", summary.crashed},
           {"throughput_per_minute", summary.throughput_per_minute},

@@ -26,7 +26,8 @@ struct JobResult {
 
 struct BatchResult {
   std::string policy;
-  int workers = 0;
+  std::string workers_asked;  // "auto", or a number
+  uint32_t workers = 0;       // programs that ran at once at most
   Duration makespan{};
   std::vector<JobResult> jobs;
 };

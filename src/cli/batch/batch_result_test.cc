@@ -10,7 +10,7 @@ namespace {
 using std::chrono::seconds;
 
 BatchResult two_done_one_crashed() {
-  BatchResult result{"mgb-warps", 3, seconds(30), {}};
+  BatchResult result{"mgb-warps", "auto", 3, seconds(30), {}};
   for (uint64_t n = 1; n <= 3; ++n) {
     JobResult job;
     job.job.name = "job-" + std::to_string(n);

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,9 +36,9 @@ std::string last_line_of(const std::string& path) {
 
 class Runner {
  public:
-  Runner(const std::vector<BatchJob>& jobs, const RunnerOptions& options,
+  Runner(const std::vector<BatchJob>& jobs, const std::string& directory, Concurrency& concurrency,
          const std::function<void(const Progress&)>& show)
-      : options_(options), show_(show), begin_(clock_.now()) {
+      : directory_(directory), concurrency_(concurrency), show_(show), begin_(clock_.now()) {
     for (const BatchJob& job : jobs) results_.push_back(JobResult{.job = job});
   }
 
@@ -52,7 +53,8 @@ class Runner {
       if (stopping && clock_.now() - *stopping > kStopGrace) signal_all(SIGKILL);
       HEDDLE_TRY(start_some());
       show_(progress());
-      wait_a_little(stopping ? kTick / 10 : kTick);
+      const bool all_started = next_ == results_.size();
+      wait_a_little(stopping ? kTick / 10 : all_started ? kTick : concurrency_.pause(kTick));
       reap();
     }
     show_(progress());
@@ -61,13 +63,15 @@ class Runner {
 
  private:
   Duration elapsed() const { return clock_.now() - begin_; }
-  std::string log_path(const JobResult& result) const {
-    return options_.output_directory + "/" + result.job.name + ".log";
-  }
+  std::string log_path(const JobResult& result) const { return directory_ + "/" + result.job.name + ".log"; }
 
   Status start_some() {
-    while (next_ < results_.size() && running_.size() < static_cast<size_t>(options_.workers))
+    while (next_ < results_.size()) {
+      const Result<bool> admits = concurrency_.admits();
+      if (!admits) return tl::unexpected(admits.error());
+      if (!*admits) break;
       HEDDLE_TRY(start(next_++));
+    }
     return {};
   }
 
@@ -91,6 +95,7 @@ class Runner {
       result.last_line = pid.error().text;
       return {};
     }
+    concurrency_.started(job->id, *pid);
     Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
     running_.push_back(Running{index, *pid, std::move(pidfd), std::move(*anchor)});
     return {};
@@ -113,10 +118,12 @@ class Runner {
   void reap() {
     std::erase_if(running_, [this](const Running& program) {
       int status;
-      if (::waitpid(program.pid, &status, WNOHANG) != program.pid) return false;
+      rusage used;
+      if (::wait4(program.pid, &status, WNOHANG, &used) != program.pid) return false;
       JobResult& result = results_[program.index];
       finish(result, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
       result.last_line = last_line_of(log_path(result));
+      concurrency_.ended(result.heddle_job, Bytes{static_cast<uint64_t>(used.ru_maxrss) * kKiB});
       return true;
     });
   }
@@ -129,7 +136,8 @@ class Runner {
     return {static_cast<int>(results_.size()), static_cast<int>(running_.size()), completed_, crashed_, elapsed()};
   }
 
-  const RunnerOptions& options_;
+  const std::string& directory_;
+  Concurrency& concurrency_;
   const std::function<void(const Progress&)>& show_;
   MonotonicClock clock_;
   TimePoint begin_;
@@ -141,10 +149,10 @@ class Runner {
 
 }  // namespace
 
-Result<std::vector<JobResult>> run_jobs(const std::vector<BatchJob>& jobs, const RunnerOptions& options,
-                                        const std::atomic<bool>& stop,
+Result<std::vector<JobResult>> run_jobs(const std::vector<BatchJob>& jobs, const std::string& directory,
+                                        Concurrency& concurrency, const std::atomic<bool>& stop,
                                         const std::function<void(const Progress&)>& show) {
-  return Runner(jobs, options, show).run(stop);
+  return Runner(jobs, directory, concurrency, show).run(stop);
 }
 
 }  // namespace heddle::cli

@@ -4,14 +4,10 @@
 #include <functional>
 
 #include "cli/batch/batch_result.h"
+#include "cli/batch/concurrency.h"
 #include "cli/daemon_link.h"
 
 namespace heddle::cli {
-
-struct RunnerOptions {
-  int workers = 1;               // programs that run at once
-  std::string output_directory;  // each job's output goes to NAME.log there
-};
 
 // How far a batch is, for whoever shows it.
 struct Progress {
@@ -19,11 +15,12 @@ struct Progress {
   Duration elapsed{};
 };
 
-// Runs the jobs in order, `workers` at a time, as the paper's pool of workers does (papers/case.txt V-A): each takes
-// the next job when its last has ended. `show` is called on every change and at least once a second. Once `stop` is
-// set, running programs are ended and the rest is not started.
-Result<std::vector<JobResult>> run_jobs(const std::vector<BatchJob>& jobs, const RunnerOptions& options,
-                                        const std::atomic<bool>& stop,
+// Runs the jobs in order, as many at a time as `concurrency` admits; with a fixed number that is the paper's pool of
+// workers, each of which takes the next job when its last has ended (papers/case.txt V-A). A job's output goes to
+// NAME.log in `directory`. `show` is called on every change and at least once a second. Once `stop` is set, running
+// programs are ended and the rest is not started.
+Result<std::vector<JobResult>> run_jobs(const std::vector<BatchJob>& jobs, const std::string& directory,
+                                        Concurrency& concurrency, const std::atomic<bool>& stop,
                                         const std::function<void(const Progress&)>& show);
 
 }  // namespace heddle::cli
