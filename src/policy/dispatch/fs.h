@@ -9,6 +9,9 @@ namespace heddle::policy {
 // goes by id. Wall time counts; what drains afterwards does not, so that long kernels get more than their share: tfs is
 // the policy that accounts for them.
 //
+// With n that have work, of equal weights, nobody waits for more than n slices, of 100 ms / n and at least 1 ms, and
+// what drains behind each.
+//
 // Left open by the paper, and chosen: the length of a round, and that no slice is below 1 ms; that shares are a job's,
 // its lessees with work having equal parts of it; that who has nothing to do for kMergeGap gives way.
 class Fs : public OneAtATime {

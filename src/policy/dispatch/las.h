@@ -11,6 +11,10 @@ namespace heddle::policy {
 //   quantum       10 ms; at its end the lease is withdrawn only where another with work has attained less
 //   attained      what was used of the device, halved each second, so that the past fades
 //
+// All that is attained fades alike, so who has had more than another is not served again before him: with n that have
+// work, and nobody new, nobody who has had one turn waits for more than 2 n quanta and what drains behind each.
+// Newcomers go first.
+//
 // Left open by the paper, and chosen: the quantum and how the past fades; that a new job begins at 0; that attained
 // service is a job's; that one lessee at a time has the device; copies count as use.
 class Las : public OneAtATime {

@@ -76,8 +76,11 @@ class TestDevice {
   Duration wanted() const { return wanted_; }
   uint64_t leases(uint64_t session) const { return programs_.at(lessee(session)).leases; }
   uint64_t bursts_done(uint64_t session) const { return programs_.at(lessee(session)).bursts; }
-  // From when it had work to when it was lent the device.
-  Duration longest_wait(uint64_t session) const { return programs_.at(lessee(session)).longest_wait; }
+  // From when it had work to when it was lent the device, or to now where it still waits.
+  Duration longest_wait(uint64_t session) const {
+    const State& state = programs_.at(lessee(session));
+    return std::max(state.longest_wait, state.waits_since ? now_ - *state.waits_since : Duration{});
+  }
   size_t most_leases() const { return most_leases_; }
 
  private:

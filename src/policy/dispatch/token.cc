@@ -10,6 +10,7 @@ constexpr Duration kWindow = std::chrono::seconds(10);
 constexpr Duration kBase = std::chrono::milliseconds(250);
 constexpr Duration kLeastQuota = std::chrono::milliseconds(100);
 constexpr Duration kLeastDue = std::chrono::milliseconds(50);
+constexpr double kLeastUnrequested = 0.05;  // of the window
 
 double count_of(Duration duration) {
   return static_cast<double>(duration.count());
@@ -106,12 +107,6 @@ bool Token::anybody_waits() const {
   return lessees_.working() > holders_with_work;
 }
 
-bool Token::anybody_requests() const {
-  const auto members = lessees_.members();
-  return std::any_of(members.begin(), members.end(),
-                     [](const Lessees::Member& member) { return member.working && member.job->tenant.request > 0; });
-}
-
 // Tokens are given out one after the other, so only the last of them may still be good.
 const Token::Holder* Token::current(TimePoint now) const {
   if (holders_.empty() || holders_.back().withdrawn || now >= holders_.back().until) return nullptr;
@@ -196,6 +191,22 @@ std::optional<TimePoint> Token::gives_way(const Holder& holder) const {
   return member.since + kMergeGap;
 }
 
+// What a token is at least while others have work: so that all of them have one in a window, and those that request
+// nothing have theirs out of what is left of it.
+Duration Token::least_due(const Lessees::Job& job) const {
+  double requested = 0;
+  int64_t without = 0;
+  for (const Lessees::Member& member : lessees_.members()) {
+    if (!member.working) continue;
+    requested += member.job->tenant.request / member.job->working;
+    without += member.job->tenant.request > 0 ? 0 : 1;
+  }
+  const auto working = static_cast<int64_t>(lessees_.working());
+  if (job.tenant.request > 0) return std::min(kLeastDue, kWindow / working);
+  if (without == working) return std::min(kBase, kWindow / working);
+  return std::min(kLeastDue, part_of(kWindow, std::max(1 - requested, kLeastUnrequested)) / without);
+}
+
 Lend Token::lend(const Lessees::Member& member, TimePoint now) {
   const double limit = std::min(1.0, member.job->tenant.limit);
   Quota& quota = quota_of(member.lessee);
@@ -208,7 +219,7 @@ Lend Token::lend(const Lessees::Member& member, TimePoint now) {
     return std::min(quota.last, whole);
   };
   Duration length = cut_to(its.remaining, kLeastDue);
-  if (lessees_.working() > 1) length = std::min(length, cut_to(its.missing, anybody_requests() ? kLeastDue : kBase));
+  if (lessees_.working() > 1) length = std::min(length, cut_to(its.missing, least_due(*member.job)));
   const TimePoint until = now + length;
   count_all(now);  // from now on one more shares
   for (Holder& holder : holders_) holder.counted = now;

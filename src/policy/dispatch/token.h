@@ -12,6 +12,11 @@ namespace heddle::policy {
 // `request` and `limit`, fractions of the device's time: the first is what it gets while it has work, the second what
 // it never exceeds, though nobody else wants the device. Who has the token may issue until its quota is over.
 //
+// The promise, to any number of programs: first, who has work and nothing of the device for a window is next, those
+// that have waited longer before it, so that nobody within his limit waits for more than about two windows and what
+// drains, and about one as a rule. Second, requests of up to 19/20 of the device in sum are held in each window; so far
+// as bursts and kernels are not longer than tokens.
+//
 //   usage     what the job had in the last W = min(10 s, time since the start); overlapping tokens count by parts
 //   missing   request * W - usage;   remaining = limit * W - usage
 //   who       the first in line if its job had nothing in the window; else, of those with something remaining, first
@@ -29,6 +34,9 @@ namespace heddle::policy {
 //   while nobody with work requests anything) and one single burst. The published scheduler gives whole quotas: it
 //   exceeds a limit by up to one in a window, gives those with small requests more than these, since who is a little
 //   behind gets as much as who is far behind, and has the others wait for up to 10 s.
+// - Where so many have work that these 50 or 250 ms do not fit into a window for each, they are less: a window by the
+//   number of those with work; for who requests nothing among others that do, what is not requested of the window, at
+//   least a twentieth, by the number of such.
 // - "In the case a POD exceeded its quota, the token will be revoked": that is, nothing remains. Kernels in flight are
 //   not interrupted, their time counts.
 // - A holder without work for 2 ms gives the token back if others wait or its limit is below 1, and the time
@@ -69,7 +77,6 @@ class Token : public Dispatch {
   const Holder* find(Lessee lessee) const;
   bool waits(const Lessees::Member& member) const { return member.working && !find(member.lessee); }
   bool anybody_waits() const;
-  bool anybody_requests() const;
   // The holder who may still issue, if one may.
   const Holder* current(TimePoint now) const;
   Quota& quota_of(Lessee lessee);
@@ -82,6 +89,7 @@ class Token : public Dispatch {
   const Lessees::Member* choose(TimePoint now) const;
   TimePoint something_remains(Lessees::Job& job, TimePoint now) const;
   std::optional<TimePoint> gives_way(const Holder& holder) const;
+  Duration least_due(const Lessees::Job& job) const;
   Lend lend(const Lessees::Member& member, TimePoint now);
 
   const bool overlap_;

@@ -88,6 +88,16 @@ TEST(Token, SharesOfThreeAreHeldWithinAPoint) {
   }
 }
 
+// With 50 ms each, the others would have half of the device before it is their turn by what is missing.
+TEST(Token, RequestIsHeldAmongManyThatRequestNothing) {
+  TestDevice device("token");
+  device.add(1, with(0.6, 1));
+  for (uint64_t session = 2; session <= 100; ++session) device.add(session, with(0, 1));
+  const Minute minute(device);
+  EXPECT_THAT(minute.share(1), DoubleNear(0.6, 0.01));
+  for (uint64_t session = 2; session <= 100; ++session) EXPECT_LT(device.longest_wait(session), ms(11'000)) << session;
+}
+
 TEST(Token, WhatNobodyRequestsGoesToWhoHasLeast) {
   TestDevice device("token");
   device.add(1, with(0.5, 1));
