@@ -34,16 +34,6 @@ void interrupt(int) {
   interrupted = true;
 }
 
-Result<Concurrency> concurrency_of(const BatchOptions& options, size_t devices) {
-  if (options.workers == "auto") return Concurrency(limits_of_host(devices, options.max_workers));
-  char* end = nullptr;
-  const long count = std::strtol(options.workers.c_str(), &end, 10);
-  if (*end != '\0' || count < 1 || count > 10'000)
-    return fail(ErrorCode::kInvalidArgument, "--workers is '%s'; it must be 'auto' or a number from 1 to 10000",
-                options.workers.c_str());
-  return Concurrency(static_cast<uint32_t>(count));
-}
-
 void show_progress(const Progress& progress, const std::string& policy) {
   std::fprintf(stderr, "\r%-12s %5.1f s  %d of %d done, %d running, %d crashed   ", policy.c_str(),
                static_cast<double>(progress.elapsed.count()) / 1e9, progress.completed + progress.crashed,
@@ -114,6 +104,17 @@ struct Pool {
   std::string policy;
   std::vector<std::string> devices;
 };
+
+Result<Concurrency> concurrency_of(const BatchOptions& options, const Pool& pool) {
+  if (options.workers == "auto")
+    return Concurrency(admission_limits(pool.policy, pool.devices.size(), options.max_workers));
+  char* end = nullptr;
+  const long count = std::strtol(options.workers.c_str(), &end, 10);
+  if (*end != '\0' || count < 1 || count > 10'000)
+    return fail(ErrorCode::kInvalidArgument, "--workers is '%s'; it must be 'auto' or a number from 1 to 10000",
+                options.workers.c_str());
+  return Concurrency(static_cast<uint32_t>(count));
+}
 
 Result<Pool> prepare_daemon(DaemonLink& link, const std::string& policy) {
   if (!policy.empty()) {
@@ -205,7 +206,7 @@ Result<Outcome> run_one(const BatchOptions& options, const std::vector<BatchJob>
   if (!link) return tl::unexpected(std::move(link).error());
   auto pool = prepare_daemon(*link, policy);
   if (!pool) return tl::unexpected(std::move(pool).error());
-  auto concurrency = concurrency_of(options, pool->devices.size());
+  auto concurrency = concurrency_of(options, *pool);
   if (!concurrency) return tl::unexpected(std::move(concurrency).error());
   auto cursor = trace_cursor(*link);
   if (!cursor) return tl::unexpected(std::move(cursor).error());

@@ -6,6 +6,7 @@ namespace heddle::policy {
 namespace {
 
 constexpr uint32_t kWaitingPerDevice = 4;
+constexpr uint32_t kBoundWaitingPerDevice = 2;
 constexpr uint32_t kTasksPerDevice = 5;  // always at work, and as large as it
 constexpr double kMostOfLeased = 0.95;
 
@@ -52,7 +53,8 @@ void JobAdmission::look(const PoolUse& use, TimePoint now) {
 
 bool JobAdmission::admits(TimePoint now) const {
   if (running_ == 0) return true;
-  return within_limits() && jobs_that_wait(now) < kWaitingPerDevice * use_.devices && has_spare_capacity();
+  const uint32_t most_waiting = limits_.binds_jobs ? kBoundWaitingPerDevice : kWaitingPerDevice;
+  return within_limits() && jobs_that_wait(now) < most_waiting * use_.devices && has_spare_capacity();
 }
 
 TimePoint JobAdmission::next(TimePoint now) const {

@@ -30,12 +30,14 @@ struct PoolUse {
 struct AdmissionLimits {
   uint32_t most = UINT32_MAX;  // jobs at once
   Bytes host_memory;           // that all jobs together may need; 0: any
+  bool binds_jobs = false;     // the placement policy binds a job to a device for its life (Scope::kSession)
 };
 
 // How many jobs of a batch run at once: "the number of workers", which CASE (papers/case.txt, V-A) finds by trying for
 // each model of GPU, 5 a P100 and 4 a V100, and leaves open otherwise. Here another job is started as long as
 //
-//   waiting   fewer than 4 a device wait. More bring nothing to choose from, and need memory of the host
+//   waiting   fewer than 4 a device wait. More bring nothing to choose from, and need memory of the host. Fewer than 2
+//             where they are bound to a device already, and may wait there while another falls idle
 //   load      tasks use less than 5 times the pool, or where devices are lent less than 0.95 of it, since more than
 //             all of it cannot be measured there; but with fewer than 5 tasks a device another is started. Used is
 //               duty * warps of all tasks / warps of the pool    where kernels run side by side

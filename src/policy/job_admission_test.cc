@@ -143,6 +143,14 @@ TEST(JobAdmission, KeepsToItsLimits) {
   EXPECT_FALSE(memory.admits(at_millis(0)));
 }
 
+TEST(JobAdmission, FewerWaitWhereTheyAreBoundToADevice) {
+  JobAdmission bound = batch_of(3, {.binds_jobs = true});
+  bound.look(pool_used(1, 2, 3584, 1), at_millis(0));
+  EXPECT_TRUE(bound.admits(at_millis(0)));
+  bound.look(pool_used(1, 2, 3584, 2), at_millis(10));
+  EXPECT_FALSE(bound.admits(at_millis(10)));
+}
+
 // Nobody looked for a minute, while the line was empty.
 TEST(JobAdmission, WhatWasWhileNobodyLookedIsNotCounted) {
   JobAdmission admission = batch_of(5);

@@ -56,9 +56,10 @@ Status World::build(InputLog* log) {
     places_.back().dispatch = policy::recorded(std::move(*dispatch), scenario_.dispatch, device, log);
   }
   specs_ = policy::specs_of(scenario_.devices);
+  const bool binds_jobs = (*placement)->scope() == policy::Scope::kSession;
   scheduler_.emplace(scenario_.policy, std::move(*placement), specs_, policy::Options{.age_limit = scenario_.age_limit},
                      log);
-  if (scenario_.workers.automatic) begin_admission();
+  if (scenario_.workers.automatic) begin_admission(binds_jobs);
   std::mt19937_64 random(scenario_.seed);
   for (size_t line = 0; line < scenario_.jobs.size(); ++line) {
     const JobShape& shape = scenario_.jobs[line].shape;

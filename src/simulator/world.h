@@ -67,7 +67,7 @@ class World {
   void close(JobIndex job);
 
   // The number of jobs (world_admission.cc).
-  void begin_admission();
+  void begin_admission(bool binds_jobs);
   void admit();
   policy::PoolUse pool_use();
 

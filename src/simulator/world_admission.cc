@@ -6,8 +6,8 @@
 
 namespace heddle::simulator {
 
-void World::begin_admission() {
-  admission_.emplace();
+void World::begin_admission(bool binds_jobs) {
+  admission_.emplace(policy::AdmissionLimits{.binds_jobs = binds_jobs});
   use_.devices = static_cast<uint32_t>(specs_.size());
   for (const policy::DeviceSpec& spec : specs_) use_.max_warps += uint64_t{spec.sms} * spec.sm.whole.warps;
   const Place& place = places_.front();

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "cli/batch/pool_view.h"
+#include "policy/placement/table.h"
 
 namespace heddle::cli {
 namespace {
@@ -76,11 +77,13 @@ Duration Concurrency::pause(Duration most) const {
   return std::clamp(admission_->next(now) - now, kRecent, most);
 }
 
-policy::AdmissionLimits limits_of_host(size_t devices, std::optional<uint32_t> most) {
+policy::AdmissionLimits admission_limits(const std::string& policy, size_t devices, std::optional<uint32_t> most) {
+  const auto placement = policy::make_placement(policy);
+  const bool binds_jobs = placement && (*placement)->scope() == policy::Scope::kSession;
   const auto pages = static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES)));
   const auto page = static_cast<uint64_t>(std::max(0L, ::sysconf(_SC_PAGESIZE)));
   const uint32_t jobs = std::max(std::thread::hardware_concurrency(), static_cast<uint32_t>(devices) * kJobsPerDevice);
-  return {most.value_or(jobs), Bytes{pages * page}};
+  return {most.value_or(jobs), Bytes{pages * page}, binds_jobs};
 }
 
 }  // namespace heddle::cli

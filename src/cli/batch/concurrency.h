@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <string>
 
 #include "cli/daemon_link.h"
 #include "core/clock.h"
@@ -38,8 +39,8 @@ class Concurrency {
   uint32_t most_at_once_ = 0;
 };
 
-// What this machine sets `heddle batch --workers auto` as limits: no more jobs than processors, but 5 a device in any
-// case, and no more than its memory holds. `most`: what the user says instead of the former.
-policy::AdmissionLimits limits_of_host(size_t devices, std::optional<uint32_t> most);
+// What this machine and the placement policy set `heddle batch --workers auto` as limits: no more jobs than processors,
+// but 5 a device in any case, and no more than its memory holds. `most`: what the user says instead of the former.
+policy::AdmissionLimits admission_limits(const std::string& policy, size_t devices, std::optional<uint32_t> most);
 
 }  // namespace heddle::cli
