@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <random>
 
+#include "policy/dispatch/table.h"
 #include "policy/test_pool.h"
 
 namespace heddle::policy {
@@ -75,6 +76,70 @@ void task(benchmark::State& state, const char* policy) {
     scheduler.task_ended(id, at(1));
   }
 }
+
+// The same where devices are lent, and each has four lessees with work, one of which holds it: what heddled's turn
+// decides about a task that comes, has work and ends. The scheduler places it; the dispatch policy of its device hears
+// of it and decides at each of the three, and says when it wants to again. Other devices' are looked at in passing.
+void task_leased(benchmark::State& state, const char* policy, const char* dispatch) {
+  struct Leased {
+    std::unique_ptr<Dispatch> dispatch;
+    bool changed = false;
+  };
+  const auto devices = static_cast<uint64_t>(state.range(0));
+  Scheduler scheduler(policy_named(policy), p100s(devices));
+  std::vector<Leased> all(devices);
+  for (Leased& each : all) each.dispatch = std::move(make_dispatch(dispatch)).value();
+  TimePoint now = at(0);
+  std::vector<LeaseOrder> orders;
+  const auto decide = [&] {
+    for (Leased& each : all) {
+      if (!std::exchange(each.changed, false)) continue;
+      each.dispatch->decide(now, orders);
+      benchmark::DoNotOptimize(each.dispatch->next(now));
+    }
+  };
+  const auto joins = [&](SessionId session, DeviceId device) {
+    Leased& on = all[device.value];
+    on.dispatch->joined({session}, {.job = {session.value}, .request = 0.2, .limit = 0.9}, now);
+    on.dispatch->pending({session}, now);
+    on.changed = true;
+  };
+  for (const auto& [task, device] : load(devices)) {
+    scheduler.session_opened(task.session, task.job, task.model, {}, now);
+    if (!scheduler.adopt(task, device, now)) std::abort();
+    joins(task.session, device);
+  }
+  decide();
+  scheduler.session_opened(kAsker, {kAsker.value}, "p100", {}, now);
+  joins({kAsker.value + 1}, {devices - 1});  // the task goes to the last device: somebody holds that one, too
+  decide();
+  TaskId id = {kAsker.value};
+  for (auto _ : state) {
+    ++id.value;
+    now += std::chrono::microseconds(1);
+    orders.clear();
+    scheduler.task_arrived({id, kAsker, {}, 0, "p100", gib(2), kWholeDevice}, now);
+    const auto decided = scheduler.decisions(now);
+    if (decided.size() != 1 || decided[0].kind != Decision::Kind::kGrant) std::abort();
+    Leased& on = all[decided[0].device.value];
+    joins(kAsker, decided[0].device);
+    decide();
+    on.dispatch->drained({kAsker}, now);
+    on.changed = true;
+    decide();
+    on.dispatch->left({kAsker}, now);
+    on.changed = true;
+    scheduler.task_ended(id, now);
+    decide();
+  }
+}
+#define HEDDLE_LEASED_BENCH(name, text) \
+  BENCHMARK_CAPTURE(task_leased, mgb_warps_##name, "mgb-warps", text)->Arg(8)->Arg(1024)
+HEDDLE_LEASED_BENCH(open, "open");
+HEDDLE_LEASED_BENCH(fs, "fs");
+HEDDLE_LEASED_BENCH(tfs, "tfs");
+HEDDLE_LEASED_BENCH(las, "las");
+HEDDLE_LEASED_BENCH(token, "token");
 
 // The request that closes a deadlock of all sessions of a device: the search, the refusal, and who is served by it. A
 // fresh scheduler for each, since a refusal changes it.
