@@ -78,8 +78,8 @@ MIXES = {
 }
 
 
-def toml_of(devices, jobs):
-    lines = ["[[device]]", 'preset = "P100"', f"count = {devices}", ""]
+def toml_of(devices, jobs, context):
+    lines = ["[[device]]", 'preset = "P100"', f'context = "{context}"', f"count = {devices}", ""]
     for each in jobs:
         lines.append("[[job]]")
         lines += [f"{key} = {json.dumps(value)}" for key, value in each.items()]
@@ -97,12 +97,12 @@ def simulate(heddle, path, policies, dispatches, workers):
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
 
-def compare(heddle, mix, devices, seed, policies, dispatches, directory):
+def compare(heddle, mix, devices, seed, policies, dispatches, context, directory):
     """(policy, dispatch) -> number of jobs at once, or "auto" -> (seconds until all were done, most at once)"""
     jobs = MIXES[mix](random.Random(f"{mix}/{devices}/{seed}"), devices)
     path = os.path.join(directory, "scenario.toml")
     with open(path, "w") as file:
-        file.write(toml_of(devices, jobs))
+        file.write(toml_of(devices, jobs, context))
     found = {}
     for run in simulate(heddle, path, policies, dispatches, numbers(devices, len(jobs)) + ["auto"]):
         assert run["completed"] == len(jobs), (mix, run["policy"], run["workers"], run["completed"])
@@ -153,6 +153,7 @@ def main():
     parser.add_argument("--policies", default=",".join(POLICIES))
     parser.add_argument("--dispatches", default=",".join(DISPATCHES))
     parser.add_argument("--seeds", type=int, default=5, help="draws of each mix")
+    parser.add_argument("--context", default="500M", help="memory of a device for each job there")
     parser.add_argument("--limit", type=float, default=5, help="per cent")
     parser.add_argument("--worst", type=int, help="show only so many rows, the worst")
     options = parser.parse_args()
@@ -162,7 +163,8 @@ def main():
         for mix in options.mixes.split(","):
             for devices in map(int, options.devices.split(",")):
                 draws = [compare(heddle, mix, devices, seed, options.policies.split(","),
-                                 options.dispatches.split(","), directory) for seed in range(1, options.seeds + 1)]
+                                 options.dispatches.split(","), options.context, directory)
+                         for seed in range(1, options.seeds + 1)]
                 rows += [Row(mix, devices, *key, [draw[key] for draw in draws]) for key in draws[0]]
     print(summary(rows, options.limit) + "\n")
     print("| mix | devices | policy | dispatch | best number | auto: most at once | auto behind the best | a draw, at "
