@@ -260,7 +260,8 @@ void add_sim_command(CLI::App& app, Action& chosen) {
   command
       ->add_option("--workers", options->workers,
                    "Jobs at once instead of the scenario's, likewise: a number (0: all), or auto")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_option("--report", options->report,
                       "Write an HTML page to this file: each device's tasks over time, shares, waits, the tables");
   command->add_option("--log", options->log,
