@@ -8,29 +8,25 @@
 namespace heddle::policy {
 namespace {
 
-constexpr TimePoint at(double milliseconds) {
-  return TimePoint(ms(milliseconds));
-}
-
 class Driven {
  public:
   explicit Driven(const char* policy) : dispatch_(std::move(make_dispatch(policy)).value()) {}
 
   void join(uint64_t session, double weight = 1, double when = 0, uint64_t job = 0) {
-    dispatch_->joined(lessee(session), {.job = {job > 0 ? job : session}, .weight = weight}, at(when));
+    dispatch_->joined(lessee(session), {.job = {job > 0 ? job : session}, .weight = weight}, moment(when));
   }
-  void pending(uint64_t session, double when) { dispatch_->pending(lessee(session), at(when)); }
-  void drained(uint64_t session, double when) { dispatch_->drained(lessee(session), at(when)); }
-  void returned(uint64_t session, double when) { dispatch_->returned(lessee(session), at(when)); }
+  void pending(uint64_t session, double when) { dispatch_->pending(lessee(session), moment(when)); }
+  void drained(uint64_t session, double when) { dispatch_->drained(lessee(session), moment(when)); }
+  void returned(uint64_t session, double when) { dispatch_->returned(lessee(session), moment(when)); }
   void served(uint64_t session, double busy, double when) {
-    dispatch_->served(lessee(session), {.busy = ms(busy)}, at(when));
+    dispatch_->served(lessee(session), {.busy = ms(busy)}, moment(when));
   }
-  void left(uint64_t session, double when) { dispatch_->left(lessee(session), at(when)); }
+  void left(uint64_t session, double when) { dispatch_->left(lessee(session), moment(when)); }
 
   // "lend 1 until 50", "lend 1", "withdraw 1", or nothing.
   std::string decide(double when) {
     std::vector<LeaseOrder> orders;
-    dispatch_->decide(at(when), orders);
+    dispatch_->decide(moment(when), orders);
     std::string text;
     for (const LeaseOrder& order : orders) {
       if (!text.empty()) text += ", ";
@@ -45,7 +41,7 @@ class Driven {
     return text;
   }
   std::string next(double when) const {
-    const auto next = dispatch_->next(at(when));
+    const auto next = dispatch_->next(moment(when));
     return next ? in_ms(*next) : "never";
   }
 

@@ -18,6 +18,9 @@ namespace heddle::policy {
 constexpr Duration ms(double milliseconds) {
   return Duration(static_cast<int64_t>(milliseconds * 1e6));
 }
+constexpr TimePoint moment(double milliseconds) {
+  return TimePoint(ms(milliseconds));
+}
 constexpr Lessee lessee(uint64_t session) {
   return {{session}, 0};
 }

@@ -8,10 +8,6 @@
 namespace heddle::policy {
 namespace {
 
-TimePoint moment(double milliseconds) {
-  return TimePoint(ms(milliseconds));
-}
-
 TEST(TimeWindow, ForgetsWhatLiesBehindIt) {
   TimeWindow window(ms(100));
   window.add(moment(0), moment(10), 1);
@@ -48,14 +44,14 @@ TEST(TimeWindow, SaysWhenItWillHaveFallen) {
 TEST(RecentPeak, ForgetsWhatIsOlderThanTwoOfItsWindows) {
   RecentPeak peak;
   EXPECT_EQ(peak.value(), Duration{});
-  peak.add(ms(50), at(0));
-  peak.add(ms(20), at(2000));
+  peak.add(ms(50), moment(0));
+  peak.add(ms(20), moment(2000));
   EXPECT_EQ(peak.value(), ms(50));
-  peak.add(ms(10), at(3000));
+  peak.add(ms(10), moment(3000));
   EXPECT_EQ(peak.value(), ms(50));
-  peak.add(ms(30), at(6500));
+  peak.add(ms(30), moment(6500));
   EXPECT_EQ(peak.value(), ms(30));
-  peak.add(ms(5), at(20'000));
+  peak.add(ms(5), moment(20'000));
   EXPECT_EQ(peak.value(), ms(5));
 }
 
