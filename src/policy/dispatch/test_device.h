@@ -36,7 +36,8 @@ struct Program {
 
 class TestDevice {
  public:
-  explicit TestDevice(const char* policy) : dispatch_(std::move(make_dispatch(policy)).value()) {}
+  explicit TestDevice(const char* policy) : TestDevice(std::move(make_dispatch(policy)).value()) {}
+  explicit TestDevice(std::unique_ptr<Dispatch> dispatch) : dispatch_(std::move(dispatch)) {}
 
   void add(uint64_t session, Program program) {
     if (program.tenant.job.value == 0) program.tenant.job = {session};

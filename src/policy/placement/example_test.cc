@@ -1,4 +1,5 @@
-// The example of docs/writing-a-policy.md: compiled, exercised, and compared with what the page quotes.
+// The placement example of docs/writing-a-policy.md: compiled and exercised. What the page quotes of both examples is
+// compared with them here.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,16 +46,18 @@ TEST(Roomiest, TakesTheDeviceWithTheMostMemoryFree) {
   EXPECT_EQ(decided[1].device, DeviceId{1});
 }
 
-std::string contents(const char* path) {
+std::string contents(const std::string& path) {
   std::ifstream file(path);
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();
 }
 
-TEST(WritingAPolicy, QuotesThisFile) {
+TEST(WritingAPolicy, QuotesWhatIsTested) {
   const std::string page = contents(HEDDLE_POLICY_PAGE);
-  const std::string source = contents(HEDDLE_POLICY_EXAMPLE);
+  const std::string examples = HEDDLE_POLICY_EXAMPLES;
+  const std::string source =
+      contents(examples + "/placement/example_test.cc") + contents(examples + "/dispatch/example_test.cc");
   ASSERT_FALSE(page.empty());
   static constexpr std::string_view kBegin = "```cpp\n";
   size_t quotes = 0;
@@ -63,7 +66,7 @@ TEST(WritingAPolicy, QuotesThisFile) {
     EXPECT_THAT(source, testing::HasSubstr(page.substr(from, page.find("```", from) - from)));
     ++quotes;
   }
-  EXPECT_EQ(quotes, 2u);
+  EXPECT_EQ(quotes, 4u);
 }
 
 }  // namespace
