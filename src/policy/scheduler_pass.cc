@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "policy/placement/reasons.h"
 #include "policy/scheduler.h"
@@ -23,6 +24,12 @@ DeviceId device_to_reserve(const PlacementState& state, const Request& request) 
   if (const auto assigned = state.placement().assignment(request)) return *assigned;
   const auto devices = state.placement().candidates(request.model, pool);
   return *std::min_element(devices.begin(), devices.end(), [&](DeviceId a, DeviceId b) { return lacks(a) < lacks(b); });
+}
+
+// Whether the device that is closed to the request has its memory.
+bool is_kept_for_another(Request request, const Pool& pool) {
+  const auto closed = std::exchange(request.closed, std::nullopt);
+  return closed && pool.fits(request, *closed);
 }
 
 Decision refusal(ErrorCode error, std::string reason) {
@@ -81,10 +88,11 @@ void Scheduler::serve(size_t model, TimePoint now) {
 bool Scheduler::attempt(const WaitKey& key, TimePoint now) {
   Wait& wait = lines_[key.model].at(key);
   if (users_.over(wait.session, wait.memory)) {
-    wait.why = text("needs ", wait.memory, ", and the user's programs hold ", users_.held(wait.session), " of the ",
-                    users_.most(), " that a user may (limits.device_memory_per_user)");
+    wait.why = {text("needs ", wait.memory, ", and the user's programs hold ", users_.held(wait.session), " of the ",
+                     users_.most(), " that a user may (limits.device_memory_per_user)"),
+                WaitCause::kUserLimit};
     if (!state_.holds(wait.session)) return false;
-    finish(key, refusal(ErrorCode::kLimitExceeded, std::string(wait.why)), now);
+    finish(key, refusal(ErrorCode::kLimitExceeded, wait.why.text), now);
     return true;
   }
   return wait.kind == RequestKind::kExtension ? attempt_extension(key, wait, now) : attempt_place(key, wait, now);
@@ -94,11 +102,12 @@ bool Scheduler::attempt_extension(const WaitKey& key, Wait& wait, TimePoint now)
   const DeviceId device = state_.ledger().find(wait.session, wait.task)->device;
   const Bytes free = pool().free(device);
   if (!state_.can_extend(wait.session, wait.task, wait.memory)) {
-    wait.why = text("needs ", wait.memory, " more on device ", device, "; ", free, " of ", pool().spec(device).memory,
-                    " is free");
-    append_withheld(wait.why, device, pool());
+    wait.why = {text("needs ", wait.memory, " more on device ", device, "; ", free, " of ", pool().spec(device).memory,
+                     " is free")};
+    append_withheld(wait.why.text, device, pool());
     if (!state_.placement().memory_oblivious()) return false;
-    finish(key, refusal(ErrorCode::kOutOfMemory, text(wait.why, ", and this policy does not wait for memory")), now);
+    finish(key, refusal(ErrorCode::kOutOfMemory, text(wait.why.text, ", and this policy does not wait for memory")),
+           now);
     return true;
   }
   state_.extend(wait.session, wait.task, wait.memory);
@@ -119,7 +128,9 @@ bool Scheduler::attempt_place(const WaitKey& key, Wait& wait, TimePoint now) {
   if (reserved && reserved->holder != key && !state_.holds(wait.session)) request.closed = reserved->device;
   Answer answer = state_.placement().place(request, pool());
   if (auto* later = std::get_if<NotNow>(&answer)) {
-    wait.why = std::move(later->reason);
+    wait.why = {std::move(later->reason), later->cause};
+    if (later->cause == WaitCause::kMemory && is_kept_for_another(request, pool()))
+      wait.why.cause = WaitCause::kReservation;
     return false;
   }
   return grant_where_placed(key, request, std::get<Placed>(std::move(answer)), now);

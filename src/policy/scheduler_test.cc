@@ -74,10 +74,21 @@ TEST(Queue, WaitsUntilMemoryReturns) {
   EXPECT_THAT(it.decide(), ElementsAre("grant 1"));
   ASSERT_EQ(it.scheduler.waiting().size(), 1u);
   EXPECT_THAT(it.scheduler.waiting()[0].why, HasSubstr("needs 10 GiB; most is free on device 0: 6 GiB"));
+  EXPECT_EQ(it.scheduler.waiting()[0].cause, WaitCause::kMemory);
   it.now = at(500);
   it.scheduler.task_ended({1}, it.now);
   EXPECT_THAT(it.decide(), ElementsAre("grant 2"));
   EXPECT_EQ(it.last[0].waited, std::chrono::milliseconds(500));
+}
+
+TEST(Queue, SaysThatSmsAreWaitedForWhereMemoryIsFree) {
+  Case it("mgb-sm");
+  it.open(1);
+  it.open(2);
+  for (const uint64_t task : {1, 2})
+    it.scheduler.task_arrived({{task}, {task}, {task}, 0, "", gib(1), grid(448)}, it.now);  // fills the device
+  EXPECT_THAT(it.decide(), ElementsAre("grant 1"));
+  EXPECT_EQ(it.scheduler.waiting()[0].cause, WaitCause::kSms);
 }
 
 TEST(Outside, MemoryThatOthersUseIsNotPromised) {
@@ -140,6 +151,8 @@ TEST(Queue, SmallOnesBackfillUntilTheOldestIsOfAge) {
   EXPECT_THAT(it.decide(), IsEmpty());
   EXPECT_EQ(it.scheduler.devices()[0].reserved_for, SessionId{2});
   EXPECT_THAT(it.scheduler.waiting()[1].why, HasSubstr("device 0 is reserved for an older request"));
+  EXPECT_EQ(it.scheduler.waiting()[0].cause, WaitCause::kMemory);
+  EXPECT_EQ(it.scheduler.waiting()[1].cause, WaitCause::kReservation);
   it.scheduler.task_ended({1}, it.now);
   EXPECT_THAT(it.decide(), ElementsAre("grant 2", "grant 4"));
 }
@@ -318,6 +331,7 @@ TEST(Oblivious, CgAssignsAtFirstUseAndWaitsForAPlace) {
   EXPECT_THAT(it.decide(), ElementsAre("grant 1"));
   EXPECT_EQ(it.free(), gib(0));
   EXPECT_THAT(it.scheduler.waiting()[0].why, HasSubstr("places"));
+  EXPECT_EQ(it.scheduler.waiting()[0].cause, WaitCause::kSeat);
   it.scheduler.task_ended({1}, it.now);
   EXPECT_THAT(it.decide(), IsEmpty());
   EXPECT_EQ(it.free(), gib(15));  // the place stays the session's, with its context
@@ -457,6 +471,7 @@ TEST_F(TwoUsers, WaitForTheirOwnProgramsAndNotForEachOther) {
   const auto waiting = it.scheduler.waiting();
   ASSERT_EQ(waiting.size(), 1u);
   EXPECT_THAT(waiting[0].why, HasSubstr("4 GiB, and the user's programs hold 5 GiB of the 8 GiB"));
+  EXPECT_EQ(waiting[0].cause, WaitCause::kUserLimit);
   it.scheduler.memory_freed({1}, gib(1), it.now);
   EXPECT_THAT(it.decide(), ElementsAre("grant 2"));
   it.arrive(3, 3, gib(1));

@@ -45,8 +45,8 @@ std::vector<WaitView> Scheduler::waiting() const {
   for (const Line& line : lines_) {
     size_t position = 0;
     for (const auto& [key, wait] : line.waits()) {
-      views.push_back({wait.kind, wait.task, wait.session, wait.virtual_device, wait.memory, key.since, line.why(wait),
-                       ++position});
+      views.push_back({wait.kind, wait.task, wait.session, wait.virtual_device, wait.memory, key.since,
+                       line.why(wait).cause, line.why(wait).text, ++position});
     }
   }
   return views;

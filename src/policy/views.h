@@ -38,6 +38,7 @@ struct WaitView {
   uint32_t virtual_device = 0;
   Bytes memory;
   TimePoint since;
+  WaitCause cause = WaitCause::kMemory;
   std::string why;      // it could not go at the last attempt
   size_t position = 0;  // among those that wait for the same model, from 1
 };

@@ -21,7 +21,7 @@ void Line::set_need(const WaitKey& key, std::optional<Need> need) {
   Wait& wait = waits_.at(key);
   if (wait.need == need) return;
   step_out(key, wait);
-  if (need) wait.why.clear();  // what was said of the old need; it is asked for again
+  if (need) wait.why = {};  // what was said of the old need; it is asked for again
   wait.need = need;
   stand(key, wait);
 }

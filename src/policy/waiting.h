@@ -9,6 +9,7 @@
 
 #include "policy/task.h"
 #include "policy/user_memory.h"
+#include "policy/wait_cause.h"
 
 namespace heddle::policy {
 
@@ -38,7 +39,7 @@ struct Wait {
   TaskId task;
   uint32_t virtual_device = 0;
   Bytes memory;
-  std::string why = {};           // as of the last attempt; empty: as for the others of its need
+  WhyWaits why = {};              // as of the last attempt; empty: as for the others of its need
   std::optional<Need> need = {};  // none: it waits for reasons of its own
 };
 
@@ -53,7 +54,7 @@ class Line {
  public:
   struct Alike {
     std::set<WaitKey> keys;  // never empty
-    std::string why;         // they wait, as of the last attempt
+    WhyWaits why;            // they wait, as of the last attempt
   };
 
   void add(const WaitKey& key, Wait wait);
@@ -66,7 +67,7 @@ class Line {
   Wait& at(const WaitKey& key) { return waits_.at(key); }
   const std::map<Need, Alike>& alike() const { return alike_; }
   const std::set<WaitKey>& others() const { return others_; }
-  const std::string& why(const Wait& wait) const {
+  const WhyWaits& why(const Wait& wait) const {
     return wait.why.empty() && wait.need ? alike_.at(*wait.need).why : wait.why;
   }
 

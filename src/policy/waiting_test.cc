@@ -83,11 +83,11 @@ TEST(Pass, WhatComesWithADecisionTakesItsPlaceByAge) {
 
 TEST(Line, WhoLeavesThoseOfItsNeedTakesTheirReasonAlong) {
   Line line = line_of({5, 5});
-  line.at(key(0)).why = "full";
+  line.at(key(0)).why.text = "full";
   line.answered_for_all(line.at(key(0)));
-  EXPECT_EQ(line.why(line.at(key(1))), "full");
+  EXPECT_EQ(line.why(line.at(key(1))).text, "full");
   line.set_need(key(1), {});
-  EXPECT_EQ(line.why(line.at(key(1))), "full");
+  EXPECT_EQ(line.why(line.at(key(1))).text, "full");
   EXPECT_THAT(line.others(), ElementsAre(key(1)));
 }
 

@@ -20,7 +20,8 @@ Answer Cg::place(const Request& request, const Pool& pool) const {
       return Placed{device,
                     text("device ", device, " is next in the round (", taken, " of ", ratio_, " places taken)")};
   }
-  return NotNow{text("all ", ratio_, " places of each of the ", devices.size(), " devices are taken")};
+  return NotNow{text("all ", ratio_, " places of each of the ", devices.size(), " devices are taken"),
+                WaitCause::kSeat};
 }
 
 void Cg::assigned(const Request& request, DeviceId device) {

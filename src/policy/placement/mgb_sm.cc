@@ -62,7 +62,7 @@ Answer MgbSm::place(const Request& request, const Pool& pool) const {
                      ") and room on its SMs for ", ask.count, " blocks of ", ask.block.warps, " warps")};
   }
   if (with_memory == 0) return NotNow{why_no_memory(request, devices, pool)};
-  return NotNow{why_none_fits(request, ask, with_memory, pool)};
+  return NotNow{why_none_fits(request, ask, with_memory, pool), WaitCause::kSms};
 }
 
 MgbSm::Dealt MgbSm::deal(const ComputeNeed& need, DeviceId device, const Pool& pool) {

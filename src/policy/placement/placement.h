@@ -8,6 +8,7 @@
 
 #include "policy/pool.h"
 #include "policy/service.h"
+#include "policy/wait_cause.h"
 
 namespace heddle::policy {
 
@@ -19,6 +20,7 @@ struct Placed {
 // Nowhere yet, and what it waits for.
 struct NotNow {
   std::string reason;
+  WaitCause cause = WaitCause::kMemory;
 };
 using Answer = std::variant<Placed, NotNow>;
 

@@ -11,7 +11,7 @@ Answer Sa::place(const Request& request, const Pool& pool) const {
     if (seats_.taken(device) == 0 && request.closed != device)
       return Placed{device, text("device ", device, " is the first without a job; it is the job's own until it ends")};
   }
-  return NotNow{text("each of the ", devices.size(), " devices belongs to a job")};
+  return NotNow{text("each of the ", devices.size(), " devices belongs to a job"), WaitCause::kSeat};
 }
 
 }  // namespace heddle::policy
