@@ -96,32 +96,45 @@ Result<Json> Commands::dispatch(const Json& request, Asker& asker) {
   return fail(ErrorCode::kNotFound, "there is no command '%s'", name.c_str());
 }
 
-Result<Json> Commands::status(const Json&, Asker&) {
-  return Json{{"version", HEDDLE_VERSION},
-              {"protocol", protocol::kProtocolVersion},
-              {"pid", ::getpid()},
-              {"uptime_ns", nanoseconds(shared_.now() - started_)},
-              {"policy", shared_.config.policy},
-              {"dispatch", shared_.config.dispatch.policy},
-              {"socket", shared_.places.control},
-              {"worker_socket", shared_.places.worker},
-              {"restarts", control_.restarts()},
-              {"vault_replacements", shared_.vault.replacements()},
-              {"devices", shared_.registry.devices.size()},
-              {"jobs", shared_.registry.jobs.size()},
-              {"sessions", shared_.registry.sessions.size()},
-              {"workers", shared_.registry.workers.size()}};
+// What heddled is, in few words.
+Commands::Json Commands::itself() const {
+  return {{"version", HEDDLE_VERSION},
+          {"pid", ::getpid()},
+          {"uptime_ns", nanoseconds(shared_.now() - started_)},
+          {"policy", shared_.config.policy},
+          {"dispatch", shared_.config.dispatch.policy}};
 }
 
-Result<Json> Commands::devices(const Json&, Asker&) {
+Result<Json> Commands::status(const Json&, Asker&) {
+  Json json = itself();
+  json.update({{"protocol", protocol::kProtocolVersion},
+               {"socket", shared_.places.control},
+               {"worker_socket", shared_.places.worker},
+               {"restarts", control_.restarts()},
+               {"vault_replacements", shared_.vault.replacements()},
+               {"devices", shared_.registry.devices.size()},
+               {"jobs", shared_.registry.jobs.size()},
+               {"sessions", shared_.registry.sessions.size()},
+               {"workers", shared_.registry.workers.size()}});
+  return json;
+}
+
+Descriptions Commands::descriptions_for(const Asker& asker) const {
+  return {shared_, executor_, tasks_.scheduler(), leases_, asker.peer.uid};
+}
+
+Result<Json> Commands::devices(const Json&, Asker& asker) {
+  return Json{{"devices", device_list(descriptions_for(asker))}};
+}
+
+Commands::Json Commands::device_list(const Descriptions& describe) const {
   Json list = Json::array();
   const auto views = tasks_.scheduler().devices();
   const auto usage = usage_by_device(shared_.registry, shared_.now());
   for (const auto& view : views) {
     DeviceState& device = shared_.registry.devices[view.id.value];
     const DeviceModel& model = device.config.model;
-    const std::string state =
-        workers_.recovering(view.id) ? "its MPS is being started anew" : Descriptions::state_of(device);
+    const std::string state = workers_.recovering(view.id) ? "its MPS is being started anew" : state_of(device);
     list.push_back({{"device", view.id.value},
                     {"node", device.node.value},
                     {"name", model.name},
@@ -141,7 +154,9 @@ Result<Json> Commands::devices(const Json&, Asker&) {
                     {"workers", shared_.registry.workers_on(view.id, Worker::State::kBound)},
                     {"warm_workers", shared_.registry.workers_on(view.id, Worker::State::kWarm)},
                     {"kept_workers", shared_.registry.workers_on(view.id, Worker::State::kKept)},
+                    {"policy", shared_.config.policy},
                     {"dispatch", shared_.config.dispatch.policy},
+                    {"leases", describe.leases(view.id)},
                     {"slowdown", model.slowdown},
                     {"copy_slowdown", model.copy_slowdown},
                     {"keeper_copies", device.copies},
@@ -149,7 +164,7 @@ Result<Json> Commands::devices(const Json&, Asker&) {
                     {"usage", usage_json(usage[view.id.value], device.told_busy_ns)},
                     {"state", state}});
   }
-  return Json{{"devices", list}};
+  return list;
 }
 
 namespace {
@@ -177,7 +192,8 @@ Json json_of(Job& job, const protocol::Usage& usage) {
 }  // namespace
 
 // Answers a page of at most kPsPage sessions and jobs, counting those that the asker may not see; the asker repeats the
-// command with `from` set to `next` while there is one. Sessions and jobs are numbered by one counter.
+// command with `from` set to `next` while there is one. Sessions and jobs are numbered by one counter. With `whole` the
+// devices and heddled itself stand beside them, as of the same moment: one request is all that `heddle top` needs.
 Result<Json> Commands::ps(const Json& request, Asker& asker) {
   uint64_t from = 0;
   if (request.contains("from")) {
@@ -193,7 +209,7 @@ Result<Json> Commands::ps(const Json& request, Asker& asker) {
     Job& job = each->second;
     if (asker.may_see(job.uid)) jobs.push_back(json_of(job, usage_of(job, shared_.registry, shared_.now())));
   }
-  const Descriptions describe(shared_, executor_, tasks_.scheduler(), leases_);
+  const Descriptions describe = descriptions_for(asker);
   for (auto each = all_sessions.lower_bound(SessionId{from}); each != all_sessions.end() && each->first.value < end;
        ++each) {
     if (asker.may_see(each->second.uid)) {
@@ -203,6 +219,11 @@ Result<Json> Commands::ps(const Json& request, Asker& asker) {
     }
   }
   Json answer{{"sessions", sessions}, {"jobs", jobs}, {"hidden_sessions", hidden}};
+  if (request.value("whole", Json()) == true) {
+    answer["devices"] = device_list(describe);
+    answer["heddled"] = itself();
+    answer["time_ns"] = nanoseconds(shared_.now().time_since_epoch());
+  }
   if (end != UINT64_MAX) answer["next"] = end;
   return answer;
 }
@@ -255,7 +276,7 @@ Result<Json> Commands::job(const Json& request, Asker& asker) {
   if (!job) return tl::unexpected(job.error());
   Json json{{"job", (*job)->id.value}, {"name", (*job)->name}, {"cancelled", (*job)->cancelled}, {"waiting_ns", 0}};
   Json sessions = Json::array();
-  const Descriptions describe(shared_, executor_, tasks_.scheduler(), leases_);
+  const Descriptions describe = descriptions_for(asker);
   uint64_t findings = (*job)->findings;
   for (const SessionId id : (*job)->sessions) {
     Session* session = shared_.registry.find_session(id);

@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <set>
 
+#include "daemon/descriptions.h"
 #include "daemon/sessions.h"
 #include "daemon/workers.h"
 
@@ -51,6 +52,9 @@ class Commands {
   Result<Json> shut_down(const Json& request, Asker& asker);
   Result<Json> set_policy(const Json& request, Asker& asker);
 
+  Json itself() const;
+  Json device_list(const Descriptions& describe) const;
+  Descriptions descriptions_for(const Asker& asker) const;
   Result<Job*> find_job(const Json& request, const Asker& asker);
 
   Shared& shared_;

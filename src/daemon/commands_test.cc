@@ -138,6 +138,29 @@ TEST_F(CommandTest, AJobSaysWhatItWaitsFor) {
   ASSERT_TRUE(state);
   EXPECT_GT((*state)["waiting_ns"], 0);
   EXPECT_THAT((*state)["waiting_for"], ::testing::HasSubstr("40"));
+  const Json wait = (*state)["sessions"][0]["tasks"][0]["wait"];
+  EXPECT_EQ(wait["cause"], "memory");
+  EXPECT_THAT(wait["why"], ::testing::HasSubstr("most is free on device 0"));
+  EXPECT_GT(wait["for_ns"], 0);
+  const auto ps = house_->ask({{"command", "ps"}});
+  ASSERT_TRUE(ps);
+  for (const Json& session : (*ps)["sessions"])
+    EXPECT_EQ(session["tasks"][0].contains("wait"), session["job"] == (*job)["job"]) << session;
+}
+
+TEST_F(CommandTest, TheWholeIsOfOneMoment) {
+  start(kOneDevice);
+  const TestClient client = running(Bytes{40 * kMiB});
+  const auto page = house_->ask({{"command", "ps"}});
+  ASSERT_TRUE(page);
+  EXPECT_FALSE(page->contains("devices"));
+  const auto whole = house_->ask({{"command", "ps"}, {"whole", true}});
+  ASSERT_TRUE(whole);
+  EXPECT_EQ((*whole)["jobs"].size(), 1u);
+  EXPECT_EQ((*whole)["devices"][0]["tasks"], 1);
+  EXPECT_EQ((*whole)["devices"][0]["policy"], (*whole)["heddled"]["policy"]);
+  EXPECT_EQ((*whole)["devices"][0]["leases"], Json::array());  // open: nobody is lent it
+  EXPECT_GT((*whole)["time_ns"], 0);
 }
 
 TEST_F(CommandTest, TheTraceTellsATasksLife) {
@@ -258,7 +281,9 @@ TEST_F(CommandTest, WhoWaitsForAWorkerThatDoesNotStartIsTold) {
     return answer["sessions"][0]["tasks"][0]["reason"].get<std::string>().find("workers do not start") !=
            std::string::npos;
   };
-  EXPECT_TRUE(told(house_->wait_for("ps", told)));
+  const Json ps = house_->wait_for("ps", told);
+  EXPECT_TRUE(told(ps));
+  EXPECT_EQ(ps["sessions"][0]["tasks"][0]["wait"]["cause"], "a worker");
   house_->fail_workers(false);
   EXPECT_TRUE(client.wait_binding(protocol::Binding::kBound));
 }

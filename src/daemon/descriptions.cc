@@ -32,18 +32,12 @@ Json declared_by(const Session& session) {
 }  // namespace
 
 Descriptions::Descriptions(const Shared& shared, const Executor& executor, const policy::Scheduler& scheduler,
-                           const Leases& leases)
-    : shared_(shared), executor_(executor), leases_(leases) {
-  for (policy::WaitView& wait : scheduler.waiting()) {
-    const std::pair key(wait.session, wait.task);
-    waits_.insert_or_assign(key, std::move(wait));
-  }
-}
-
-std::string Descriptions::state_of(const DeviceState& device) {
-  if (device.failed_starts == 0) return "ok";
-  return stringf("workers do not start (%u times): %s", device.failed_starts, device.last_failure.c_str());
-}
+                           const Leases& leases, uid_t viewer)
+    : shared_(shared),
+      executor_(executor),
+      leases_(leases),
+      viewer_(viewer),
+      waits_(shared, scheduler, leases, viewer) {}
 
 Json Descriptions::task(const Session& session, const VirtualDevice& device) const {
   const Task& task = *device.task;
@@ -52,25 +46,34 @@ Json Descriptions::task(const Session& session, const VirtualDevice& device) con
   const TimePoint until = has_device(task.state) ? task.granted : shared_.now();
   json["waited_ns"] = (until - task.arrived).count();
   if (has_device(task.state)) json["device"] = task.device.value;
-  if (task.state == TaskState::kStarting) {
-    const DeviceState& its = shared_.registry.devices[task.device.value];
-    json["reason"] = stringf("a worker of device %lu is starting", static_cast<unsigned long>(task.device.value));
-    if (its.failed_starts != 0)
-      json["reason"] = stringf("device %lu: %s", static_cast<unsigned long>(task.device.value), state_of(its).c_str());
-  }
   if (const pid_t process = executor_.process(device)) json["worker_pid"] = process;
   if (const auto lease = leases_.view(session, device))
     json["lease"] = {{"state", lease->state}, {"for_ns", (shared_.now() - lease->since).count()}};
-  const auto wait = waits_.find({session.id, task.id});
-  if (wait == waits_.end()) return json;
-  json["reason"] = wait->second.why;
-  json["position"] = wait->second.position;
+  const auto wait = waits_.of(session, device);
+  if (!wait) return json;
+  json["wait"] = {{"cause", wait->cause}, {"why", wait->why}};
+  if (wait->since) json["wait"]["for_ns"] = (shared_.now() - *wait->since).count();
+  const bool in_line = wait->position != 0;
+  if (in_line || task.state != TaskState::kRunning) json["reason"] = wait->why;
+  if (!in_line) return json;
+  json["position"] = wait->position;
   if (has_device(task.state)) {
     json["state"] = "waiting for memory";
-    json["waited_ns"] = (shared_.now() - wait->second.since).count();
-    json["reason"] = stringf("%s more: %s", to_string(wait->second.memory).c_str(), wait->second.why.c_str());
+    json["waited_ns"] = json["wait"]["for_ns"];
   }
   return json;
+}
+
+Json Descriptions::leases(DeviceId device) const {
+  Json list = Json::array();
+  for (const Leases::Holder& holder : leases_.holders(device)) {
+    list.push_back({{"state", holder.view.state}, {"for_ns", (shared_.now() - holder.view.since).count()}});
+    const Session* session = shared_.registry.find_session(holder.session);
+    if (!session || (viewer_ != 0 && viewer_ != session->uid)) continue;
+    list.back()["session"] = session->id.value;
+    list.back()["job"] = session->job.value;
+  }
+  return list;
 }
 
 Json Descriptions::session(Session& session) const {

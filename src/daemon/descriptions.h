@@ -1,25 +1,26 @@
 #pragma once
 
-#include <map>
 #include <nlohmann/json_fwd.hpp>
-#include <utility>
+#include <string>
 
 #include "daemon/executor.h"
 #include "daemon/leases.h"
 #include "daemon/shared.h"
+#include "daemon/waits.h"
 #include "policy/scheduler.h"
 
 namespace heddle::daemon {
 
-// Sessions and their tasks as JSON, as `heddle ps` shows them. For one answer: who waits for what is looked up once.
+// Sessions with their tasks, and devices, as JSON: what `heddle ps`, `heddle devices` and `heddle top` show. For one
+// answer to the user `viewer`, to whom other users' jobs are not named (root sees all).
 class Descriptions {
  public:
-  Descriptions(const Shared& shared, const Executor& executor, const policy::Scheduler& scheduler,
-               const Leases& leases);
+  Descriptions(const Shared& shared, const Executor& executor, const policy::Scheduler& scheduler, const Leases& leases,
+               uid_t viewer);
 
   nlohmann::json session(Session& session) const;
-  // "ok", or why nobody is served there.
-  static std::string state_of(const DeviceState& device);
+  // Who has its lease: an array, empty where the device is not lent or nobody has it.
+  nlohmann::json leases(DeviceId device) const;
 
  private:
   nlohmann::json task(const Session& session, const VirtualDevice& device) const;
@@ -27,7 +28,8 @@ class Descriptions {
   const Shared& shared_;
   const Executor& executor_;
   const Leases& leases_;
-  std::map<std::pair<SessionId, TaskId>, policy::WaitView> waits_;
+  uid_t viewer_;
+  Waits waits_;
 };
 
 }  // namespace heddle::daemon

@@ -18,11 +18,11 @@ constexpr uint64_t kStep = 2 * kMiB;
 // warm and kept workers, which nobody is charged for, come on top.
 constexpr uint64_t kHeadroom = 256 * kMiB;
 
-struct CountKey {
+struct GpuCount {
   std::string_view key;
   uint32_t DeviceModel::*field;
 };
-constexpr CountKey kCounts[] = {
+constexpr GpuCount kGpuCounts[] = {
     {"sms", &DeviceModel::sms},
     {"max_threads_per_sm", &DeviceModel::max_threads_per_sm},
     {"max_blocks_per_sm", &DeviceModel::max_blocks_per_sm},
@@ -82,7 +82,7 @@ Result<FoundGpu> parse_line(std::string_view line) {
                read(words, "model", model) && read(words, "memory", gpu.model.memory_bytes) &&
                read(words, "free", gpu.free.value) && read(words, "context", gpu.context.value) &&
                read(words, "virtual_memory", virtual_memory) && read(words, "driver", gpu.driver);
-  for (const CountKey& each : kCounts) {
+  for (const GpuCount& each : kGpuCounts) {
     uint64_t count = 0;
     whole = whole && read(words, each.key, count) && count <= UINT32_MAX;
     gpu.model.*each.field = static_cast<uint32_t>(count);

@@ -255,9 +255,23 @@ void Leases::schedule(Device& on) {
 std::optional<Leases::View> Leases::view(const Session& session, const VirtualDevice& device) const {
   const auto [on, lessee, id] = const_cast<Leases*>(this)->find(session, device);
   if (!on) return std::nullopt;
-  const bool over = lessee->lease.state == State::kWithdrawn || shared_.now() >= lessee->ends;
-  if (lessee->out) return View{over ? "draining" : "held", lessee->since};
-  return View{lessee->pending ? "waits" : "idle", lessee->since};
+  return view_of(*lessee);
+}
+
+Leases::View Leases::view_of(const Lessee& lessee) const {
+  const bool over = lessee.lease.state == State::kWithdrawn || shared_.now() >= lessee.ends;
+  if (lessee.out) return {over ? "draining" : "held", lessee.since};
+  return {lessee.pending ? "waits" : "idle", lessee.since};
+}
+
+std::vector<Leases::Holder> Leases::holders(DeviceId device) const {
+  std::vector<Holder> holders;
+  const Device* on = const_cast<Leases*>(this)->lent(device);
+  if (!on) return holders;
+  for (const auto& [id, lessee] : on->lessees) {
+    if (lessee.out) holders.push_back({id.session, view_of(lessee)});
+  }
+  return holders;
 }
 
 }  // namespace heddle::daemon

@@ -50,6 +50,12 @@ class Leases {
     TimePoint since;
   };
   std::optional<View> view(const Session& session, const VirtualDevice& device) const;
+  // Whose leases of the device are out, by lessee: one that is held, and any that drain. Empty where it is not lent.
+  struct Holder {
+    SessionId session;
+    View view;
+  };
+  std::vector<Holder> holders(DeviceId device) const;
 
  private:
   struct Lessee {
@@ -85,6 +91,7 @@ class Leases {
   void decide(Device& on);
   void carry_out(Device& on, const policy::Lend& order);
   void carry_out(Device& on, const policy::Withdraw& order);
+  View view_of(const Lessee& lessee) const;
   static bool others_wait(const Device& on, const policy::Lessee& id);
   void say_who_is_wanted(Device& on);
   void report_overdue(Device& on);

@@ -152,6 +152,8 @@ TEST_F(LeasesTest, WhoJoinsMayNotIssueBeforeHeIsLentTheDevice) {
   EXPECT_EQ(lease(session).window_ns, 2'000'000u);
   EXPECT_NE(session.devices[0].ring->header().to_worker.word.load(), bell);
   EXPECT_EQ(view(session), "held");
+  ASSERT_EQ(leases_.holders({}).size(), 1u);
+  EXPECT_EQ(leases_.holders({})[0].session, session.id);
   EXPECT_THAT(take_told(), ElementsAre("joined 1", "pending 1", "pending 1"));
 }
 

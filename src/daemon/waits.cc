@@ -1,0 +1,94 @@
+#include "daemon/waits.h"
+
+#include <utility>
+
+namespace heddle::daemon {
+namespace {
+
+unsigned long number(DeviceId device) {
+  return static_cast<unsigned long>(device.value);
+}
+
+TaskWait for_budget(const Session& session, const VirtualDevice& device) {
+  const auto next = session.segments.find(device.task->held_back.front());
+  const Bytes more = next == session.segments.end() ? Bytes{} : next->second.bytes;
+  return {"the job's budget",
+          stringf("needs %s more, and has %s of the %s that the job may have until frees arrive",
+                  to_string(more).c_str(), to_string(device.live).c_str(), to_string(session.budget).c_str())};
+}
+
+}  // namespace
+
+std::string state_of(const DeviceState& device) {
+  if (device.failed_starts == 0) return "ok";
+  return stringf("workers do not start (%u times): %s", device.failed_starts, device.last_failure.c_str());
+}
+
+Waits::Waits(const Shared& shared, const policy::Scheduler& scheduler, const Leases& leases, uid_t viewer)
+    : shared_(shared), leases_(leases), viewer_(viewer) {
+  for (policy::WaitView& wait : scheduler.waiting()) {
+    const std::pair key(wait.session, wait.task);
+    waits_.insert_or_assign(key, std::move(wait));
+  }
+}
+
+std::optional<TaskWait> Waits::of(const Session& session, const VirtualDevice& device) const {
+  const Task& task = *device.task;
+  if (const auto wait = waits_.find({session.id, task.id}); wait != waits_.end()) return in_line(device, wait->second);
+  switch (task.state) {
+    case TaskState::kNew:
+    case TaskState::kArriving:
+      return TaskWait{"memory", "memory that programs keep idle is being given back", task.arrived};
+    case TaskState::kPlaced:
+      if (task.serial == 0) return {};  // its program has not begun it
+      return TaskWait{"a worker", "heddled was restarted, and the worker has not come back yet", {}};
+    case TaskState::kStarting:
+      return for_worker(task);
+    case TaskState::kRunning:
+      break;
+    default:
+      return {};
+  }
+  if (!task.held_back.empty()) return for_budget(session, device);
+  const auto lease = leases_.view(session, device);
+  if (lease && lease->state == std::string_view("waits")) return for_lease(session, task, lease->since);
+  return {};
+}
+
+TaskWait Waits::in_line(const VirtualDevice& device, const policy::WaitView& wait) const {
+  std::string why = wait.why;
+  if (has_device(device.task->state)) why = stringf("%s more: %s", to_string(wait.memory).c_str(), wait.why.c_str());
+  return {policy::name_of(wait.cause), std::move(why), wait.since, wait.position};
+}
+
+TaskWait Waits::for_worker(const Task& task) const {
+  const DeviceState& its = shared_.registry.devices[task.device.value];
+  std::string why = its.failed_starts == 0 ? stringf("a worker of device %lu is starting", number(task.device))
+                                           : stringf("device %lu: %s", number(task.device), state_of(its).c_str());
+  return {"a worker", std::move(why), task.granted};
+}
+
+// A device that is lent to nobody just now: the last is only just back, or those who have work may have no more of it.
+TaskWait Waits::for_lease(const Session& session, const Task& task, TimePoint since) const {
+  const char* const policy = shared_.config.dispatch.policy.c_str();
+  const auto holders = leases_.holders(task.device);
+  if (!holders.empty()) {
+    const auto& holder = holders.front();
+    return {"the lease",
+            stringf("%s lends device %lu to %s (%s)", policy, number(task.device), named(holder.session).c_str(),
+                    holder.view.state),
+            since};
+  }
+  const Job* job = shared_.registry.find_job(session.job);
+  std::string why = stringf("%s lends device %lu to nobody now", policy, number(task.device));
+  if (job && job->tenant.limit < 1) why += stringf("; the job may have %g of it", job->tenant.limit);
+  return {"the lease", std::move(why), since};
+}
+
+std::string Waits::named(SessionId holder) const {
+  const Session* session = shared_.registry.find_session(holder);
+  if (!session || (viewer_ != 0 && viewer_ != session->uid)) return "another user's job";
+  return stringf("job %lu", static_cast<unsigned long>(session->job.value));
+}
+
+}  // namespace heddle::daemon
