@@ -66,8 +66,8 @@ Result<Json> DaemonLink::request(const Json& command) {
   return answer;
 }
 
-Result<Json> DaemonLink::ps() {
-  auto whole = request({{"command", "ps"}});
+Result<Json> DaemonLink::in_pages(const Json& command) {
+  auto whole = request(command);
   for (auto page = whole; page && page->contains("next");) {
     page = request({{"command", "ps"}, {"from", page->at("next")}});
     if (!page) return page;

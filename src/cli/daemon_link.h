@@ -15,13 +15,16 @@ class DaemonLink {
   Result<Json> request(const Json& command);
 
   // The answer to `ps`, whose sessions come in pages, as one.
-  Result<Json> ps();
+  Result<Json> ps() { return in_pages({{"command", "ps"}}); }
+  // With the devices and heddled itself, as of the moment of the first page.
+  Result<Json> whole() { return in_pages({{"command", "ps"}, {"whole", true}}); }
 
   // What heddled sent by itself (an event); nullopt when there is nothing.
   Result<std::optional<Json>> take_event();
   int descriptor() const { return socket_.get(); }
 
  private:
+  Result<Json> in_pages(const Json& command);
   explicit DaemonLink(protocol::Socket socket) : socket_(std::move(socket)) {}
   protocol::Socket socket_;
 };

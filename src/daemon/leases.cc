@@ -260,7 +260,7 @@ std::optional<Leases::View> Leases::view(const Session& session, const VirtualDe
 
 Leases::View Leases::view_of(const Lessee& lessee) const {
   const bool over = lessee.lease.state == State::kWithdrawn || shared_.now() >= lessee.ends;
-  if (lessee.out) return {over ? "draining" : "held", lessee.since};
+  if (lessee.out) return over ? View{"draining", lessee.ends} : View{"held", lessee.since};
   return {lessee.pending ? "waits" : "idle", lessee.since};
 }
 

@@ -65,7 +65,7 @@ class Leases {
     bool stray = false;     // it stands for what its worker was doing before a restart
     bool pending = false;   // has work, says its worker
     bool overdue = false;   // was reported
-    TimePoint since{};      // of the state that view() tells
+    TimePoint since{};      // of the state that view() tells; a lease that drains does so since it ended
     TimePoint ends{};       // of a lease that is out: when it was withdrawn, or its time is over; max: not yet
     protocol::Usage told;   // to the policy
   };

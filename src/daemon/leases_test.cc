@@ -154,6 +154,9 @@ TEST_F(LeasesTest, WhoJoinsMayNotIssueBeforeHeIsLentTheDevice) {
   EXPECT_EQ(view(session), "held");
   ASSERT_EQ(leases_.holders({}).size(), 1u);
   EXPECT_EQ(leases_.holders({})[0].session, session.id);
+  clock_.advance(Duration(7000));
+  EXPECT_EQ(view(session), "draining");
+  EXPECT_EQ(clock_.now() - leases_.holders({})[0].view.since, Duration(2000)) << "since its time was over";
   EXPECT_THAT(take_told(), ElementsAre("joined 1", "pending 1", "pending 1"));
 }
 
