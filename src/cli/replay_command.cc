@@ -14,6 +14,7 @@ constexpr char kExplanation[] =
     "heddled writes an input log where its configuration says so:\n"
     "  [daemon]\n"
     "  input_log = \"/var/log/heddle-inputs\"\n"
+    "  input_log_limit = \"1G\"\n"
     "and 'heddle sim SCENARIO --log FILE' writes one of a simulation. It has all that the scheduler and the dispatch\n"
     "policies were told and what they decided, so that a decision can be looked into later and elsewhere: under a\n"
     "debugger, or with a changed policy, whose first different decisions are shown. A line is a time in nanoseconds,\n"
@@ -39,6 +40,9 @@ std::string text_of(const std::string& file, const ReplayOutcome& outcome) {
   text += outcome.different == 0
               ? stringf("all %lu answers are the same\n", number(outcome.answers))
               : stringf("of %lu answers %lu differ\n", number(outcome.answers), number(outcome.different));
+  if (outcome.full_at.value > 0)
+    text += stringf("it ended at its limit (input_log_limit) of %s: what came then is not in it\n",
+                    to_string(outcome.full_at).c_str());
   if (outcome.cut) text += "a decision without its answers was left out: whoever wrote the log ended there\n";
   for (const auto& [line, logged, replayed] : outcome.differences) {
     text += stringf("line %lu\n  logged    %s\n  replayed  %s\n", number(line),
@@ -50,7 +54,7 @@ std::string text_of(const std::string& file, const ReplayOutcome& outcome) {
 Json json_of(const ReplayOutcome& outcome) {
   Json json{{"schedulers", outcome.schedulers}, {"dispatches", outcome.dispatches}, {"inputs", outcome.inputs},
             {"answers", outcome.answers},       {"different", outcome.different},   {"cut", outcome.cut},
-            {"differences", Json::array()}};
+            {"full_at", outcome.full_at.value}, {"differences", Json::array()}};
   for (const auto& [line, logged, replayed] : outcome.differences)
     json["differences"].push_back({{"line", line}, {"logged", logged}, {"replayed", replayed}});
   return json;

@@ -203,7 +203,7 @@ Result<std::vector<Simulated>> simulate(const SimOptions& options) {
   std::optional<Error> broken;
   std::unique_ptr<InputLogFile> log;
   if (!options.log.empty()) {
-    auto opened = InputLogFile::open(options.log, [&broken](const Error& error) { broken = error; });
+    auto opened = InputLogFile::open(options.log, Bytes{}, [&broken](const Error& error) { broken = error; });
     if (!opened) return tl::unexpected(std::move(opened).error());
     log = std::move(*opened);
   }

@@ -40,9 +40,17 @@ Status check_file(const Fd& file, const std::string& path, struct stat& status) 
   return {};
 }
 
+std::string full_line(Bytes most) {
+  return stringf("0 full %lu\n", static_cast<unsigned long>(most.value));
+}
+
 }  // namespace
 
-Result<std::unique_ptr<InputLogFile>> InputLogFile::open(const std::string& path, Failed failed) {
+std::string input_log_format() {
+  return stringf("0 format %u", kInputLogFormat);
+}
+
+Result<std::unique_ptr<InputLogFile>> InputLogFile::open(const std::string& path, Bytes most, Ended ended) {
   constexpr int kFlags = O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   Fd file(::open(path.c_str(), kFlags, 0600));
   if (!file) return fail_errno(-1, "cannot write the input log '%s'", path.c_str());
@@ -51,7 +59,9 @@ Result<std::unique_ptr<InputLogFile>> InputLogFile::open(const std::string& path
   const off_t end = end_of_last_line(file, status.st_size);
   if (end < 0 || (end < status.st_size && ::ftruncate(file.get(), end) != 0))
     return fail_errno(-1, "cannot take the unfinished last line out of the input log '%s'", path.c_str());
-  return std::unique_ptr<InputLogFile>(new InputLogFile(path, std::move(file), end, std::move(failed)));
+  std::unique_ptr<InputLogFile> log(new InputLogFile(path, std::move(file), end, most, std::move(ended)));
+  log->write(input_log_format());
+  return log;
 }
 
 void InputLogFile::write(std::string_view line) {
@@ -61,6 +71,17 @@ void InputLogFile::write(std::string_view line) {
 }
 
 void InputLogFile::flush() {
+  if (!file_) return;
+  if (!has_room_for(lines_.size() + full_line(most_).size())) return end_full();
+  write_lines();
+}
+
+bool InputLogFile::has_room_for(size_t bytes) const {
+  return most_.value == 0 || static_cast<uint64_t>(size_) + bytes <= most_.value;
+}
+
+// All of them, or none and the log ends.
+void InputLogFile::write_lines() {
   size_t written = 0;
   while (file_ && written < lines_.size()) {
     const ssize_t count = ::write(file_.get(), lines_.data() + written, lines_.size() - written);
@@ -69,12 +90,28 @@ void InputLogFile::flush() {
     } else if (errno != EINTR) {
       const auto error = fail_errno(-1, "cannot write the input log '%s', which ends here", path_.c_str());
       (void)::ftruncate(file_.get(), size_);
-      file_.reset();
-      failed_(error.value());
+      end(error.value());
     }
   }
   size_ += static_cast<off_t>(written);
   lines_.clear();
+}
+
+// Also one that was full when it was opened: there is no room for the line then, and it stands there already.
+void InputLogFile::end_full() {
+  lines_ = (size_ == 0 ? input_log_format() + "\n" : "") + full_line(most_);
+  if (has_room_for(lines_.size())) write_lines();
+  if (!file_) return;
+  end({ErrorCode::kLimitExceeded,
+       stringf("the input log '%s' has %s of the %s that it may, and ends here: take it away, or allow more, and begin "
+               "anew",
+               path_.c_str(), to_string(Bytes{static_cast<uint64_t>(size_)}).c_str(), to_string(most_).c_str())});
+}
+
+void InputLogFile::end(const Error& error) {
+  file_.reset();
+  lines_.clear();
+  ended_(error);
 }
 
 }  // namespace heddle

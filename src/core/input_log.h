@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -9,8 +10,14 @@
 
 #include "core/fd.h"
 #include "core/result.h"
+#include "core/units.h"
 
 namespace heddle {
+
+// What lines of an input log say, as a number, for whoever reads it later: one more with each change to policy/record/.
+inline constexpr uint32_t kInputLogFormat = 1;
+// The line with which whoever writes an input log begins: "0 format 1".
+std::string input_log_format();
 
 // Takes the lines of an input log: all that a scheduler and dispatch policies were told, and what they decided
 // (policy/record/). Who is told the same decides the same, so that a decision can be looked into later, elsewhere
@@ -25,26 +32,35 @@ class InputLog {
 };
 
 // An input log in a file that only its owner may read, and that nobody else writes to. What it holds already stays, but
-// for a last line that was not finished. Between two flushes a reader finds all lines of the first or of both.
+// for a last line that was not finished. Between two flushes a reader finds all lines of the first or of both. Each
+// that opens it writes its format first. Where the next lines would take the file beyond a limit it ends with "0 full
+// LIMIT".
 class InputLogFile : public InputLog {
  public:
   // kInvalidArgument for what is no ordinary file of the caller's, and while another process writes to it.
-  // `failed` is called when the file cannot be written to: nothing more goes there.
-  using Failed = std::function<void(const Error&)>;
-  static Result<std::unique_ptr<InputLogFile>> open(const std::string& path, Failed failed);
+  // `most`: the file's size in bytes; 0: no limit. `ended` is called once, when nothing more goes there: kLimitExceeded
+  // for a file that is full, else it cannot be written to.
+  using Ended = std::function<void(const Error&)>;
+  static Result<std::unique_ptr<InputLogFile>> open(const std::string& path, Bytes most, Ended ended);
   ~InputLogFile() override { flush(); }
 
   void write(std::string_view line) override;
   void flush() override;
 
  private:
-  InputLogFile(std::string path, Fd file, off_t size, Failed failed)
-      : path_(std::move(path)), file_(std::move(file)), size_(size), failed_(std::move(failed)) {}
+  InputLogFile(std::string path, Fd file, off_t size, Bytes most, Ended ended)
+      : path_(std::move(path)), file_(std::move(file)), size_(size), most_(most), ended_(std::move(ended)) {}
+
+  bool has_room_for(size_t bytes) const;
+  void write_lines();
+  void end(const Error& error);
+  void end_full();
 
   std::string path_;
   Fd file_;
   off_t size_;  // of what is whole in the file
-  Failed failed_;
+  Bytes most_;
+  Ended ended_;
   std::string lines_;  // not yet in the file
 };
 

@@ -8,6 +8,8 @@
 #include <csignal>
 #include <fstream>
 #include <sstream>
+#include <string>
+#include <vector>
 
 namespace heddle {
 namespace {
@@ -19,7 +21,7 @@ std::string text_of(const std::string& path) {
 }
 
 std::string why_not_opened(const std::string& path) {
-  const auto log = InputLogFile::open(path, {});
+  const auto log = InputLogFile::open(path, {}, {});
   return log ? "opened" : log.error().text;
 }
 
@@ -35,31 +37,31 @@ struct InputLogPath : testing::Test {
 
 TEST_F(InputLogPath, LinesAreAppendedForItsOwnerAlone) {
   for (const char* line : {"first", "second"}) {
-    auto log = InputLogFile::open(path, [](const Error& error) { ADD_FAILURE() << error.text; });
+    auto log = InputLogFile::open(path, {}, [](const Error& error) { ADD_FAILURE() << error.text; });
     ASSERT_TRUE(log) << log.error().text;
     (*log)->write(line);
   }
-  EXPECT_EQ(text_of(path), "first\nsecond\n");
+  EXPECT_EQ(text_of(path), "0 format 1\nfirst\n0 format 1\nsecond\n");
   EXPECT_EQ(mode(), 0600u);
 }
 
 TEST_F(InputLogPath, LineThatWasNotFinishedIsTakenOut) {
   std::ofstream(path) << "whole\nhal";
   {
-    auto log = InputLogFile::open(path, [](const Error& error) { ADD_FAILURE() << error.text; });
+    auto log = InputLogFile::open(path, {}, [](const Error& error) { ADD_FAILURE() << error.text; });
     ASSERT_TRUE(log) << log.error().text;
     (*log)->write("next");
   }
-  EXPECT_EQ(text_of(path), "whole\nnext\n");
+  EXPECT_EQ(text_of(path), "whole\n0 format 1\nnext\n");
   std::ofstream(path) << std::string(200'000, 'x');
-  ASSERT_TRUE(InputLogFile::open(path, {}));
-  EXPECT_EQ(text_of(path), "");
+  ASSERT_TRUE(InputLogFile::open(path, {}, {}));
+  EXPECT_EQ(text_of(path), "0 format 1\n");
 }
 
 TEST_F(InputLogPath, FileThatOthersMayReadBecomesItsOwnersAlone) {
   std::ofstream(path) << "";
   ASSERT_EQ(::chmod(path.c_str(), 0644), 0);
-  ASSERT_TRUE(InputLogFile::open(path, {}));
+  ASSERT_TRUE(InputLogFile::open(path, {}, {}));
   EXPECT_EQ(mode(), 0600u);
 }
 
@@ -71,22 +73,56 @@ TEST_F(InputLogPath, WhatIsNoFileOfItsOwnIsRefused) {
   ASSERT_EQ(::symlink("/dev/null", path.c_str()), 0);
   EXPECT_NE(why_not_opened(path).find("cannot write"), std::string::npos);
   ::unlink(path.c_str());
-  const auto first = InputLogFile::open(path, {});
+  const auto first = InputLogFile::open(path, {}, {});
   ASSERT_TRUE(first);
   EXPECT_NE(why_not_opened(path).find("another process writes"), std::string::npos);
+}
+
+TEST_F(InputLogPath, EndsWithALineThatSaysSoBeforeItIsLargerThanItsLimit) {
+  std::vector<Error> ended;
+  const auto note = [&](const Error& error) { ended.push_back(error); };
+  {
+    auto log = InputLogFile::open(path, Bytes{40}, note);
+    ASSERT_TRUE(log);
+    for (const char* line : {"first", "second", "third", "4"}) {
+      (*log)->write(line);
+      (*log)->flush();
+    }
+  }
+  const std::string whole = "0 format 1\nfirst\nsecond\nthird\n0 full 40\n";
+  EXPECT_EQ(text_of(path), whole);
+  ASSERT_EQ(ended.size(), 1u);
+  EXPECT_EQ(ended[0].code, ErrorCode::kLimitExceeded);
+  EXPECT_NE(ended[0].text.find("40 B of the 40 B"), std::string::npos) << ended[0].text;
+  // Opened again, it has no room for anything.
+  auto again = InputLogFile::open(path, Bytes{40}, note);
+  ASSERT_TRUE(again);
+  (*again)->write("fifth");
+  (*again)->flush();
+  EXPECT_EQ(text_of(path), whole);
+  EXPECT_EQ(ended.size(), 2u);
+}
+
+// What is flushed together is there as a whole, or not at all.
+TEST_F(InputLogPath, WhatComesAtTheLimitIsLeftOutAsAWhole) {
+  auto log = InputLogFile::open(path, Bytes{36}, [](const Error&) {});
+  ASSERT_TRUE(log);
+  for (const char* line : {"a", "b", "a line that is too long", "c"}) (*log)->write(line);
+  (*log)->flush();
+  EXPECT_EQ(text_of(path), "0 format 1\n0 full 36\n");
 }
 
 // A disk that is full: what a file may hold stands for it.
 TEST_F(InputLogPath, SaysOnceThatItCannotBeWrittenAndLeavesWholeLines) {
   int failures = 0;
-  auto log = InputLogFile::open(path, [&](const Error&) { ++failures; });
+  auto log = InputLogFile::open(path, {}, [&](const Error&) { ++failures; });
   ASSERT_TRUE(log);
   (*log)->write("first");
   (*log)->flush();
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto handler = ::signal(SIGXFSZ, SIG_IGN);
-  const rlimit little{10, before.rlim_max};
+  const rlimit little{20, before.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &little), 0);
   for (int i = 0; i < 3; ++i) {
     (*log)->write("second");
@@ -95,7 +131,7 @@ TEST_F(InputLogPath, SaysOnceThatItCannotBeWrittenAndLeavesWholeLines) {
   EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
   ::signal(SIGXFSZ, handler);
   EXPECT_EQ(failures, 1);
-  EXPECT_EQ(text_of(path), "first\n");
+  EXPECT_EQ(text_of(path), "0 format 1\nfirst\n");
 }
 
 }  // namespace

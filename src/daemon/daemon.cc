@@ -282,8 +282,10 @@ void Daemon::accept_all(const Fd& listener, EventLoop::Watch& watch, void (Daemo
 
 Status Daemon::open_input_log() {
   if (shared_.config.input_log.empty()) return {};
-  auto log =
-      InputLogFile::open(shared_.config.input_log, [this](const Error& error) { log_->error("{}", error.text); });
+  const auto ended = [this](const Error& error) {
+    log_->log(error.code == ErrorCode::kLimitExceeded ? spdlog::level::warn : spdlog::level::err, "{}", error.text);
+  };
+  auto log = InputLogFile::open(shared_.config.input_log, shared_.config.input_log_limit, ended);
   if (!log) return tl::unexpected(std::move(log).error());
   input_log_ = std::move(*log);
   return {};

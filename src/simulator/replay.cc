@@ -1,21 +1,22 @@
 #include "simulator/replay.h"
 
-#include <deque>
+#include <algorithm>
 #include <istream>
+#include <iterator>
 #include <map>
 #include <memory>
 
+#include "core/input_log.h"
 #include "policy/dispatch/table.h"
 #include "policy/placement/table.h"
 #include "policy/record/entry.h"
+#include "simulator/replay_answers.h"
 
 namespace heddle::simulator {
 namespace {
 
 using policy::EntryReader;
 using policy::EntryWriter;
-
-constexpr size_t kKeptDifferences = 10;
 
 class Replayer {
  public:
@@ -26,13 +27,9 @@ class Replayer {
   using Handler = Status (Replayer::*)(EntryReader&);
   static const std::map<std::string_view, Handler>& handlers();
 
-  void compare(const std::string& line);
-  void missing_answers();
-  void cut_off();
-  void differ(std::string logged, std::string replayed);
   template <class... Values>
   void answer(TimePoint at, std::string_view event, const Values&... values) {
-    answers_.push_back(EntryWriter(at, event)(values...).line());
+    answers_.decided(EntryWriter(at, event)(values...).line());
   }
   // Reads all fields of the entry.
   template <class... Values>
@@ -44,6 +41,8 @@ class Replayer {
   }
   Result<policy::Dispatch*> dispatch_of(DeviceId device);
 
+  Status format(EntryReader& entry);
+  Status full(EntryReader& entry);
   Status make_scheduler(EntryReader& entry);
   Status add_device(EntryReader& entry);
   Status make_dispatch(EntryReader& entry);
@@ -70,8 +69,8 @@ class Replayer {
 
   ReplayOutcome outcome_;
   uint64_t line_ = 0;
-  std::deque<std::string> answers_;  // that were decided, and that the log has not told of yet
-  bool answered_ = false;            // it has told of some
+  ReplayAnswers answers_{outcome_};
+  bool formatted_ = false;  // the log has said its format
 
   std::unique_ptr<policy::Placement> placement_;  // of a scheduler whose devices are still to come
   policy::Options options_;
@@ -83,6 +82,8 @@ class Replayer {
 
 const std::map<std::string_view, Replayer::Handler>& Replayer::handlers() {
   static const std::map<std::string_view, Handler> all{
+      {"format", &Replayer::format},
+      {"full", &Replayer::full},
       {"scheduler", &Replayer::make_scheduler},
       {"device", &Replayer::add_device},
       {"dispatch", &Replayer::make_dispatch},
@@ -114,59 +115,50 @@ Status Replayer::take(const std::string& line) {
   ++line_;
   EntryReader entry(line);
   if (entry.event().starts_with('=')) {
-    compare(line);
+    answers_.logged(line, line_);
     return {};
   }
-  const bool begins = entry.event() == "scheduler" || entry.event() == "device" || entry.event() == "dispatch";
-  if (begins) cut_off();  // whoever wrote it ended before the answers, and another one went on
-  missing_answers();
+  static constexpr std::string_view kFrame[] = {"format", "full", "scheduler", "device", "dispatch"};
+  const bool is_input = std::find(std::begin(kFrame), std::end(kFrame), entry.event()) == std::end(kFrame);
+  if (!is_input) answers_.cut_off();  // whoever wrote it ended before the answers, and another one went on
+  answers_.end(line_);
   const auto handler = handlers().find(entry.event());
   if (handler == handlers().end())
     return fail(ErrorCode::kInvalidArgument, "'%.40s' is no line of an input log", line.c_str());
-  if (!begins && !scheduler_)
+  if (!formatted_ && entry.event() != "format")
+    return fail(ErrorCode::kInvalidArgument,
+                "the log begins without the number of its format: it is from before format 1, and this heddle replays "
+                "format %u",
+                kInputLogFormat);
+  if (is_input && !scheduler_)
     return fail(ErrorCode::kInvalidArgument, "'%s' comes before a scheduler and its devices",
                 std::string(entry.event()).c_str());
-  if (!begins) ++outcome_.inputs;
+  if (is_input) ++outcome_.inputs;
   return (this->*handler->second)(entry);
-}
-
-void Replayer::compare(const std::string& line) {
-  ++outcome_.answers;
-  answered_ = true;
-  const std::string replayed = answers_.empty() ? "" : answers_.front();
-  if (!answers_.empty()) answers_.pop_front();
-  if (replayed != line) differ(line, replayed);
-}
-
-void Replayer::differ(std::string logged, std::string replayed) {
-  ++outcome_.different;
-  if (outcome_.differences.size() < kKeptDifferences)
-    outcome_.differences.push_back({line_, std::move(logged), std::move(replayed)});
-}
-
-void Replayer::missing_answers() {
-  while (!answers_.empty()) {
-    differ("", answers_.front());
-    answers_.pop_front();
-  }
-  answered_ = false;
-}
-
-// The answers to a decision are written at once, but not together with the question. Of those of which some are there,
-// the others are missing.
-void Replayer::cut_off() {
-  if (answered_) return;
-  outcome_.cut |= !answers_.empty();
-  answers_.clear();
 }
 
 ReplayOutcome Replayer::finish(bool last_line_is_whole) {
   if (last_line_is_whole) {
-    cut_off();
-    missing_answers();
+    answers_.cut_off();
+    answers_.end(line_);
   }
   outcome_.cut |= !last_line_is_whole;
   return std::move(outcome_);
+}
+
+Status Replayer::format(EntryReader& entry) {
+  uint32_t number = 0;
+  HEDDLE_TRY(read(entry, number));
+  formatted_ = number == kInputLogFormat;
+  if (formatted_) return {};
+  return fail(ErrorCode::kInvalidArgument,
+              "here begins format %u, and this heddle replays format %u: use a heddle like the one that wrote it",
+              number, kInputLogFormat);
+}
+
+Status Replayer::full(EntryReader& entry) {
+  HEDDLE_TRY(read(entry, outcome_.full_at));
+  return {};
 }
 
 Status Replayer::make_scheduler(EntryReader& entry) {

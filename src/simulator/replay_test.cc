@@ -19,7 +19,7 @@ class TextLog : public InputLog {
   const std::string& text() const { return text_; }
 
  private:
-  std::string text_;
+  std::string text_ = input_log_format() + "\n";
 };
 
 ReplayOutcome replayed(const std::string& text) {
@@ -140,12 +140,39 @@ TEST(Replay, WhatIsNoLogIsToldWithItsPlace) {
   const std::string log = log_of("sa", "fs");
   EXPECT_THAT(why_not(""), HasSubstr("log: it is empty"));
   EXPECT_THAT(why_not("hello\n"), HasSubstr("log:1: 'hello' is no line"));
-  EXPECT_THAT(why_not("5 decide\n"), HasSubstr("log:1: 'decide' comes before a scheduler"));
-  EXPECT_THAT(why_not("0 scheduler 'best 1 0 1\n"), HasSubstr("log:1: "));
-  EXPECT_THAT(why_not("0 scheduler 'sa 1 0\n"), HasSubstr("log:1: 'scheduler' has other fields"));
+  const std::string format = input_log_format() + "\n";
+  EXPECT_THAT(why_not(format + "5 decide\n"), HasSubstr("log:2: 'decide' comes before a scheduler"));
+  EXPECT_THAT(why_not(format + "0 scheduler 'best 1 0 1\n"), HasSubstr("log:2: "));
+  EXPECT_THAT(why_not(format + "0 scheduler 'sa 1 0\n"), HasSubstr("log:2: 'scheduler' has other fields"));
   EXPECT_THAT(why_not(log + "7 end 1 2\n"), HasSubstr("'end' has other fields"));
   EXPECT_THAT(why_not(log + "7 turn 9\n"), HasSubstr("device 9 has no dispatch policy"));
   EXPECT_THAT(why_not(log + "7 open 900 1 'P%1 0 0 '\n"), HasSubstr("'open' has other fields"));
+}
+
+TEST(Replay, AnotherFormatIsRefusedByNumber) {
+  const std::string log = log_of("sa", "fs");
+  const std::string newer = stringf("0 format %u\n", kInputLogFormat + 1);
+  const std::string both =
+      stringf("format %u, and this heddle replays format %u", kInputLogFormat + 1, kInputLogFormat);
+  EXPECT_THAT(why_not(newer), HasSubstr("log:1: here begins " + both));
+  EXPECT_THAT(why_not(log + newer), HasSubstr(both)) << "another heddled went on with the file";
+  const std::string numberless = log.substr(log.find('\n') + 1);
+  EXPECT_THAT(why_not(numberless), HasSubstr("log:1: the log begins without the number of its format"));
+  EXPECT_THAT(why_not(numberless), HasSubstr("before format 1"));
+}
+
+// Its last flush was left out, maybe with the answers to a decision; another heddled had a larger limit.
+TEST(Replay, AFullLogSaysSoAndIsRight) {
+  const std::string log = log_of("mgb-warps", "tfs");
+  const size_t answer = log.rfind('\n', log.find("=decided", log.size() / 2)) + 1;
+  const size_t question = log.rfind(" decide\n", answer) + 8;
+  for (const std::string& rest : {std::string(), log}) {
+    const ReplayOutcome outcome = replayed(log.substr(0, question) + "0 full 1234\n" + rest);
+    EXPECT_EQ(outcome.full_at, Bytes{1234});
+    EXPECT_EQ(outcome.different, 0u);
+    EXPECT_TRUE(outcome.cut);
+  }
+  EXPECT_EQ(replayed(log).full_at, Bytes{});
 }
 
 }  // namespace

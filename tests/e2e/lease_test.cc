@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 
@@ -318,6 +319,34 @@ TEST(InputLog, ReplaysToTheSameDecisions) {
   EXPECT_EQ(outcome["dispatches"], 2);
   EXPECT_EQ(outcome["different"], 0);
   EXPECT_GT(outcome["answers"], 10);
+  ::unlink(path.c_str());
+}
+
+// Of what one program does: the log ends at its limit, heddled says so once and goes on, and what is there replays.
+TEST(InputLog, EndsAtItsLimit) {
+  HEDDLE_NEEDS_WORKLOADS();
+  const std::string path = testing::TempDir() + "inputs-full-" + std::to_string(::getpid());
+  std::string config = lent_device("policy = 'fs'");
+  config.insert(config.find('\n') + 1, "input_log = '" + path + "'\ninput_log_limit = 4096\n");
+  Node node(config);
+  ASSERT_TRUE(node.ready()) << node.why();
+  const auto ends = [&] {
+    const std::string log = node.log(), said = "of the 4 KiB that it may, and ends here";
+    const size_t first = log.find(said);
+    return first == std::string::npos ? 0 : log.find(said, first + 1) == std::string::npos ? 1 : 2;
+  };
+  EXPECT_TRUE(Node::eventually(
+      [&] {
+        EXPECT_EQ(node.run(vecadd(kShort)).status, 0);
+        return ends() > 0;
+      },
+      std::chrono::seconds(120)));
+  EXPECT_EQ(node.run(vecadd(kShort)).status, 0);
+  EXPECT_EQ(ends(), 1) << node.log();
+  const Finished replayed = node.heddle({"replay", path});
+  EXPECT_EQ(replayed.status, 0) << replayed.out << replayed.err;
+  EXPECT_NE(replayed.out.find("it ended at its limit (input_log_limit) of 4 KiB"), std::string::npos) << replayed.out;
+  EXPECT_LE(std::filesystem::file_size(path), 4096u);
   ::unlink(path.c_str());
 }
 
