@@ -15,6 +15,7 @@ inline void trace_task(const Shared& shared, const char* kind, const Session& se
   event.task = task.id;
   event.device = has_device(task.state) ? static_cast<int64_t>(task.device.value) : -1;
   event.memory = memory;
+  event.need = task.need;
   event.reason = reason;
   event.uid = session.uid;
   event.usage = usage;

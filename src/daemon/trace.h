@@ -8,6 +8,7 @@
 
 #include "core/ids.h"
 #include "core/units.h"
+#include "policy/task.h"
 #include "protocol/control_page.h"
 
 namespace heddle::daemon {
@@ -21,6 +22,7 @@ struct TraceEvent {
   TaskId task;
   int64_t device = -1;
   Bytes memory;
+  policy::ComputeNeed need;  // of its largest launch that is known of
   std::string reason;
   uid_t uid = 0;          // whose it is
   protocol::Usage usage;  // of an ended task

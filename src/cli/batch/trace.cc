@@ -18,6 +18,10 @@ TraceEvent event_of(const Json& json) {
   event.task = count_of(json, "task");
   event.device = count_of(json, "device");
   event.memory = count_of(json, "memory");
+  event.blocks = count_of(json, "blocks");
+  event.threads = count_of(json, "threads");
+  event.registers = count_of(json, "registers");
+  event.shared = count_of(json, "shared");
   event.launches = count_of(json, "launches");
   event.kernel_ns = count_of(json, "kernel_ns");
   event.busy_ns = count_of(json, "busy_ns");
@@ -28,9 +32,9 @@ TraceEvent event_of(const Json& json) {
 
 // A task's stay on a device.
 struct Slice {
-  std::string name, reason;
-  uint64_t device, memory;
-  TimePoint begin, end;
+  std::string name;
+  TraceEvent granted;
+  TraceEvent ended;
 };
 
 std::vector<Slice> slices_of(const BatchResult& result, const std::vector<TraceEvent>& events) {
@@ -40,16 +44,17 @@ std::vector<Slice> slices_of(const BatchResult& result, const std::vector<TraceE
   std::vector<Slice> slices;
   for (const TraceEvent& event : events) {
     if (event.kind == "task_granted" && names.contains(event.job)) {
-      open[event.task] = Slice{names[event.job], event.reason, event.device, event.memory, event.time, event.time};
+      open[event.task] = Slice{names[event.job], event, {}};
     } else if (event.kind == "task_ended") {
       const auto found = open.find(event.task);
       if (found == open.end()) continue;
-      found->second.end = event.time;
+      found->second.ended = event;
       slices.push_back(found->second);
       open.erase(found);
     }
   }
-  std::sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) { return a.begin < b.begin; });
+  std::sort(slices.begin(), slices.end(),
+            [](const Slice& a, const Slice& b) { return a.granted.time < b.granted.time; });
   return slices;
 }
 
@@ -58,10 +63,11 @@ std::vector<uint64_t> rows_of(const std::vector<Slice>& slices) {
   std::map<uint64_t, std::vector<TimePoint>> busy_until;
   std::vector<uint64_t> rows;
   for (const Slice& slice : slices) {
-    auto& rows_until = busy_until[slice.device];
-    auto row = std::find_if(rows_until.begin(), rows_until.end(), [&](TimePoint end) { return end <= slice.begin; });
+    auto& rows_until = busy_until[slice.granted.device];
+    auto row =
+        std::find_if(rows_until.begin(), rows_until.end(), [&](TimePoint end) { return end <= slice.granted.time; });
     if (row == rows_until.end()) row = rows_until.insert(rows_until.end(), TimePoint{});
-    *row = slice.end;
+    *row = slice.ended.time;
     rows.push_back(static_cast<uint64_t>(row - rows_until.begin()));
   }
   return rows;
@@ -69,6 +75,20 @@ std::vector<uint64_t> rows_of(const std::vector<Slice>& slices) {
 
 double microseconds(Duration duration) {
   return static_cast<double>(duration.count()) / 1e3;
+}
+
+// With what a simulation of the task needs (experiments/predict).
+Json details_of(const Slice& slice) {
+  const TraceEvent& need = slice.granted;
+  return {{"memory", to_string(Bytes{need.memory})},
+          {"why", need.reason},
+          {"memory_bytes", need.memory},
+          {"blocks", need.blocks},
+          {"threads", need.threads},
+          {"registers", need.registers},
+          {"shared_bytes", need.shared},
+          {"launches", slice.ended.launches},
+          {"kernel_ms", static_cast<double>(slice.ended.kernel_ns) / 1e6}};
 }
 
 }  // namespace
@@ -123,11 +143,11 @@ Status write_perfetto(const std::string& path, const BatchResult& result, const 
     const Slice& slice = slices[i];
     trace.push_back({{"ph", "X"},
                      {"name", slice.name},
-                     {"pid", slice.device},
+                     {"pid", slice.granted.device},
                      {"tid", rows[i]},
-                     {"ts", microseconds(slice.begin - begin)},
-                     {"dur", microseconds(slice.end - slice.begin)},
-                     {"args", {{"memory", to_string(Bytes{slice.memory})}, {"why", slice.reason}}}});
+                     {"ts", microseconds(slice.granted.time - begin)},
+                     {"dur", microseconds(slice.ended.time - slice.granted.time)},
+                     {"args", details_of(slice)}});
   }
   std::ofstream file(path);
   file << Json{{"traceEvents", trace}, {"displayTimeUnit", "ms"}}.dump();

@@ -13,6 +13,7 @@ struct TraceEvent {
   TimePoint time{};
   std::string kind;  // "task_arrived", "task_granted", "task_ended", "usage", ...
   uint64_t job = 0, session = 0, task = 0, device = 0, memory = 0;
+  uint64_t blocks = 0, threads = 0, registers = 0, shared = 0;  // of its largest launch
   uint64_t launches = 0, kernel_ns = 0, busy_ns = 0, overrun_ns = 0;
   std::string reason;
 };
