@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 
@@ -71,6 +72,17 @@ class Run:
     def busy(self):
         """Seconds that each job's kernels were on a device, in the order of the jobs' arrival."""
         return [job["busy"] for job in self.jobs]
+
+
+def find_heddle(named, here):
+    """The command: as named, or what was built beside the directory `here`, or what is installed."""
+    if named:
+        return named
+    built = os.path.join(here, "..", "build", "dev", "bin", "heddle")
+    found = built if os.access(built, os.X_OK) else shutil.which("heddle")
+    if not found:
+        raise Failed("no heddle: build it (make), or name it with --heddle")
+    return found
 
 
 class Simulator:

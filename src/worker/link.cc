@@ -20,6 +20,10 @@ TimePoint now() {
   return MonotonicClock().now();
 }
 
+tl::unexpected<Error> rejected() {
+  return fail(ErrorCode::kPeerDied, "heddled is back and ends every connection: it does not know this worker");
+}
+
 }  // namespace
 
 Link::Link(protocol::Socket socket, Options options, Outbox& outbox, Worker& worker)
@@ -99,8 +103,7 @@ Status Link::reconnect() {
   if (called_ && lost - *called_ < kWelcome) {
     std::this_thread::sleep_for(pause_);
     pause_ = std::min(2 * pause_, kLongestPause);
-    if (now() >= call_until_)
-      return fail(ErrorCode::kPeerDied, "heddled is back and ends every connection: it does not know this worker");
+    if (now() >= call_until_) return rejected();
   } else {
     logger("worker")->warn("heddled is gone; calling at {} for {}", options_.daemon_path,
                            to_string(options_.reconnect_for));
@@ -116,6 +119,7 @@ Status Link::reconnect() {
     }
     std::this_thread::sleep_for(kCallEvery);
   } while (now() < call_until_);
+  if (called.error().code == ErrorCode::kPeerDied) return rejected();  // it took the call, and ended it at once
   return fail(ErrorCode::kPeerDied, "heddled is gone and did not come back within %s: %s",
               to_string(options_.reconnect_for).c_str(), called.error().text.c_str());
 }
