@@ -59,7 +59,8 @@ V100 = Node("4 x V100", "V100", 4, 80 * 64, 1.65, 16)
 SETTLED = [
     "W1 to W8 are drawn by `workloads/mixes/mix.py`, three seeds each; the paper's own draws are not told, nor how much memory its "
     "kinds of jobs take (but that a large one takes 4 to 13 GB, a small one 1 to 4). How many fit together decides most of all that "
-    "follows, so the sizes are those with which as many jobs crash under CG as in its Table II; nothing else was fitted.",
+    "follows, so the sizes were fitted to how many jobs crash under CG in its Table II, over both nodes together (see the claims for how "
+    "near that comes).",
     "What a program does with its time, and how much of a GPU a launch fills: NATURES in `experiments/case.py`. About a third of the "
     "time is kernels, and they fill about a third of the GPU, as the paper's introduction has it of scientific programs "
     "(\"typically only uses 30 % of GPU resources\").",
@@ -68,25 +69,30 @@ SETTLED = [
     "crashes when its memory is not there.",
     "schedGPU puts all jobs on the first GPU, as the paper does.",
     "Neural networks: the paper tells of none how much of a GPU it uses (but at most 25 % for detection); so figure 6 is shown over "
-    "that part, and the four parts read off it predict the 128 jobs.",
+    "that part. The four parts at which it has the paper's numbers are fitted by that, and go into the 128 jobs.",
 ]
 
 
-def job(name, memory, nature, node, **keys):
-    kernels, copies = nature.alone * nature.kernels / node.faster, nature.alone * nature.copies
-    host = nature.alone * (1 - nature.kernels - nature.copies)
+def job(name, memory, filled, node, host, copies, kernels):
+    """Seconds of the host, of copies and of kernels, of a program alone on the node."""
+    assert min(host, copies, kernels) >= 0
     return {
         "name": name,
         "memory": f"{round(memory * 1024)}M",
-        "blocks": max(1, round(nature.filled * node.warps / WARPS_OF_BLOCK)),
+        "blocks": max(1, round(filled * node.warps / WARPS_OF_BLOCK)),
         "threads": 32 * WARPS_OF_BLOCK,
         "bursts": BURSTS,
         "host": seconds(host / BURSTS),
         "copy": seconds(copies / BURSTS),
         "busy": seconds(kernels / BURSTS),
         "kernel": seconds(kernels / BURSTS / 10),
-        **keys,
     }
+
+
+def rodinia_job(name, program, memory, node):
+    nature = NATURES[program]
+    kernels, copies = nature.alone * nature.kernels, nature.alone * nature.copies
+    return job(name, memory, nature.filled, node, nature.alone - kernels - copies, copies, kernels / node.faster)
 
 
 def draw(name, seed):
@@ -135,7 +141,7 @@ class Batches:
 
 
 def rodinia(simulator, node, name, seed):
-    jobs = [job(f"{program}-{at}", memory, NATURES[program], node) for at, (program, memory) in enumerate(draw(name, seed))]
+    jobs = [rodinia_job(f"{program}-{at}", program, memory, node) for at, (program, memory) in enumerate(draw(name, seed))]
     return Batches(simulator, node, jobs)
 
 
@@ -169,15 +175,17 @@ def crashes(batches, node):
     return Exhibit("Table II", f"jobs that crash under CG on {node.name}", "%", list(ratios), rows, digits=0, mean=False)
 
 
-NETWORK_PARTS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6)
+NETWORK_PARTS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 FIGURE_6 = {"predict": 1.4, "train": 3.1, "detect": 1.0, "generate": 2.2}
 
 
 def network_jobs(part, count, seed, name="network"):
     """Their launches fill the GPU while they last. No two are as long as each other: alike, they would go in step."""
-    drawn = random.Random(seed)
-    return [job(f"{name}-{at}", 1.0, Nature(30 * drawn.uniform(0.9, 1.1), part * V100.faster, 0.02, 1.0), V100)
-            for at in range(count)]
+    drawn, jobs = random.Random(seed), []
+    for at in range(count):
+        alone = 30 * drawn.uniform(0.9, 1.1)
+        jobs.append(job(f"{name}-{at}", 1.0, 1.0, V100, alone * (1 - part - 0.02), 0.02 * alone, part * alone))
+    return jobs
 
 
 def networks(simulator, seed, progress):
@@ -226,7 +234,7 @@ def batch_claims(figures, goals):
     for (node, figure, turnaround), (goal, over_cg, faster) in zip(figures, goals):
         ours, cg = figure.mean_of("Alg. 3"), figure.mean_of("CG")
         claims.append(at_least(f"{node.name}: Alg. 3 over SA, jobs a second", goal, ours, LESS))
-        claims.append(at_least(f"{node.name}: the same over the best CG without a crash, %", over_cg, 100 * (ours / cg - 1), FAIR_CG, 0))
+        claims.append(at_least(f"{node.name}: the same over the best CG without a crash, % (as fitted)", over_cg, 100 * (ours / cg - 1), FAIR_CG, 0))
         claims.append(at_least(f"{node.name}: turnaround under SA over that under Alg. 3", faster, turnaround.mean_of("Alg. 3"), QUEUE))
     return claims
 
@@ -245,8 +253,8 @@ def simulate(simulator, seed, progress):
         return [each.mgb().throughput / each.mgb("mgb-sm").throughput]
     four = Exhibit("Figure 4", "jobs a second on 4 x V100, Alg. 3 over Alg. 2", "over Alg. 2", ["Alg. 3"],
                    over_mixes(batches[V100], ["Alg. 3"], alg_2_and_3), {"Alg. 3": 1.21})
-    five = [throughput(batches[P100], P100, "Figure 5a", {"Alg. 3": 2.2, "CG": 2.2 / 1.64}),
-            throughput(batches[V100], V100, "Figure 5b", {"Alg. 3": 2.0, "CG": 2.0 / 1.41})]
+    five = [throughput(batches[P100], P100, "Figure 5a", {"Alg. 3": 2.2}),
+            throughput(batches[V100], V100, "Figure 5b", {"Alg. 3": 2.0})]
     two = [crashes(batches[node], node) for node in (P100, V100)]
     def shorter(each):
         return [each.turnaround(each.sa()) / each.turnaround(each.mgb())]
@@ -262,8 +270,11 @@ def simulate(simulator, seed, progress):
     claims += batch_claims([(P100, five[0], three[0]), (V100, five[1], three[1])], [(2.2, 64, 3.7), (2.0, 41, 2.8)])
     mgb_refused = sum(each.mgb().refused for node in batches.values() for row in node.values() for each in row)
     claims.append(Claim("no job crashes under Alg. 3", "0", str(mgb_refused), mgb_refused == 0))
-    most = max(value for each in two for name, row in each.rows.items() if "paper" not in name for value in row)
-    claims.append(Claim("jobs crash under CG, up to, %", "50", number(most, 0), most > 0))
+    for node, table in zip((P100, V100), two):
+        ours, told = (statistics.fmean(value for name, row in table.rows.items() if name.endswith("paper") == is_paper for value in row)
+                      for is_paper in (False, True))
+        claims.append(Claim(f"Table II, {node.name}: mean of its cells, % (fitted, both nodes together)", number(told, 0),
+                            number(ours, 0), None))
     slow = table_4.mean_of("Alg. 3")
     claims.append(Claim("Table IV: kernels are slower under Alg. 3 by at most, %", "2.5", number(slow, 1), slow <= 2.5,
                         "" if slow <= 2.5 else "kernels of 16 jobs on four GPUs meet, and where they do not fit they slow each other"))
@@ -273,6 +284,38 @@ def simulate(simulator, seed, progress):
                             f"with kernels {100 * part:.0f} % of the time" if part else "for no part", None if part else False))
     if all(parts.values()):
         together = statistics.fmean(random_networks(simulator, parts, each) for each in seeds)
-        claims.append(at_least("128 networks, 32 workers, over SA, with those parts", 2.7, together, LESS))
+        claims.append(at_least("128 networks, 32 workers, over SA, with those fitted parts", 2.7, together, LESS))
     return Reproduction("case", "CASE: batches under SA, CG, Alg. 2, Alg. 3 and schedGPU", "simulated", claims,
                         [four, *five, *two, *three, table_4, six], SETTLED)
+
+
+SOFTWARE_POLICIES = ["sa", "schedgpu", "mgb-sm", "mgb-warps"]
+SETTLED_SOFTWARE = [
+    "Two software P100 of 128 MiB, at a 6,000th of the speed: real programs whose kernels are executed, each of which checks its result.",
+    "W1 to W8 are drawn by `workloads/mixes/mix.py` with `--scale 128 --work 0.02`, one seed; workers as `--workers auto` has it.",
+]
+
+
+def on_software(node_of, workloads, seed, progress):
+    """Figure 5a in small. `node_of(preset, count)` is a software.Node."""
+    rows, crashed, late = {}, 0, []
+    columns = SOFTWARE_POLICIES[1:]
+    for name in mixes.MIXES:
+        progress(f"{name} under {', '.join(SOFTWARE_POLICIES)}")
+        args = mixes.parse([name, "--seed", str(seed), "--scale", "128", "--work", "0.02", "--workloads", workloads])
+        with node_of("P100", 2) as node:
+            results = {each["policy"]: each for each in node.batch(mixes.as_toml(mixes.draw_jobs(args), args), SOFTWARE_POLICIES)}
+        alone = results["sa"]["throughput_per_minute"]
+        rows[name] = [results[policy]["throughput_per_minute"] / alone for policy in columns]
+        crashed += sum(each["crashed"] for each in results.values())
+        late += [f"{name} under {policy}" for policy, each in results.items() if not each["timing_valid"]]
+    figure = Exhibit("Figure 5a", "jobs a second on two software P100, over SA", "over SA", columns, rows, {"mgb-warps": 2.2})
+    if late:
+        figure.notes.append("The host was late, so that times are not the devices' own: " + ", ".join(late) + ".")
+    claims = [at_least("Alg. 3 (mgb-warps) over SA, jobs a second", 2.2, figure.mean_of("mgb-warps"), SMALL),
+              Claim("no job crashes", "0", str(crashed), crashed == 0)]
+    return Reproduction("case-software", "CASE: batches under SA, schedGPU, Alg. 2 and Alg. 3", "on software devices", claims, [figure],
+                        SETTLED_SOFTWARE)
+
+
+SMALL = "at a 6,000th of the speed kernels are nearly all of each program's time, so that little is gained by running some side by side"

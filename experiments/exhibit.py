@@ -39,7 +39,7 @@ class Claim:
 
 @dataclasses.dataclass
 class Reproduction:
-    paper: str  # its short name
+    paper: str  # its short name, which its files have
     title: str
     way: str  # "simulated", "on software devices"
     claims: list[Claim] = dataclasses.field(default_factory=list)

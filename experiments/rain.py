@@ -56,7 +56,7 @@ SETTLED = [
     "The CUDA runtime's default puts all on device 0, the node's fastest.",
     "Single node GRR, the baseline of figures 6, 7 and 10: both streams on the two GPUs of one node.",
     "A job's time is from its arrival to its end, the mean over its stream; speedups are means over applications.",
-    "Fairness is Jain's index of the time with kernels on the GPU, by weight, of two programs that run again and again; "
+    "Fairness is Jain's index of what each had of the GPU (the paper: of \"total execution time\"), by weight, of two programs that run again and again; "
     "a program that asks for less than its share lowers it whoever schedules.",
     "Eigenvalues launches three times, so each of its kernels has the GPU for half a minute, and no device scheduler can take it back.",
     "Shares drawn at random: whole weights from 1 to 4.",
@@ -165,6 +165,13 @@ def jain(values):
     return sum(values) ** 2 / (len(values) * squares) if squares else None
 
 
+def service(run):
+    """What each of two jobs had of their GPU, in seconds of all of it: in time slices, half of the time when both were there."""
+    busy = run.busy()
+    both = sum(busy) - sum(run.answer["device_busy"])
+    return [each - both / 2 for each in busy]
+
+
 class Fairness:
     """Pairs that run again and again on one GPU for `HORIZON`, under each dispatch policy of `columns`."""
 
@@ -178,8 +185,9 @@ class Fairness:
             jobs = [job(each, repeats=True, weight=float(weight)) for each, weight in zip(pair, weights)]
             scenario = Scenario([FAST], jobs, {"horizon": f"{self.HORIZON}s"})
             runs = simulator.run(scenario, [("gmin", dispatch) for dispatch in columns.values()])
-            self.by_weight[letter] = [100 * run.jain for run in runs]
-            self.by_due[letter] = [100 * jain([had / each for had, each in zip(run.busy(), due(pair, weights))]) for run in runs]
+            had = [service(run) for run in runs]
+            self.by_weight[letter] = [100 * jain([each / weight for each, weight in zip(both, weights)]) for both in had]
+            self.by_due[letter] = [100 * jain([each / is_due for each, is_due in zip(both, due(pair, weights))]) for both in had]
 
     def exhibit(self, name, title, rows, paper):
         return Exhibit(name, title, "Jain's index, %", list(self.columns), rows, paper, digits=1)
@@ -202,7 +210,9 @@ BLIND = ("grr sends half of all requests to GPUs that are 2.1 times as slow, for
 NO_SWITCH = ("open is time slices without a cost of switching here, which is ideal processor sharing; on the paper's GPUs each "
              "switch cost, and las saves switches")
 FEEDBACK = "the gain over gmin is what two kinds of programs on one GPU save each other; in time slices they take turns all the same"
-ASKS_LESS = "a program with kernels for a seventh of its time cannot use half of a GPU, whoever schedules"
+ASKS_LESS = ("Gaussian has the GPU for a seventh of its time and cannot use half of it; and kernels of half a minute (Eigenvalues) are "
+             "beyond the debts that tfs keeps")
+LITTLE = "Gaussian and BFS gain nothing from more GPUs here (figure 5), since little of their time is the GPU's; why they did, we do not know"
 OVERHEAD = "a program whose host computes between bursts loses the turns in which it has nothing to run"
 IDEAL = "time slices are ideal processor sharing here, without the costs that the paper's runtime had"
 
@@ -216,13 +226,13 @@ def claims_of_balancers(five, six, seven, ten):
                         f"{number(six.mean_of('gmin'))}, {number(six.mean_of('gwtmin'))} and {number(six.mean_of('grr'))}", order))
     best = sorted(six.rows, key=lambda letter: -max(six.rows[letter]))[:5]
     claims.append(Claim("figure 6: the largest speedups are those with Gaussian", " ".join(GAUSSIAN), " ".join(sorted(best)),
-                        sorted(best) == GAUSSIAN, "" if sorted(best) == GAUSSIAN else NO_SWITCH))
+                        sorted(best) == GAUSSIAN, "" if sorted(best) == GAUSSIAN else LITTLE))
     claims += [at_least(f"figure 7: {column}", seven.paper[column], seven.mean_of(column), BLIND) for column in seven.paper]
     raised = [seven.mean_of(f"{policy}-las") / six.mean_of(policy) for policy in BALANCERS]
     claims.append(Claim("figure 7: las over no device schedule, for each balancer", "1.64, 1.55, 1.61",
                         ", ".join(number(each) for each in raised), min(raised) > 1, "" if min(raised) > 1 else NO_SWITCH))
     fs = [seven.mean_of(column) for column in ("gmin-las", "gmin-fs")]
-    claims.append(Claim("las above fs (issue: of the device schedulers)", "-", f"{number(fs[0])} and {number(fs[1])}", fs[0] > fs[1]))
+    claims.append(Claim("las above fs (our goal)", "-", f"{number(fs[0])} and {number(fs[1])}", fs[0] > fs[1]))
     claims += [at_least(f"figure 10: {column}", ten.paper[column], ten.mean_of(column), FEEDBACK) for column in ten.paper]
     return claims
 
@@ -233,8 +243,8 @@ def claims_of_fairness(eight, due_eight, nine):
                                      if PAIRS[letter][0].name != "Eigenvalues")
     return [
         at_least("figure 8: fairness of tfs, %", 96, tfs, ASKS_LESS, digits=1),
-        at_least("figure 8: the best pair under tfs, %", 99.9, max(eight.values("tfs")), digits=2),
-        at_least("figure 8: tfs by what each can use of its share, all but Eigenvalues, % (issue: 99)", 99, short_kernels, OVERHEAD,
+        at_least("figure 8: the best pair under tfs, %", 99.99, max(eight.values("tfs")), digits=2),
+        at_least("figure 8: tfs by what each can use of its share, all but Eigenvalues, % (our goal)", 99, short_kernels, OVERHEAD,
                  digits=1),
         Claim("figure 8: tfs over the CUDA runtime and over fs", "+43 %, +19 %",
               f"{100 * (tfs / runtime - 1):+.1f} %, {100 * (tfs / fs - 1):+.1f} %", tfs >= max(runtime, fs),
@@ -257,7 +267,7 @@ def simulate(simulator, seed, progress):
                         {"gmin-las": ("gmin", "las"), "rtf": ("rtf", "las"), "guf": ("guf", "las")}, {"rtf": 6.16, "guf": 6.71})
     dispatches = {"runtime": "open", "fs": "fs", "tfs": "tfs"}
     equal = Fairness(simulator, lambda _: (1, 1), dispatches, progress)
-    paper = {"tfs": 96, "runtime": 96 / 1.43, "fs": 96 / 1.19}
+    paper = {"tfs": 96}
     eight = equal.exhibit("Figure 8", "fairness of pairs with equal shares of one GPU", equal.by_weight, paper)
     due_eight = equal.exhibit("Figure 8, by what is due", "the same, each against what it can use of its share", equal.by_due, {})
     drawn = Fairness(simulator, random_weights(seed), {"fs": "fs", "tfs": "tfs"}, progress)
