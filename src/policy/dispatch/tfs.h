@@ -15,9 +15,9 @@ namespace heddle::policy {
 // So it is work conserving: what one does not use others have, and pay nothing for while nobody else waits.
 //
 // Left open by the paper, and chosen: the figures; that credit ends at four epochs below nothing, so that a job with
-// kernels of seconds is kept away for 0.4 s by its part of the device at most: 0.8 s by one other of equal
-// weight, 200 s by 499; that an epoch in which one job alone had work changes nothing, so that it does not save up
-// against those who come; shares are a job's; copies count as use.
+// kernels of seconds owes 0.4 s of the device at most, which come back at the rate of its share: after 0.8 s beside one
+// other of equal weight, after 200 s beside 499; that an epoch in which one job alone had work changes nothing, so that
+// it does not save up against those who come; shares are a job's; copies count as use.
 class Tfs : public OneAtATime {
  protected:
   const Lessees::Member& choose(const Lessees& lessees) override;

@@ -202,9 +202,12 @@ Duration Token::least_due(const Lessees::Job& job) const {
     without += member.job->tenant.request > 0 ? 0 : 1;
   }
   const auto working = static_cast<int64_t>(lessees_.working());
-  if (job.tenant.request > 0) return std::min(kLeastDue, kWindow / working);
   if (without == working) return std::min(kBase, kWindow / working);
-  return std::min(kLeastDue, part_of(kWindow, std::max(1 - requested, kLeastUnrequested)) / without);
+  const double unrequested = std::max(1 - requested, kLeastUnrequested);
+  if (job.tenant.request == 0) return std::min(kLeastDue, part_of(kWindow, unrequested) / without);
+  const double part =
+      std::max(job.tenant.request / static_cast<double>(job.working), unrequested / static_cast<double>(working));
+  return std::min(kLeastDue, part_of(kWindow, part));
 }
 
 Lend Token::lend(const Lessees::Member& member, TimePoint now) {

@@ -100,6 +100,16 @@ TEST(Token, RequestIsHeldAmongManyThatRequestNothing) {
   for (uint64_t session = 2; session <= 100; ++session) EXPECT_LT(device.longest_wait(session), ms(11'000)) << session;
 }
 
+TEST(Token, RequestIsHeldAmongManyThatRequestLittle) {
+  TestDevice device("token");
+  device.add(1, with(0.8, 1));
+  for (uint64_t session = 2; session <= 101; ++session) device.add(session, with(0.001, 1));
+  device.run_for(ms(30'000));
+  const double before = static_cast<double>(device.busy(1).count());
+  device.run_for(ms(30'000));
+  EXPECT_NEAR((static_cast<double>(device.busy(1).count()) - before) / 30e9, 0.8, 0.02);
+}
+
 TEST(Token, WhatNobodyRequestsGoesToWhoHasLeast) {
   TestDevice device("token");
   device.add(1, with(0.5, 1));
