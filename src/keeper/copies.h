@@ -13,7 +13,7 @@ namespace heddle::keeper {
 // The copies between devices that heddled asked for: all that are under way take turns, a part each, in the keeper's
 // one thread. Between two parts it looks at what else it is asked, so that a long copy delays nobody's memory by more
 // than a part. A second thread would let memory be made in the middle of a part too, but share the driver's context,
-// the socket and the scratch addresses with the first; a part of 5 ms is not worth that.
+// the socket and its stream with the first; a part of 5 ms is not worth that.
 class Copies {
  public:
   explicit Copies(cuda::Allocator& allocator) : allocator_(allocator) {}

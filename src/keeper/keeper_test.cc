@@ -124,6 +124,31 @@ TEST_F(Keeper, SaysAgainAndAgainWhatIsLeft) {
   for (int i = 0; i < 2; ++i) EXPECT_EQ(next<protocol::MemoryLeft>().bytes, 512 * kMiB);  // the driver for tests has it
 }
 
+// More than are made together, and something else between them.
+TEST_F(Keeper, RequestsThatWaitTogetherAreAnsweredInTheirOrder) {
+  constexpr int kRequests = 70, kReturned = 40;
+  const auto bytes = [](int request) { return (request % 3 + 1) * 2 * kMiB; };
+  const Fd memory = used(8 * kMiB);
+  ::kill(pid, SIGSTOP);
+  for (int i = 0; i < kRequests; ++i) {
+    ASSERT_TRUE(heddled.send(protocol::MakeMemory{bytes(i)}));
+    if (i == kReturned) give_back(memory, 8 * kMiB);
+  }
+  ASSERT_TRUE(heddled.send(protocol::MakeMemory{8 * kMiB}));
+  ::kill(pid, SIGCONT);
+  for (int i = 0; i < kRequests; ++i) {
+    const auto made = next<protocol::MemoryMade>();
+    ASSERT_EQ(made.error, 0u) << protocol::get_text(made.text);
+    EXPECT_EQ(made.bytes, bytes(i));
+    ASSERT_EQ(descriptors.size(), 1u);
+    EXPECT_TRUE(is_zero(descriptors[0], made.bytes));
+  }
+  EXPECT_EQ(next<protocol::MemoryMade>().bytes, 8 * kMiB);
+  ASSERT_EQ(descriptors.size(), 1u);
+  EXPECT_EQ(identity(descriptors[0]), identity(memory)) << "what came back in between";
+  EXPECT_TRUE(is_zero(descriptors[0], 8 * kMiB));
+}
+
 TEST_F(Keeper, MemoryThatComesBackIsServedAgainAndZero) {
   const Fd memory = used(4 * kMiB);
   give_back(memory, 4 * kMiB);

@@ -53,7 +53,7 @@ struct Desk {
   cuda::Allocator& allocator;
   Supply supply{allocator};
   Copies copies{allocator};
-  std::optional<protocol::Packet> next;  // came behind requests that were answered together
+  std::optional<protocol::Packet> next;  // was read behind requests for memory, and is answered next
 };
 
 Result<std::optional<protocol::Packet>> next_request(Desk& desk, Duration patience) {
@@ -65,7 +65,8 @@ Bytes wanted(const protocol::Packet& request) {
   return Bytes{request.as<protocol::MakeMemory>().bytes};
 }
 
-// With it, the requests for memory that are there already: a task's segments are cleared together.
+// Answers `first` together with the requests for memory that wait in the socket already, as those of a task's segments
+// do: the GPU clears all of them in one turn.
 Status make_memory(Desk& desk, const protocol::Packet& first) {
   std::vector<Bytes> sizes{wanted(first)};
   while (sizes.size() < Supply::kMostAtOnce && !desk.next) {

@@ -13,26 +13,27 @@ constexpr Duration kRetryAfter = std::chrono::milliseconds(5);
 std::vector<Result<Fd>> Supply::make(std::span<const Bytes> sizes) {
   std::vector<Result<Fd>> made;
   std::vector<size_t> cleared_now;
+  int retries = kRetries;  // of all: those that are there already wait for them
   for (const Bytes size : sizes) {
     bool clearing = false;
-    made.push_back(make(size, clearing));
+    made.push_back(make(size, clearing, retries));
     if (made.back() && clearing) cleared_now.push_back(made.size() - 1);
   }
-  const Status settled = allocator_.settle();
+  const Status zero = allocator_.finish_clearing();
   for (const size_t each : cleared_now) {
-    if (!settled) made[each] = tl::unexpected(settled.error());
+    if (!zero) made[each] = tl::unexpected(zero.error());
   }
   return made;
 }
 
-Result<Fd> Supply::make(Bytes size, bool& clearing) {
+Result<Fd> Supply::make(Bytes size, bool& clearing, int& retries) {
   if (auto memory = from_pool(size, clearing)) return std::move(*memory);
   clearing = true;
   auto memory = allocator_.allocate(size);
-  for (int retries = 0; !memory && memory.error().code == ErrorCode::kOutOfMemory;) {
+  while (!memory && memory.error().code == ErrorCode::kOutOfMemory) {
     // What was closed a moment ago is free when its last holder, another process, has closed it.
     if (pool_.release(size).value == 0) {
-      if (retries++ == kRetries) break;
+      if (retries-- <= 0) break;
       std::this_thread::sleep_for(kRetryAfter);
     }
     memory = allocator_.allocate(size);
@@ -52,13 +53,13 @@ std::optional<Fd> Supply::from_pool(Bytes size, bool& clearing) {
 void Supply::clear_some() {
   std::vector<SegmentPool::Piece> pieces;
   Bytes bytes;
-  while (pool_.has_uncleared() && pieces.size() < kMostAtOnce && bytes < kMostClearedAhead) {
+  while (pool_.has_uncleared() && pieces.size() < kMostAtOnce && bytes < kEnoughClearedAhead) {
     auto piece = pool_.take_uncleared();
     if (!allocator_.clear(piece->memory, piece->size)) continue;
     bytes += piece->size;
     pieces.push_back(std::move(*piece));
   }
-  if (!allocator_.settle()) return;
+  if (!allocator_.finish_clearing()) return;
   for (SegmentPool::Piece& piece : pieces) {
     piece.cleared = true;
     pool_.put(std::move(piece));

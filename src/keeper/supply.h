@@ -21,9 +21,10 @@ class Supply {
  public:
   explicit Supply(cuda::Allocator& allocator) : allocator_(allocator) {}
 
-  // How much is cleared at once: whoever asks meanwhile waits for it.
+  // Pieces that are cleared in one turn of the GPU, and how much of it is enough where nobody has asked for it yet:
+  // who asks meanwhile waits for the turn.
   static constexpr size_t kMostAtOnce = 64;
-  static constexpr Bytes kMostClearedAhead{4 * kGiB};
+  static constexpr Bytes kEnoughClearedAhead{4 * kGiB};
 
   // One for each size, in their order; kOutOfMemory where neither has it. The GPU clears all of them in one turn.
   std::vector<Result<Fd>> make(std::span<const Bytes> sizes);
@@ -38,8 +39,9 @@ class Supply {
   Result<Bytes> left();
 
  private:
-  // Zero once the allocator has settled; `clearing` says whether it has to.
-  Result<Fd> make(Bytes size, bool& clearing);
+  // Zero already, or with `clearing` once the allocator has finished clearing. A full GPU is asked again `retries`
+  // times.
+  Result<Fd> make(Bytes size, bool& clearing, int& retries);
   std::optional<Fd> from_pool(Bytes size, bool& clearing);
 
   cuda::Allocator& allocator_;

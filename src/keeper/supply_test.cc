@@ -91,6 +91,35 @@ TEST_F(SupplyTest, SomeIsClearedAtATime) {
   for (size_t i = 0; i < kPieces; ++i) EXPECT_TRUE(is_zero(*make(kSmall), kSmall));
 }
 
+TEST_F(SupplyTest, WhatTheGpuFailedToClearIsNobodys) {
+  supply.take_back(used(kSmall), kSmall);
+  supply.clear_some();
+  Fd uncleared = used(kLarge);
+  const ino_t dirty = identity(uncleared);
+  supply.take_back(std::move(uncleared), kLarge);
+  driver.set_fails(true);
+  const Bytes sizes[] = {kSmall, kLarge, kSmall};
+  const auto made = supply.make(sizes);
+  EXPECT_TRUE(made[0]) << "it was zero before";
+  EXPECT_FALSE(made[1]) << "what came back";
+  EXPECT_FALSE(made[2]) << "made anew";
+
+  driver.set_fails(false);
+  const auto later = make(kLarge);
+  ASSERT_TRUE(later);
+  EXPECT_NE(identity(*later), dirty);
+  EXPECT_TRUE(is_zero(*later, kLarge));
+}
+
+TEST_F(SupplyTest, WhatCannotBeClearedAheadIsNotKept) {
+  supply.take_back(used(kSmall), kSmall);
+  driver.set_fails(true);
+  supply.clear_some();
+  EXPECT_FALSE(supply.has_uncleared());
+  driver.set_free(kLarge);
+  EXPECT_EQ(*supply.left(), kLarge) << "nothing is kept";
+}
+
 TEST_F(SupplyTest, ServedMemoryIsNotServedTwice) {
   supply.take_back(used(kSmall), kSmall);
   const auto first = make(kSmall), second = make(kSmall);

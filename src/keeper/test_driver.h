@@ -29,6 +29,8 @@ class TestDriver {
   }
 
   void set_free(Bytes bytes) const { std::ofstream(library() + ".free") << bytes.value; }
+  // Whether what the GPU does fails.
+  void set_fails(bool fails) const { std::ofstream(library() + ".fails") << fails; }
   void set_room(Bytes bytes) const { std::ofstream(library() + ".room") << bytes.value; }
 
  private:

@@ -38,7 +38,7 @@ class CudaTarget : public Target {
   uint64_t window_bytes() const override { return kWindow; }
   Result<Fd> allocate(Bytes size) override {
     auto memory = allocator_->allocate(size);
-    HEDDLE_TRY(allocator_->settle());
+    HEDDLE_TRY(allocator_->finish_clearing());
     return memory;
   }
   const DeviceModel& model() const override { return gpu_.model; }

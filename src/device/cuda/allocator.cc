@@ -30,7 +30,7 @@ Status Allocator::build(uint32_t ordinal) {
 
 Allocator::~Allocator() {
   if (!context_) return;
-  (void)settle();
+  (void)finish_clearing();
   if (stream_) driver_.cuStreamDestroy(stream_);
   driver_.cuDevicePrimaryCtxRelease(device_);
 }
@@ -134,7 +134,7 @@ Status Allocator::clear(CUmemGenericAllocationHandle handle, Bytes size) {
   return {};
 }
 
-Status Allocator::settle() {
+Status Allocator::finish_clearing() {
   if (clearing_.empty()) return {};
   const CUresult done = driver_.cuStreamSynchronize(stream_);
   clearing_.clear();

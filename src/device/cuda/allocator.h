@@ -25,13 +25,13 @@ class Allocator {
   Allocator(const Allocator&) = delete;
   Allocator& operator=(const Allocator&) = delete;
 
-  // `size` bytes, a multiple of kGranule; zero once settle() has returned. kOutOfMemory.
+  // `size` bytes, a multiple of kGranule; zero once finish_clearing() has returned. kOutOfMemory.
   Result<Fd> allocate(Bytes size);
-  // Memory that was used; zero once settle() has returned.
+  // Memory that was used; zero once finish_clearing() has returned.
   Status clear(const Fd& memory, Bytes size);
   // Waits for all that is being cleared. Beside busy neighbours each wait takes until this process has its slice of the
   // GPU, 5 ms (HARDWARE.md, p9): so clear together what is wanted together. At an error none of it may be served.
-  Status settle();
+  Status finish_clearing();
 
   // Memory of a descriptor, mapped here for as long as this is alive.
   class Attached {

@@ -34,10 +34,9 @@ namespace heddle::policy {
 //   while nobody with work requests anything) and one single burst. The published scheduler gives whole quotas: it
 //   exceeds a limit by up to one in a window, gives those with small requests more than these, since who is a little
 //   behind gets as much as who is far behind, and has the others wait for up to 10 s.
-// - Where so many have work that these 50 or 250 ms do not fit into a window for each, they are less: of the window,
-// what
-//   the job requests, or its equal part of what nobody requests, which is a twentieth at least; where nobody with work
-//   requests anything, the window by their number.
+// - Where so many have work that these 50 or 250 ms do not fit into a window for each, they are less: what the job
+//   requests of the window, or its equal part of what nobody requests, which is a twentieth at least; where nobody with
+//   work requests anything, the window by their number.
 // - "In the case a POD exceeded its quota, the token will be revoked": that is, nothing remains. Kernels in flight are
 //   not interrupted, their time counts.
 // - A holder without work for 2 ms gives the token back if others wait or its limit is below 1, and the time

@@ -108,7 +108,8 @@ Fake& fake() {
 }
 
 // What a test says of the GPU in a file beside the library, named as that is with an ending: ".free", how much memory
-// nobody uses; ".room", how much can be made in one piece.
+// nobody uses; ".room", how much can be made in one piece; ".fails", whether
+// waiting for a stream fails.
 std::ifstream beside_library(const char* ending) {
   const char* library = std::getenv("HEDDLE_CUDA_LIBRARY");
   return std::ifstream(library ? std::string(library) + ending : std::string());
@@ -841,7 +842,9 @@ API cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
 API cuStreamSynchronize(CUstream stream) {
   Event event;
   const CUresult result = cuEventRecord(reinterpret_cast<CUevent>(&event), stream);
-  return result == CUDA_SUCCESS ? cuEventSynchronize(reinterpret_cast<CUevent>(&event)) : result;
+  const CUresult done = result == CUDA_SUCCESS ? cuEventSynchronize(reinterpret_cast<CUevent>(&event)) : result;
+  bool fails = false;
+  return beside_library(".fails") >> fails && fails ? CUDA_ERROR_ILLEGAL_ADDRESS : done;
 }
 API cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
   return copy(stream, device::CopyDirection::kToDevice, {{to}, {reinterpret_cast<uintptr_t>(from)}, bytes});
