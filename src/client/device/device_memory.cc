@@ -46,7 +46,7 @@ Answer<uint64_t> DeviceMemory::place_alone(Lock& lock, uint64_t bytes, protocol:
   HEDDLE_ANSWER(finish_frees(lock, bytes));
   HEDDLE_ANSWER(check_budget(bytes, bytes));
   if (Segment* const idle = kind == protocol::SegmentKind::kDevice ? take_idle(bytes) : nullptr) {
-    const auto place = segments_.arena().occupy(idle, bytes);
+    const auto place = segments_.arena().occupy(idle, bytes);  // all of it: no other buffer finds room there
     HEDDLE_ANSWER(placed(place));
     return place.address;
   }
