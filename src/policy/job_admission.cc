@@ -37,7 +37,8 @@ void JobAdmission::needed(Bytes host_memory) {
 }
 
 void JobAdmission::look(const PoolUse& use, TimePoint now) {
-  const bool begins = !looked_ || now - *looked_ >= 2 * kEachDuty;  // what was while nobody looked is unknown
+  // What was while nobody looked is unknown, and so is what a heddled measured that was started anew since.
+  const bool begins = !looked_ || now - *looked_ >= 2 * kEachDuty || use.busy_ns < busy_then_ns_;
   if (!begins) had_ns_ += static_cast<double>((now - *looked_).count()) * (use_.tasks + use.tasks) / 2;
   use_ = use;
   looked_ = now;

@@ -23,7 +23,7 @@ struct PoolUse {
   uint64_t warps = 0;      // of all tasks that have a device, each counted as if alone
   uint32_t tasks = 0;      // that have a device, whosever they are
   uint32_t waiting = 0;    // jobs of this batch with a task that waits for a device or for more memory
-  double busy_ns = 0;      // a total over all tasks, present and past: when each had work on a device
+  double busy_ns = 0;      // a total over all tasks, present and past: when each had work on a device. May begin anew
   DeviceSharing sharing = DeviceSharing::kConcurrent;
 };
 

@@ -161,5 +161,18 @@ TEST(JobAdmission, WhatWasWhileNobodyLookedIsNotCounted) {
   EXPECT_TRUE(admission.admits(at_millis(62'000)));
 }
 
+// heddled was started anew, and counts from there.
+TEST(JobAdmission, TotalThatBeginsAnewSaysNothingOfTheDuty) {
+  JobAdmission admission = batch_of(8);
+  PoolUse use = pool_used(1, 8, 3584);
+  look_until(admission, use, 1, 5'000);
+  ASSERT_FALSE(admission.admits(at_millis(5'000)));
+  for (int64_t at = 6'000; at <= 9'000; at += 1'000) {
+    use.busy_ns = ns(8.0 * static_cast<double>(at - 6'000));
+    admission.look(use, at_millis(at));
+    EXPECT_FALSE(admission.admits(at_millis(at))) << at;
+  }
+}
+
 }  // namespace
 }  // namespace heddle::policy
