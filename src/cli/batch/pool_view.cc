@@ -28,6 +28,11 @@ void add_device(const Json& device, policy::PoolUse& use) {
   if (const auto usage = device.find("usage"); usage != device.end()) use.busy_ns += number_of(*usage, "busy_ns");
 }
 
+// Not where its workers do not start, or its MPS is being started anew.
+bool serves(const Json& device) {
+  return string_of(device, "state", "ok") == "ok";
+}
+
 // For a device, or for more memory there.
 bool waits(const Json& task) {
   const std::string state = string_of(task, "state");
@@ -38,7 +43,9 @@ bool waits(const Json& task) {
 
 PoolView pool_view(const Json& devices, const Json& ps, const std::set<JobId>& batch) {
   PoolView view;
-  for (const Json& device : array_of(devices, "devices")) add_device(device, view.use);
+  for (const Json& device : array_of(devices, "devices")) {
+    if (serves(device)) add_device(device, view.use);
+  }
   std::set<JobId> waiting;
   for (const Json& session : array_of(ps, "sessions")) {
     const JobId job{count_of(session, "job")};

@@ -34,6 +34,19 @@ TEST(PoolView, AddsDevicesAndCountsTheBatchsJobs) {
   EXPECT_EQ(view.with_task, (std::set<JobId>{{1}, {2}, {3}}));
 }
 
+TEST(PoolView, DevicesThatServeNobodyAreNone) {
+  Json broken = pool_device("fs", "concurrent", 3, 1'000, 500), works = pool_device("open", "concurrent", 1, 2'000, 70);
+  broken["state"] = "its MPS is being started anew";
+  works["state"] = "ok";
+  const policy::PoolUse use = pool_view({{"devices", Json::array({broken, works})}}, Json::object(), {}).use;
+  EXPECT_EQ(use.devices, 1u);
+  EXPECT_EQ(use.tasks, 1u);
+  EXPECT_EQ(use.warps, 2'000u);
+  EXPECT_EQ(use.max_warps, 3'584u);
+  EXPECT_EQ(use.busy_ns, 70);
+  EXPECT_EQ(use.sharing, policy::DeviceSharing::kConcurrent);
+}
+
 TEST(PoolView, KnowsHowDevicesAreShared) {
   const auto seen = [](const char* dispatch, const char* sharing) {
     const Json devices{{"devices", Json::array({pool_device(dispatch, sharing, 0, 0, 0)})}};
