@@ -5,11 +5,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
+#include <optional>
 #include <vector>
 
 namespace heddle {
 namespace {
+
+constexpr std::string_view kFull = "0 full ";
 
 // Up to where the file's lines are whole: whoever wrote it may have ended in the middle of one. -1 with errno.
 off_t end_of_last_line(const Fd& file, off_t size) {
@@ -41,7 +46,20 @@ Status check_file(const Fd& file, const std::string& path, struct stat& status) 
 }
 
 std::string full_line(Bytes most) {
-  return stringf("0 full %lu\n", static_cast<unsigned long>(most.value));
+  return std::string(kFull) + std::to_string(most.value) + "\n";
+}
+
+// The limit at which the log whose whole lines are `size` long ended; nullopt where it did not.
+std::optional<Bytes> limit_it_ended_at(const Fd& file, off_t size) {
+  char piece[64];  // more than the line that says so may have
+  const off_t begin = std::max<off_t>(0, size - static_cast<off_t>(sizeof piece));
+  const ssize_t count = ::pread(file.get(), piece, static_cast<size_t>(size - begin), begin);
+  if (count <= 0) return std::nullopt;
+  const std::string_view end(piece, static_cast<size_t>(count) - 1);  // without the last line's own
+  const size_t before = end.rfind('\n');
+  const std::string line(before == std::string_view::npos ? end : end.substr(before + 1));
+  if (!line.starts_with(kFull)) return std::nullopt;
+  return Bytes{std::strtoull(line.c_str() + kFull.size(), nullptr, 10)};
 }
 
 }  // namespace
@@ -60,7 +78,11 @@ Result<std::unique_ptr<InputLogFile>> InputLogFile::open(const std::string& path
   if (end < 0 || (end < status.st_size && ::ftruncate(file.get(), end) != 0))
     return fail_errno(-1, "cannot take the unfinished last line out of the input log '%s'", path.c_str());
   std::unique_ptr<InputLogFile> log(new InputLogFile(path, std::move(file), end, most, std::move(ended)));
-  log->write(input_log_format());
+  const auto ended_at = limit_it_ended_at(log->file_, end);
+  if (most.value != 0 && ended_at && ended_at->value >= most.value)
+    log->end(log->full());
+  else
+    log->write(input_log_format());
   return log;
 }
 
@@ -97,15 +119,18 @@ void InputLogFile::write_lines() {
   lines_.clear();
 }
 
-// Also one that was full when it was opened: there is no room for the line then, and it stands there already.
+// A file that was larger than its limit when it was opened stays as it is: there is no room for the line.
 void InputLogFile::end_full() {
   lines_ = (size_ == 0 ? input_log_format() + "\n" : "") + full_line(most_);
   if (has_room_for(lines_.size())) write_lines();
-  if (!file_) return;
-  end({ErrorCode::kLimitExceeded,
-       stringf("the input log '%s' has %s of the %s that it may, and ends here: take it away, or allow more, and begin "
-               "anew",
-               path_.c_str(), to_string(Bytes{static_cast<uint64_t>(size_)}).c_str(), to_string(most_).c_str())});
+  if (file_) end(full());
+}
+
+Error InputLogFile::full() const {
+  return {ErrorCode::kLimitExceeded,
+          stringf("the input log '%s' has %s of the %s that it may, and ends here: take it away, or allow more, and "
+                  "begin anew",
+                  path_.c_str(), to_string(Bytes{static_cast<uint64_t>(size_)}).c_str(), to_string(most_).c_str())};
 }
 
 void InputLogFile::end(const Error& error) {

@@ -34,12 +34,12 @@ class InputLog {
 // An input log in a file that only its owner may read, and that nobody else writes to. What it holds already stays, but
 // for a last line that was not finished. Between two flushes a reader finds all lines of the first or of both. Each
 // that opens it writes its format first. Where the next lines would take the file beyond a limit it ends with "0 full
-// LIMIT".
+// LIMIT", and who opens it again with no larger a limit writes nothing.
 class InputLogFile : public InputLog {
  public:
   // kInvalidArgument for what is no ordinary file of the caller's, and while another process writes to it.
-  // `most`: the file's size in bytes; 0: no limit. `ended` is called once, when nothing more goes there: kLimitExceeded
-  // for a file that is full, else it cannot be written to.
+  // `most`: the file's size in bytes; 0: no limit. `ended` is called once, when nothing more goes there, maybe at once:
+  // kLimitExceeded for a file that is full, else it cannot be written to.
   using Ended = std::function<void(const Error&)>;
   static Result<std::unique_ptr<InputLogFile>> open(const std::string& path, Bytes most, Ended ended);
   ~InputLogFile() override { flush(); }
@@ -55,6 +55,7 @@ class InputLogFile : public InputLog {
   void write_lines();
   void end(const Error& error);
   void end_full();
+  Error full() const;
 
   std::string path_;
   Fd file_;

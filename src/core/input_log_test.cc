@@ -103,6 +103,29 @@ TEST_F(InputLogPath, EndsWithALineThatSaysSoBeforeItIsLargerThanItsLimit) {
   EXPECT_EQ(ended.size(), 2u);
 }
 
+// It is smaller than its limit then, by what did not fit.
+TEST_F(InputLogPath, OneThatEndedTakesNothingBeforeItsLimitIsLarger) {
+  size_t ended = 0;
+  const auto write_with = [&](Bytes most, const char* line) {
+    auto log = InputLogFile::open(path, most, [&](const Error& error) {
+      EXPECT_EQ(error.code, ErrorCode::kLimitExceeded);
+      ++ended;
+    });
+    ASSERT_TRUE(log) << log.error().text;
+    (*log)->write(line);
+  };
+  write_with(Bytes{100}, std::string(90, 'x').c_str());
+  const std::string whole = "0 format 1\n0 full 100\n";
+  ASSERT_EQ(text_of(path), whole);
+  for (const uint64_t most : {100, 60}) write_with(Bytes{most}, "fits");
+  EXPECT_EQ(text_of(path), whole);
+  EXPECT_EQ(ended, 3u);
+  write_with(Bytes{101}, "fits");
+  write_with(Bytes{}, "too");
+  EXPECT_EQ(text_of(path), whole + "0 format 1\nfits\n0 format 1\ntoo\n");
+  EXPECT_EQ(ended, 3u);
+}
+
 // What is flushed together is there as a whole, or not at all.
 TEST_F(InputLogPath, WhatComesAtTheLimitIsLeftOutAsAWhole) {
   auto log = InputLogFile::open(path, Bytes{36}, [](const Error&) {});
