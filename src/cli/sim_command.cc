@@ -191,36 +191,52 @@ Result<std::vector<simulator::Workers>> workers_of(const SimOptions& options, co
   return all;
 }
 
+struct Setting {
+  std::string policy, dispatch;
+  simulator::Workers workers;
+};
+
+// Each with each, of those asked for; the scenario's where none are.
+Result<std::vector<Setting>> settings_of(const SimOptions& options, const simulator::Scenario& scenario) {
+  const auto policies = options.policies.empty() ? std::vector{scenario.policy} : options.policies;
+  const auto dispatches = options.dispatches.empty() ? std::vector{scenario.dispatch} : options.dispatches;
+  const auto workers_asked = workers_of(options, scenario);
+  if (!workers_asked) return tl::unexpected(workers_asked.error());
+  std::vector<Setting> settings;
+  for (const std::string& policy : policies) {
+    for (const std::string& dispatch : dispatches) {
+      for (const simulator::Workers& workers : *workers_asked) settings.push_back({policy, dispatch, workers});
+    }
+  }
+  return settings;
+}
+
+// None where none is asked for. What it cannot write comes to `broken`.
+Result<std::unique_ptr<InputLogFile>> open_log(const SimOptions& options, std::optional<Error>& broken) {
+  if (options.log.empty()) return nullptr;
+  return InputLogFile::open(options.log, Bytes{}, [&broken](const Error& error) { broken = error; });
+}
+
 Result<std::vector<Simulated>> simulate(const SimOptions& options) {
   auto scenario = simulator::load_scenario(options.file);
   if (!scenario) return tl::unexpected(std::move(scenario).error());
-  const auto policies = options.policies.empty() ? std::vector{scenario->policy} : options.policies;
-  const auto dispatches = options.dispatches.empty() ? std::vector{scenario->dispatch} : options.dispatches;
-  const auto workers_asked = workers_of(options, *scenario);
-  if (!workers_asked) return tl::unexpected(workers_asked.error());
+  auto settings = settings_of(options, *scenario);
+  if (!settings) return tl::unexpected(std::move(settings).error());
   std::vector<double> weights;
   for (const auto& line : scenario->jobs) weights.push_back(line.shape.weight);
   std::optional<Error> broken;
-  std::unique_ptr<InputLogFile> log;
-  if (!options.log.empty()) {
-    auto opened = InputLogFile::open(options.log, Bytes{}, [&broken](const Error& error) { broken = error; });
-    if (!opened) return tl::unexpected(std::move(opened).error());
-    log = std::move(*opened);
-  }
+  const auto log = open_log(options, broken);
+  if (!log) return tl::unexpected(log.error());
   std::vector<Simulated> runs;
-  for (const std::string& policy : policies) {
-    for (const std::string& dispatch : dispatches) {
-      for (const simulator::Workers& workers : *workers_asked) {
-        scenario->policy = policy;
-        scenario->dispatch = dispatch;
-        scenario->workers = workers;
-        auto run = simulate_once(*scenario, weights, log.get(), !options.report.empty());
-        if (!run) return tl::unexpected(std::move(run).error());
-        runs.push_back(std::move(*run));
-      }
-    }
+  for (const auto& [policy, dispatch, workers] : *settings) {
+    scenario->policy = policy;
+    scenario->dispatch = dispatch;
+    scenario->workers = workers;
+    auto run = simulate_once(*scenario, weights, log->get(), !options.report.empty());
+    if (!run) return tl::unexpected(std::move(run).error());
+    runs.push_back(std::move(*run));
   }
-  if (log) log->flush();
+  if (*log) (*log)->flush();
   if (broken) return tl::unexpected(std::move(*broken));
   return runs;
 }
