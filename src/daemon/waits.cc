@@ -25,16 +25,23 @@ std::string state_of(const DeviceState& device) {
 }
 
 Waits::Waits(const Shared& shared, const policy::Scheduler& scheduler, const Leases& leases, uid_t viewer)
-    : shared_(shared), leases_(leases), viewer_(viewer) {
-  for (policy::WaitView& wait : scheduler.waiting()) {
+    : shared_(shared), scheduler_(scheduler), leases_(leases), viewer_(viewer) {}
+
+// Hundreds may wait: they are copied for those alone who ask for a task.
+const Waits::Line& Waits::line() const {
+  if (line_) return *line_;
+  line_.emplace();
+  for (policy::WaitView& wait : scheduler_.waiting()) {
     const std::pair key(wait.session, wait.task);
-    waits_.insert_or_assign(key, std::move(wait));
+    line_->insert_or_assign(key, std::move(wait));
   }
+  return *line_;
 }
 
 std::optional<TaskWait> Waits::of(const Session& session, const VirtualDevice& device) const {
   const Task& task = *device.task;
-  if (const auto wait = waits_.find({session.id, task.id}); wait != waits_.end()) return in_line(device, wait->second);
+  const auto wait = line().find({session.id, task.id});
+  if (wait != line().end()) return in_line(device, wait->second);
   switch (task.state) {
     case TaskState::kNew:
     case TaskState::kArriving:

@@ -20,8 +20,8 @@ struct TaskWait {
   size_t position = 0;             // in the scheduler's line, from 1; 0: it does not stand there
 };
 
-// What each task waits for, for one answer to somebody who looks: the scheduler is asked once. Other users' jobs are
-// not named to him.
+// What each task waits for, for one answer to somebody who looks: the scheduler is asked once, at the first task.
+// Other users' jobs are not named to him.
 class Waits {
  public:
   Waits(const Shared& shared, const policy::Scheduler& scheduler, const Leases& leases, uid_t viewer);
@@ -30,15 +30,19 @@ class Waits {
   std::optional<TaskWait> of(const Session& session, const VirtualDevice& device) const;
 
  private:
+  using Line = std::map<std::pair<SessionId, TaskId>, policy::WaitView>;
+
+  const Line& line() const;
   TaskWait in_line(const VirtualDevice& device, const policy::WaitView& wait) const;
   TaskWait for_worker(const Task& task) const;
   TaskWait for_lease(const Session& session, const Task& task, TimePoint since) const;
   std::string named(SessionId holder) const;
 
   const Shared& shared_;
+  const policy::Scheduler& scheduler_;
   const Leases& leases_;
   uid_t viewer_;
-  std::map<std::pair<SessionId, TaskId>, policy::WaitView> waits_;
+  mutable std::optional<Line> line_;  // the scheduler's, once a task was asked for
 };
 
 // Why nobody is served on the device, or "ok".

@@ -44,6 +44,17 @@ class WaitsTest : public ::testing::Test, protected testing::Books {
     leases_.joined(kept, kept.devices[0]);
     return kept;
   }
+  // One whose task waits for memory that another's has.
+  Session& behind_another(uint64_t id) {
+    Session& session = running(id, kAlice);
+    session.devices[0].task->state = TaskState::kWaiting;
+    scheduler_.session_opened({9}, {9}, "p100", {}, clock_.now());
+    scheduler_.task_arrived({{9}, {9}, {9}, 0, "", Bytes{60 * kMiB}, {}}, clock_.now());
+    scheduler_.session_opened({id}, {id + 100}, "p100", {}, clock_.now());
+    scheduler_.task_arrived({{id}, {id}, {id + 100}, 0, "", Bytes{60 * kMiB}, {}}, clock_.now());
+    EXPECT_EQ(scheduler_.decisions(clock_.now()).size(), 1u);
+    return session;
+  }
   void has_work(Session& session) {
     leases_.backlog(session, session.devices[0]);
     leases_.decide();
@@ -137,19 +148,24 @@ TEST_F(WaitsTest, MemoryThatIsKeptIdleComesBackFirst) {
 }
 
 TEST_F(WaitsTest, TheSchedulersOwnCauseIsTold) {
-  Session& session = running(1, kAlice);
-  session.devices[0].task->state = TaskState::kWaiting;
-  scheduler_.session_opened({9}, {9}, "p100", {}, clock_.now());
-  scheduler_.task_arrived({{9}, {9}, {9}, 0, "", Bytes{60 * kMiB}, {}}, clock_.now());
-  scheduler_.session_opened({1}, {101}, "p100", {}, clock_.now());
-  scheduler_.task_arrived({{1}, {1}, {101}, 0, "", Bytes{60 * kMiB}, {}}, clock_.now());
-  EXPECT_EQ(scheduler_.decisions(clock_.now()).size(), 1u);
+  Session& session = behind_another(1);
   const auto waits = wait(session);
   ASSERT_TRUE(waits);
   EXPECT_EQ(waits->cause, "memory");
   EXPECT_EQ(waits->position, 1u);
   EXPECT_EQ(waits->since, clock_.now());
   EXPECT_THAT(waits->why, HasSubstr("needs 60 MiB; most is free on device 0: 4 MiB"));
+}
+
+// `devices` asks for no task, and is not to pay for those that wait.
+TEST_F(WaitsTest, TheLineIsAskedForWithTheFirstTaskAndOnce) {
+  const Waits waits(shared_, scheduler_, leases_, kRoot);
+  Session& session = behind_another(1);
+  ASSERT_TRUE(waits.of(session, session.devices[0]));
+  EXPECT_EQ(waits.of(session, session.devices[0])->position, 1u);
+  scheduler_.task_ended({9}, clock_.now());
+  EXPECT_EQ(scheduler_.decisions(clock_.now()).size(), 1u);
+  EXPECT_EQ(waits.of(session, session.devices[0])->position, 1u);
 }
 
 }  // namespace
