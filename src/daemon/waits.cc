@@ -38,6 +38,12 @@ const Waits::Line& Waits::line() const {
   return *line_;
 }
 
+// Hundreds may wait for one device: its lessees are gone through once.
+const std::vector<Leases::Holder>& Waits::holders(DeviceId device) const {
+  const auto known = holders_.find(device);
+  return known != holders_.end() ? known->second : holders_.emplace(device, leases_.holders(device)).first->second;
+}
+
 std::optional<TaskWait> Waits::of(const Session& session, const VirtualDevice& device) const {
   const Task& task = *device.task;
   const auto wait = line().find({session.id, task.id});
@@ -78,9 +84,9 @@ TaskWait Waits::for_worker(const Task& task) const {
 // A device that is lent to nobody just now: the last is only just back, or those who have work may have no more of it.
 TaskWait Waits::for_lease(const Session& session, const Task& task, TimePoint since) const {
   const char* const policy = shared_.config.dispatch.policy.c_str();
-  const auto holders = leases_.holders(task.device);
-  if (!holders.empty()) {
-    const auto& holder = holders.front();
+  const auto& of_device = holders(task.device);
+  if (!of_device.empty()) {
+    const auto& holder = of_device.front();
     return {"the lease",
             stringf("%s lends device %lu to %s (%s)", policy, number(task.device), named(holder.session).c_str(),
                     holder.view.state),

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "daemon/leases.h"
 #include "daemon/shared.h"
@@ -33,6 +34,7 @@ class Waits {
   using Line = std::map<std::pair<SessionId, TaskId>, policy::WaitView>;
 
   const Line& line() const;
+  const std::vector<Leases::Holder>& holders(DeviceId device) const;
   TaskWait in_line(const VirtualDevice& device, const policy::WaitView& wait) const;
   TaskWait for_worker(const Task& task) const;
   TaskWait for_lease(const Session& session, const Task& task, TimePoint since) const;
@@ -42,7 +44,8 @@ class Waits {
   const policy::Scheduler& scheduler_;
   const Leases& leases_;
   uid_t viewer_;
-  mutable std::optional<Line> line_;  // the scheduler's, once a task was asked for
+  mutable std::optional<Line> line_;                                 // the scheduler's, once a task was asked for
+  mutable std::map<DeviceId, std::vector<Leases::Holder>> holders_;  // of the devices that somebody waits to be lent
 };
 
 // Why nobody is served on the device, or "ok".

@@ -18,13 +18,13 @@ constexpr uid_t kRoot = 0, kAlice = 1000, kBob = 1001;
 class WaitsTest : public ::testing::Test, protected testing::Books {
  protected:
   WaitsTest() : Books("waits_test") {
-    registry_.devices.emplace_back();
+    for (const uint64_t id : {0, 1}) registry_.devices.emplace_back().id = DeviceId{id};
     shared_.config.dispatch.policy = "fs";
     clock_.advance(std::chrono::seconds(100));
     leases_.open([] { return std::move(policy::make_dispatch("fs")).value(); });
   }
-  // A session whose task runs on device 0, of a job of its own, whose number is 100 more.
-  Session& running(uint64_t id, uid_t owner, double limit = 1) {
+  // A session whose task runs on the device, of a job of its own, whose number is 100 more.
+  Session& running(uint64_t id, uid_t owner, double limit = 1, DeviceId on = {0}) {
     Job& job = registry_.jobs[JobId{id + 100}];
     job.id = JobId{id + 100};
     job.tenant.limit = limit;
@@ -39,6 +39,7 @@ class WaitsTest : public ::testing::Test, protected testing::Books {
     device.task->id = TaskId{id};
     device.task->serial = 1;
     device.task->state = TaskState::kRunning;
+    device.task->device = on;
     device.task->granted = clock_.now();
     Session& kept = registry_.sessions.emplace(session.id, std::move(session)).first->second;
     leases_.joined(kept, kept.devices[0]);
@@ -87,6 +88,22 @@ TEST_F(WaitsTest, TheLeaseIsAnothersAndTheOtherIsNamed) {
   EXPECT_EQ(waits->cause, "the lease");
   EXPECT_THAT(waits->why, HasSubstr("fs lends device 0 to job 101 (held)"));
   EXPECT_EQ(clock_.now() - waits->since.value(), std::chrono::milliseconds(3));
+}
+
+TEST_F(WaitsTest, WhoWaitForDifferentDevicesAreToldOfTheHoldersOfEach) {
+  const DeviceId devices[] = {{0}, {1}};
+  std::vector<const Session*> behind;
+  for (const DeviceId device : devices) has_work(running(1 + device.value, kAlice, 1, device));
+  for (const DeviceId device : devices) {
+    Session& session = running(3 + device.value, kAlice, 1, device);
+    has_work(session);
+    behind.push_back(&session);
+  }
+  const Waits waits(shared_, scheduler_, leases_, kRoot);
+  for (int again = 0; again < 2; ++again) {
+    EXPECT_THAT(waits.of(*behind[0], behind[0]->devices[0])->why, HasSubstr("lends device 0 to job 101 (held)"));
+    EXPECT_THAT(waits.of(*behind[1], behind[1]->devices[0])->why, HasSubstr("lends device 1 to job 102 (held)"));
+  }
 }
 
 TEST_F(WaitsTest, AnotherUsersJobIsNotNamed) {
