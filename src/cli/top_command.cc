@@ -216,7 +216,8 @@ void add_top_command(CLI::App& app, Action& chosen) {
       "it, or whether the job has it (held, draining, waits, idle), and for how long.\n"
       "WAITED, FOR and WHY tell of the job's task that has waited longest, as heddled has it: for memory, SMs, a "
       "device\n"
-      "of its own, an older request, the user's limit, the job's budget, a worker that starts, or the lease.");
+      "of its own, an older request, the user's limit, its own frees that are under way, a worker that starts, or the\n"
+      "lease.");
   command->callback([options, &chosen] { chosen = [options] { return top(*options); }; });
 }
 

@@ -9,11 +9,13 @@ unsigned long number(DeviceId device) {
   return static_cast<unsigned long>(device.value);
 }
 
-TaskWait for_budget(const Session& session, const VirtualDevice& device) {
+// What tasks.cc holds back: over what the session may have on one device, the least of the largest device, the job's
+// memory and the user's limit, before the worker has told of all that the program freed.
+TaskWait for_frees(const Session& session, const VirtualDevice& device) {
   const auto next = session.segments.find(device.task->held_back.front());
   const Bytes more = next == session.segments.end() ? Bytes{} : next->second.bytes;
-  return {"the job's budget",
-          stringf("needs %s more, and has %s of the %s that the job may have until frees arrive",
+  return {"its own frees",
+          stringf("needs %s more; this session has %s of %s on this device, until frees that are under way arrive",
                   to_string(more).c_str(), to_string(device.live).c_str(), to_string(session.budget).c_str())};
 }
 
@@ -62,7 +64,7 @@ std::optional<TaskWait> Waits::of(const Session& session, const VirtualDevice& d
     default:
       return {};
   }
-  if (!task.held_back.empty()) return for_budget(session, device);
+  if (!task.held_back.empty()) return for_frees(session, device);
   const auto lease = leases_.view(session, device);
   if (lease && lease->state == std::string_view("waits")) return for_lease(session, task, lease->since);
   return {};

@@ -14,7 +14,7 @@ namespace heddle::daemon {
 
 // What a task waits for, as heddled knows it.
 struct TaskWait {
-  // The scarce thing in a word or two: one of policy/wait_cause.h, "a worker", "the job's budget" or "the lease".
+  // The scarce thing in a word or two: one of policy/wait_cause.h, "a worker", "its own frees" or "the lease".
   std::string cause;
   std::string why;                 // with devices and numbers
   std::optional<TimePoint> since;  // none where heddled does not note it

@@ -131,8 +131,8 @@ TEST_F(WaitsTest, MoreThanTheBudgetWaitsForFrees) {
   session.devices[0].task->held_back = {7};
   const auto waits = wait(session);
   ASSERT_TRUE(waits);
-  EXPECT_EQ(waits->cause, "the job's budget");
-  EXPECT_THAT(waits->why, HasSubstr("8 MiB more, and has 12 MiB of the 16 MiB"));
+  EXPECT_EQ(waits->cause, "its own frees");
+  EXPECT_THAT(waits->why, HasSubstr("needs 8 MiB more; this session has 12 MiB of 16 MiB on this device, until frees"));
 }
 
 TEST_F(WaitsTest, AWorkerThatStartsOrDoesNot) {

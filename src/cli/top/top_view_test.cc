@@ -130,13 +130,13 @@ TEST(Top, TheTaskThatHasWaitedLongestSpeaksForTheJob) {
   EXPECT_EQ(only(Json::array({shortly}))["state"], "running");
 }
 
-// heddled does not note since when a task waits for its job's budget.
+// heddled does not note since when a task waits for its own frees.
 TEST(Top, AWaitWithoutABeginning) {
-  Json held = waits(task("running"), "the job's budget", "needs 8 MiB more", 0);
+  Json held = waits(task("running"), "its own frees", "needs 8 MiB more", 0);
   held["wait"].erase("for_ns");
   const Json job = only(Json::array({held}));
   EXPECT_TRUE(job["wait"]["for_ns"].is_null());
-  EXPECT_EQ(job["wait"]["cause"], "the job's budget");
+  EXPECT_EQ(job["wait"]["cause"], "its own frees");
 }
 
 TEST(Top, AJobWithoutAWaitHasNone) {
