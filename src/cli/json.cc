@@ -8,4 +8,8 @@ Result<Json> parse_json(const std::string& text) {
   return json;
 }
 
+std::string json_text(const Json& json, int indent) {
+  return json.dump(indent, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+}
+
 }  // namespace heddle::cli

@@ -50,7 +50,7 @@ void print(const std::string& text) {
 }
 
 void print_json(const Json& json) {
-  print(json.dump(2) + "\n");
+  print(json_text(json, 2) + "\n");
 }
 
 int report(const Error& error) {

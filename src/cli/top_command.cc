@@ -139,7 +139,7 @@ class Screen {
     if (redraws_) {
       redraw(shown_);
     } else {
-      print(as_json_ ? shown_.dump() + "\n" : top_text(shown_, 0, 0) + "\n");
+      print(as_json_ ? json_text(shown_) + "\n" : top_text(shown_, 0, 0) + "\n");
     }
     // Where a pipe's reader is gone and SIGPIPE is ignored, nothing else ends us.
     if (std::ferror(stdout)) return fail(ErrorCode::kSystem, "top: cannot write to the standard output");

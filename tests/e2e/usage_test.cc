@@ -97,6 +97,19 @@ TEST_F(UsageOf, TopShowsAJobAtWork) {
   EXPECT_EQ(node.heddle({"top", "--every", "1ms"}).status, 1);
 }
 
+// As CSI, which some terminals obey, and DEL.
+TEST(Json, NamesOfJobsAreShownAndNotObeyed) {
+  Node node;
+  ASSERT_TRUE(node.ready()) << node.why();
+  const Process job = node.spawn({"run", "--name", "a\xc2\x9b\x7f", "--", "sleep", "600"});
+  ASSERT_TRUE(Node::eventually([&] { return !node.ask({{"command", "ps"}}).value("jobs", Json::array()).empty(); }));
+  for (const Arguments& command : {Arguments{"ps", "--json"}, {"top", "--json", "--count", "1"}}) {
+    const Finished shown = node.heddle(command);
+    EXPECT_EQ(shown.status, 0) << shown.err;
+    EXPECT_NE(shown.out.find("a\\u009b\\u007f"), std::string::npos) << shown.out;
+  }
+}
+
 // A look of a running `heddle top --json` that `holds` accepts, {} where none comes.
 Json look_where(const Process& top, const std::function<bool(const Json&)>& holds) {
   Json found;
