@@ -20,7 +20,8 @@ int answer_two() {
   return 2;
 }
 
-// A page of code: at `offset` a function `mov eax, 7; ret` of six bytes, then `filler`.
+// A page of code: a function `mov eax, 7; ret` of six bytes, `filler` before and behind it. Sanitizers read a few bytes
+// before what is called.
 class CodePage {
  public:
   explicit CodePage(unsigned char filler) {
@@ -28,15 +29,15 @@ class CodePage {
         ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     std::fill_n(page_, kBytes, filler);
     const unsigned char code[] = {0xb8, 7, 0, 0, 0, 0xc3};
-    std::copy(std::begin(code), std::end(code), page_);
+    std::copy(std::begin(code), std::end(code), page_ + kBefore);
     ::mprotect(page_, kBytes, PROT_READ | PROT_EXEC);
   }
   ~CodePage() { ::munmap(page_, kBytes); }
-  void* function() const { return page_; }
-  int call() const { return reinterpret_cast<int (*)()>(page_)(); }
+  void* function() const { return page_ + kBefore; }
+  int call() const { return reinterpret_cast<int (*)()>(function())(); }
 
  private:
-  static constexpr size_t kBytes = 4096;
+  static constexpr size_t kBytes = 4096, kBefore = 64;
   unsigned char* page_;
 };
 
