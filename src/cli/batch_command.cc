@@ -108,6 +108,11 @@ struct Pool {
 Result<Concurrency> concurrency_of(const BatchOptions& options, const Pool& pool) {
   if (options.workers == "auto")
     return Concurrency(admission_limits(pool.policy, pool.devices.size(), options.max_workers));
+  if (options.max_workers)
+    return fail(
+        ErrorCode::kInvalidArgument,
+        "--max-workers is %u and --workers '%s'; the former limits '--workers auto' alone: leave one of them out",
+        *options.max_workers, options.workers.c_str());
   char* end = nullptr;
   const long count = std::strtol(options.workers.c_str(), &end, 10);
   if (*end != '\0' || count < 1 || count > 10'000)

@@ -213,6 +213,9 @@ TEST(Batch, RunsAsManyAtOnceAsTheDevicesHaveUseForUnlessToldOtherwise) {
   const Json limited = result_of({"--max-workers", "1"});
   EXPECT_EQ(limited["completed"], 12);
   EXPECT_EQ(limited["workers"], 1);
+  const Finished both = node.heddle({"batch", jobs, "--workers", "8", "--max-workers", "2"});
+  EXPECT_NE(both.status, 0);
+  EXPECT_NE(both.err.find("--max-workers is 2 and --workers '8'"), std::string::npos) << both.err;
 }
 
 uid_t user_of(pid_t pid) {
