@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <set>
 
@@ -216,6 +217,26 @@ TEST(Batch, RunsAsManyAtOnceAsTheDevicesHaveUseForUnlessToldOtherwise) {
   const Finished both = node.heddle({"batch", jobs, "--workers", "8", "--max-workers", "2"});
   EXPECT_NE(both.status, 0);
   EXPECT_NE(both.err.find("--max-workers is 2 and --workers '8'"), std::string::npos) << both.err;
+}
+
+bool some_process_has(const std::string& argument) {
+  for (const auto& process : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream file(process.path() / "cmdline");
+    const std::string line{std::istreambuf_iterator<char>(file), {}};
+    if (line.find(argument) != std::string::npos) return true;
+  }
+  return false;
+}
+
+TEST(Batch, LeavesNoProgramBehindWhereItEndsWithAnError) {
+  Node node(Node::default_config() + "[limits]\njobs_per_user = 1\n");
+  ASSERT_TRUE(node.ready()) << node.why();
+  const std::string jobs = node.directory() + "/jobs.toml", followed = node.directory() + "/followed";
+  std::ofstream(followed) << "";
+  std::ofstream(jobs) << "[[job]]\ncommand = ['tail', '-f', '" << followed << "']\ncount = 2\n";
+  const Finished finished = node.heddle({"batch", jobs, "--workers", "2"});
+  EXPECT_NE(finished.err.find("limits.jobs_per_user"), std::string::npos) << finished.err;
+  EXPECT_FALSE(some_process_has(followed));
 }
 
 uid_t user_of(pid_t pid) {

@@ -30,12 +30,13 @@ Bytes host_memory_of(pid_t process) {
 Result<bool> Concurrency::admits() {
   if (!admission_) return running_.size() < number_;
   if (!looked_ || clock_.now() - *looked_ >= kRecent) HEDDLE_TRY(look());
-  return admission_->admits(clock_.now());
+  return link_ && admission_->admits(clock_.now());
 }
 
 Status Concurrency::look() {
   if (!link_) {
-    auto link = connect_or_start();
+    auto link = connect_();
+    if (!link && !running_.empty()) return {};  // jobs may outlast this, too
     if (!link) return tl::unexpected(std::move(link).error());
     link_.emplace(std::move(*link));
   }
@@ -43,6 +44,7 @@ Status Concurrency::look() {
   auto ps = devices ? link_->ps() : tl::unexpected(devices.error());
   if (!ps) {  // it is being restarted: jobs go on, and the next look goes by the new one
     link_.reset();
+    looked_.reset();
     return {};
   }
   std::set<JobId> batch;
@@ -72,7 +74,7 @@ void Concurrency::ended(uint64_t job, Bytes most) {
 }
 
 Duration Concurrency::pause(Duration most) const {
-  if (!admission_) return most;
+  if (!admission_ || !link_) return most;
   const TimePoint now = clock_.now();
   return std::clamp(admission_->next(now) - now, kRecent, most);
 }

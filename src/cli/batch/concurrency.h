@@ -2,9 +2,11 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "cli/daemon_link.h"
 #include "core/clock.h"
@@ -16,9 +18,12 @@ namespace heddle::cli {
 class Concurrency {
  public:
   explicit Concurrency(uint32_t number) : number_(number) {}
-  explicit Concurrency(policy::AdmissionLimits limits) : admission_(limits) {}
+  using Connect = std::function<Result<DaemonLink>()>;  // to heddled
+  explicit Concurrency(policy::AdmissionLimits limits, Connect connect = connect_or_start)
+      : admission_(limits), connect_(std::move(connect)) {}
 
-  // Whether another job is to be started now. Asks heddled where that matters, and fails where it cannot be reached.
+  // Whether another job is to be started now. Asks heddled where that matters. Where it cannot be reached none is as
+  // long as jobs run, and it fails where none runs.
   Result<bool> admits();
   void started(uint64_t job, pid_t process);
   // `most` is the largest amount of host memory that the job needed.
@@ -33,7 +38,8 @@ class Concurrency {
   const MonotonicClock clock_;
   uint32_t number_ = 0;
   std::optional<policy::JobAdmission> admission_;  // none: the number alone counts
-  std::optional<DaemonLink> link_;
+  Connect connect_;
+  std::optional<DaemonLink> link_;  // none: heddled was not reached, or not asked yet
   std::optional<TimePoint> looked_;
   std::map<JobId, pid_t> running_;
   uint32_t most_at_once_ = 0;

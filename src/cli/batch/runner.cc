@@ -44,20 +44,23 @@ class Runner {
 
   Result<std::vector<JobResult>> run(const std::atomic<bool>& stop) {
     std::optional<TimePoint> stopping;
+    Status started;
     while (next_ < results_.size() || !running_.empty()) {
-      if (stop && !stopping) {
+      if ((stop || !started) && !stopping) {
         stopping = clock_.now();
         signal_all(SIGTERM);
         next_ = results_.size();
       }
       if (stopping && clock_.now() - *stopping > kStopGrace) signal_all(SIGKILL);
-      HEDDLE_TRY(start_some());
+      if (started) started = start_some();
+      if (!started && !stopping) continue;
       show_(progress());
       const bool all_started = next_ == results_.size();
       wait_a_little(stopping ? kTick / 10 : all_started ? kTick : concurrency_.pause(kTick));
       reap();
     }
     show_(progress());
+    if (!started) return tl::unexpected(std::move(started).error());
     return std::move(results_);
   }
 
