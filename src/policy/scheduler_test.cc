@@ -91,6 +91,29 @@ TEST(Queue, SaysThatSmsAreWaitedForWhereMemoryIsFree) {
   EXPECT_EQ(it.scheduler.waiting()[0].cause, WaitCause::kSms);
 }
 
+// Device 0 has memory and no SMs; device 1 has both, and is kept for one that waits for more of its memory.
+TEST(Queue, AReservationIsWhatKeepsWhoWouldHaveSmsThere) {
+  Case it("mgb-sm", p100s(2));
+  const auto arrive = [&it](uint64_t id, Bytes memory, uint64_t blocks) {
+    it.open(id);
+    it.scheduler.task_arrived({{id}, {id}, {id}, 0, "", memory, grid(blocks)}, it.now);
+  };
+  arrive(1, gib(10), 448);
+  arrive(2, gib(8), 56);
+  EXPECT_THAT(it.decide(), ElementsAre("grant 1", "grant 2"));
+  arrive(3, gib(10), 1);  // device 0 lacks 4 GiB, device 1 lacks 2
+  EXPECT_THAT(it.decide(), IsEmpty());
+  it.now = at(3000);
+  arrive(4, gib(1), 56);
+  EXPECT_THAT(it.decide(), IsEmpty());
+  ASSERT_EQ(it.scheduler.devices()[1].reserved_for, SessionId{3});
+  EXPECT_EQ(it.scheduler.waiting()[1].cause, WaitCause::kReservation);
+  EXPECT_THAT(it.scheduler.waiting()[1].why, HasSubstr("device 1 is reserved for an older request"));
+  arrive(5, gib(1), 448);  // for which device 1 has no room either
+  EXPECT_THAT(it.decide(), IsEmpty());
+  EXPECT_EQ(it.scheduler.waiting()[2].cause, WaitCause::kSms);
+}
+
 TEST(Outside, MemoryThatOthersUseIsNotPromised) {
   Case it;
   it.scheduler.outside_memory({0}, gib(10), it.now);

@@ -10,7 +10,7 @@ enum class WaitCause : uint8_t {
   kMemory,       // no device that the policy may use has the memory free, or room for one more worker's context
   kSms,          // a device has the memory, and none has room on its SMs
   kSeat,         // each device has as many jobs as the policy allows
-  kReservation,  // the device that has the memory is kept for an older request
+  kReservation,  // the device that has what is needed is kept for an older request
   kUserLimit,    // its user's programs hold all that they may together
 };
 

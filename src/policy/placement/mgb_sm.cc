@@ -1,6 +1,7 @@
 #include "policy/placement/mgb_sm.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "policy/placement/reasons.h"
 #include "policy/text.h"
@@ -62,7 +63,16 @@ Answer MgbSm::place(const Request& request, const Pool& pool) const {
                      ") and room on its SMs for ", ask.count, " blocks of ", ask.block.warps, " warps")};
   }
   if (with_memory == 0) return NotNow{why_no_memory(request, devices, pool)};
-  return NotNow{why_none_fits(request, ask, with_memory, pool), WaitCause::kSms};
+  const WaitCause cause = is_kept_for_another(request, pool) ? WaitCause::kReservation : WaitCause::kSms;
+  return NotNow{why_none_fits(request, ask, with_memory, pool), cause};
+}
+
+// Whether the device that is closed to the request has its memory and room for it.
+bool MgbSm::is_kept_for_another(Request request, const Pool& pool) const {
+  const auto closed = std::exchange(request.closed, std::nullopt);
+  if (!closed || !pool.fits(request, *closed)) return false;
+  const Asked ask = asked(request.compute, pool.spec(*closed));
+  return maps_[closed->value].fits(ask.block, ask.count);
 }
 
 MgbSm::Dealt MgbSm::deal(const ComputeNeed& need, DeviceId device, const Pool& pool) {

@@ -15,7 +15,8 @@ namespace heddle::policy {
 // A grid larger than the whole device counts as what an idle device holds at once: it could never run otherwise. A task
 // whose compute need grows while it runs takes what space there is; the rest is left out, as hardware queues it.
 //
-// Work: one look at each device of the model for memory; where that fits, the SM map's fits() (its header counts it).
+// Work: one look at each device of the model for memory, and one more at a closed one where no other has room; where
+// that fits, the SM map's fits() (its header counts it).
 class MgbSm : public Placement {
  public:
   std::unique_ptr<Placement> clone() const override { return std::make_unique<MgbSm>(*this); }
@@ -32,6 +33,7 @@ class MgbSm : public Placement {
     SmShare block;
     std::vector<SmMap::Share> shares;
   };
+  bool is_kept_for_another(Request request, const Pool& pool) const;
   Dealt deal(const ComputeNeed& need, DeviceId device, const Pool& pool);
 
   std::vector<SmMap> maps_;      // by device
