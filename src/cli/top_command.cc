@@ -10,6 +10,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -97,12 +99,15 @@ void sleep_until(TimePoint until) {
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
 }
 
-// The user's name, or else the number.
-std::string user_name(uid_t uid) {
+// The user's name, or else the number. Asked for once: the answer may come over a network.
+const std::string& user_name(uid_t uid) {
+  static std::map<uid_t, std::string> known;
+  const auto [name, is_new] = known.try_emplace(uid);
+  if (!is_new) return name->second;
   std::vector<char> text(16384);
   passwd entry{}, *found = nullptr;
   ::getpwuid_r(uid, &entry, text.data(), text.size(), &found);
-  return found ? found->pw_name : std::to_string(uid);
+  return name->second = found ? found->pw_name : std::to_string(uid);
 }
 
 Result<TopSample> look(DaemonLink& link) {
