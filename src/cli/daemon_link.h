@@ -16,7 +16,7 @@ class DaemonLink {
 
   // The answer to `ps`, whose sessions come in pages, as one.
   Result<Json> ps() { return in_pages({{"command", "ps"}}); }
-  // With the devices and heddled itself, as of the moment of the first page.
+  // With the devices and heddled itself, as of the moment of the first page; each other page is as of its own.
   Result<Json> whole() { return in_pages({{"command", "ps"}, {"whole", true}}); }
 
   // What heddled sent by itself (an event); nullopt when there is nothing.

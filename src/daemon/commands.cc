@@ -193,7 +193,7 @@ Json json_of(Job& job, const protocol::Usage& usage) {
 
 // Answers a page of at most kPsPage sessions and jobs, counting those that the asker may not see; the asker repeats the
 // command with `from` set to `next` while there is one. Sessions and jobs are numbered by one counter. With `whole` the
-// devices and heddled itself stand beside them, as of the same moment: one request is all that `heddle top` needs.
+// devices and heddled itself stand beside them, as of the moment of that page: `heddle top` needs no other command.
 Result<Json> Commands::ps(const Json& request, Asker& asker) {
   uint64_t from = 0;
   if (request.contains("from")) {

@@ -6,7 +6,8 @@
 namespace heddle::cli {
 
 // heddled's answer to `ps` with `whole` (src/daemon/README.md), where each job may have a "user" beside its uid; empty:
-// there was none yet.
+// there was none yet. Devices, heddled and its clock are as of the moment of the first page, sessions and jobs as of
+// that of their own page.
 struct TopSample {
   Json whole = Json::object();
 };
