@@ -6,7 +6,7 @@ import random
 import statistics
 import sys
 
-from exhibit import Claim, Exhibit, Reproduction, number
+from exhibit import Claim, Exhibit, Reproduction, at_least, mean, number
 from simulation import Scenario, seconds
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "workloads", "mixes"))
@@ -131,10 +131,6 @@ class Batches:
         without = [self.run(f"cg:{ratio}", ratio * self.node.count) for ratio in range(1, 7)]
         return max((run.throughput for run in without if not run.refused), default=None)
 
-    def turnaround(self, run):
-        done = [(each["turnaround"], each["runs"]) for each in run.jobs if each["runs"]]
-        return sum(mean * runs for mean, runs in done) / sum(runs for _, runs in done)
-
     def slowdown(self, run):
         """Per cent by which kernels take longer than under SA, the mean over jobs."""
         return 100 * (statistics.fmean(ours / alone for ours, alone in zip(run.busy(), self.sa().busy())) - 1)
@@ -150,8 +146,7 @@ def over_mixes(nodes_batches, columns, measure):
     rows = {}
     for name in mixes.MIXES:
         measured = [measure(each) for each in nodes_batches[name]]
-        known = [[row[at] for row in measured if row[at] is not None] for at in range(len(columns))]
-        rows[name] = [statistics.fmean(each) if each else None for each in known]
+        rows[name] = [mean(column) for column in zip(*measured)]
     return rows
 
 
@@ -172,7 +167,7 @@ def crashes(batches, node):
             100 * statistics.fmean(each.cg(workers).refused / len(each.jobs) for name in names for each in batches[name])
             for names in ratios.values()]
         rows[f"{workers}, the paper"] = list(told)
-    return Exhibit("Table II", f"jobs that crash under CG on {node.name}", "%", list(ratios), rows, digits=0, mean=False)
+    return Exhibit("Table II", f"jobs that crash under CG on {node.name}", "%", list(ratios), rows, digits=0, has_mean=False)
 
 
 NETWORK_PARTS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -196,7 +191,7 @@ def networks(simulator, seed, progress):
         schedgpu, mgb = (batches.run(policy, 8).throughput for policy in ("schedgpu", "mgb-warps"))
         rows[f"{100 * part:.0f} %"] = [mgb / schedgpu]
     return Exhibit("Figure 6", "eight networks alike on 4 x V100, Alg. 3 over schedGPU, by the part of its time in which one has kernels "
-                   "on the GPU", "jobs a second", ["Alg. 3 over schedGPU"], rows, mean=False)
+                   "on the GPU", "jobs a second", ["Alg. 3 over schedGPU"], rows, has_mean=False)
 
 
 def part_for(figure, wanted):
@@ -215,10 +210,6 @@ def random_networks(simulator, parts, seed):
         jobs += [{**network_jobs(parts[name], 1, 1000 * seed + at)[0], "name": f"{name}-{at}"}]
     batches = Batches(simulator, V100, jobs)
     return batches.run("mgb-warps", 32).throughput / batches.sa().throughput
-
-
-def at_least(text, paper, ours, why="", digits=2):
-    return Claim(text, number(paper, digits), number(ours, digits), ours >= paper, "" if ours >= paper else why)
 
 
 def all_seeds(simulator, node, seeds, progress):
@@ -257,9 +248,9 @@ def simulate(simulator, seed, progress):
             throughput(batches[V100], V100, "Figure 5b", {"Alg. 3": 2.0})]
     two = [crashes(batches[node], node) for node in (P100, V100)]
     def shorter(each):
-        return [each.turnaround(each.sa()) / each.turnaround(each.mgb())]
+        return [each.sa().mean_turnaround / each.mgb().mean_turnaround]
     three = [Exhibit("Table III", f"turnaround under SA over that under Alg. 3, {node.name}", "times", ["Alg. 3"],
-                     over_mixes(batches[node], ["Alg. 3"], shorter), {"Alg. 3": mean}) for node, mean in ((P100, 3.7), (V100, 2.8))]
+                     over_mixes(batches[node], ["Alg. 3"], shorter), {"Alg. 3": told}) for node, told in ((P100, 3.7), (V100, 2.8))]
     def slower(each):
         return [each.slowdown(each.mgb("mgb-sm")), each.slowdown(each.mgb())]
     table_4 = Exhibit("Table IV", "how much longer kernels take than under SA, 4 x V100", "%", ["Alg. 2", "Alg. 3"],
@@ -277,7 +268,7 @@ def simulate(simulator, seed, progress):
                             number(ours, 0), None))
     slow = table_4.mean_of("Alg. 3")
     claims.append(Claim("Table IV: kernels are slower under Alg. 3 by at most, %", "2.5", number(slow, 1), slow <= 2.5,
-                        "" if slow <= 2.5 else "kernels of 16 jobs on four GPUs meet, and where they do not fit they slow each other"))
+                        "kernels of 16 jobs on four GPUs meet, and where they do not fit they slow each other"))
     for name, wanted in FIGURE_6.items():
         part = parts[name]
         claims.append(Claim(f"figure 6: {name}: {wanted} times schedGPU", f"{wanted}",

@@ -4,6 +4,12 @@ import dataclasses
 import statistics
 
 
+def mean(values):
+    """Of those that there are; None of none."""
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known else None
+
+
 @dataclasses.dataclass
 class Exhibit:
     """A table or a figure of a paper, anew: `rows` by name, a number (None: there is none) for each of `columns`."""
@@ -15,7 +21,7 @@ class Exhibit:
     rows: dict[str, list[float | None]]
     paper: dict[str, float] = dataclasses.field(default_factory=dict)  # by column: the mean that the paper tells
     digits: int = 2
-    mean: bool = True  # whether the rows have a mean that says something
+    has_mean: bool = True  # whether the rows have a mean that says something
     notes: list[str] = dataclasses.field(default_factory=list)
 
     def values(self, column):
@@ -23,7 +29,7 @@ class Exhibit:
         return [row[index] for row in self.rows.values() if row[index] is not None]
 
     def mean_of(self, column):
-        return statistics.fmean(self.values(column)) if self.values(column) else None
+        return mean(self.values(column))
 
 
 @dataclasses.dataclass
@@ -34,7 +40,11 @@ class Claim:
     paper: str
     ours: str
     holds: bool | None
-    why: str = ""  # where it does not hold
+    why: str = ""  # it does not hold, where it does not
+
+
+def at_least(text, paper, ours, why="", digits=2):
+    return Claim(text, number(paper, digits), number(ours, digits), ours >= paper, why)
 
 
 @dataclasses.dataclass
@@ -66,7 +76,7 @@ VERDICTS = {True: "yes", False: "**no**", None: "-"}
 def rows_of(exhibit):
     """The exhibit's rows as texts, with the means and the paper's own."""
     rows = [[name, *(number(value, exhibit.digits) for value in values)] for name, values in exhibit.rows.items()]
-    if exhibit.mean and len(exhibit.rows) > 1:
+    if exhibit.has_mean and len(exhibit.rows) > 1:
         rows.append(["mean", *(number(exhibit.mean_of(column), exhibit.digits) for column in exhibit.columns)])
     if exhibit.paper:
         rows.append(["the paper's mean", *(number(exhibit.paper.get(column), exhibit.digits) for column in exhibit.columns)])
@@ -77,7 +87,7 @@ def markdown(reproduction):
     parts = [f"# {reproduction.title}, {reproduction.way}", f"Made by `{reproduction.command}`.", "## What holds"]
     parts.append(_table(["claim", "paper", "ours", "holds"],
                         [[claim.text, claim.paper, claim.ours, VERDICTS[claim.holds]] for claim in reproduction.claims]))
-    parts += [f"- {claim.text}: {claim.why}" for claim in reproduction.claims if claim.why]
+    parts += [f"- {claim.text}: {claim.why}" for claim in reproduction.missed() if claim.why]
     for exhibit in reproduction.exhibits:
         parts.append(f"## {exhibit.name}: {exhibit.title}")
         parts.append(_table([exhibit.unit, *exhibit.columns], rows_of(exhibit)))

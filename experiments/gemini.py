@@ -56,7 +56,7 @@ def exhibit_of_shares(shares, name, title, groups):
         more, off = shares.hold(" + ".join(f"{100 * each:.0f}" for each in group), group)
         rows.update(more)
         worst = max(worst, off)
-    return Exhibit(name, title, "% of a window", ["asked", "least", "most"], rows, digits=2, mean=False), worst
+    return Exhibit(name, title, "% of a window", ["asked", "least", "most"], rows, digits=2, has_mean=False), worst
 
 
 def limits(simulator, progress):
@@ -69,7 +69,7 @@ def limits(simulator, progress):
             rows[f"{title}: job {at + 1}"] = [100 * request, 100 * limit, min(row), max(row)]
             over = max(over, max(row) - 100 * limit)
     return Exhibit("Limits", "no job exceeds its limit, though nobody else wants the GPU", "% of a window",
-                   ["requested", "limit", "least", "most"], rows, mean=False), over
+                   ["requested", "limit", "least", "most"], rows, has_mean=False), over
 
 
 def idle_shares(simulator, progress):
@@ -81,7 +81,7 @@ def idle_shares(simulator, progress):
     alone = windows(simulator, [lazy])
     rows = {"mostly idle, requests 50": [min(had[0]), max(had[0])], "the same alone": [min(alone[0]), max(alone[0])],
             "always busy, requests 30": [min(had[1]), max(had[1])]}
-    return Exhibit("Idle shares", "what one does not use the other has", "% of a window", ["least", "most"], rows, mean=False)
+    return Exhibit("Idle shares", "what one does not use the other has", "% of a window", ["least", "most"], rows, has_mean=False)
 
 
 def without(simulator, progress):
@@ -92,7 +92,7 @@ def without(simulator, progress):
         had = windows(simulator, [job("30", 0.3), job("70", 0.7)], dispatch)
         rows[dispatch] = [value for row in had for value in (min(row), max(row))]
     return Exhibit("Requests of 30 and 70", "under each way of dispatch", "% of a window",
-                   ["30: least", "30: most", "70: least", "70: most"], rows, mean=False)
+                   ["30: least", "30: most", "70: least", "70: most"], rows, has_mean=False)
 
 
 def simulate(simulator, seed, progress):

@@ -96,7 +96,7 @@ def _table(head, rows, kind=""):
 
 def _claims(reproduction):
     verdicts = {True: '<span class="yes">yes</span>', False: '<span class="no">no</span>', None: VERDICTS[None]}
-    rows = [[text(claim.text), text(claim.paper), text(claim.ours), verdicts[claim.holds], text(claim.why)]
+    rows = [[text(claim.text), text(claim.paper), text(claim.ours), verdicts[claim.holds], text(claim.why if claim.holds is False else "")]
             for claim in reproduction.claims]
     return _table(["claim", "paper", "ours", "holds", "why not"], rows, "claims")
 

@@ -61,8 +61,9 @@ class Run:
         return self.answer["refused"]
 
     @property
-    def jain(self):
-        return self.answer["jain"]
+    def mean_turnaround(self):
+        """Of completed runs."""
+        return self.answer["mean_turnaround"]
 
     def turnaround(self, name):
         """The mean over the job's completed runs, of all jobs of that name; None where none was completed."""
