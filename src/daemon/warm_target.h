@@ -18,7 +18,7 @@ inline constexpr Duration kArrivalWindow = std::chrono::seconds(3);
 inline constexpr Duration kHelloWindow = std::chrono::seconds(10);
 inline constexpr size_t kMostExpected = 8;
 // Under MPS a fault ends all of a GPU's contexts, one after the other: 48 ms each (H100), in which nobody is served.
-inline constexpr size_t kMostForArrivalsUnderMps = 3;
+inline constexpr size_t kMostForArrivalsUnderMps = 1;
 // Of the free memory at most one part in so many goes to contexts of workers that nobody has asked for.
 inline constexpr uint64_t kFreeMemoryPart = 8;
 
