@@ -6,17 +6,10 @@
 #include "core/lock_soon.h"
 
 namespace heddle::worker {
-namespace {
-
-// So much is reported at most before it is entered: nobody may ask for long.
-constexpr size_t kMostReported = 4096;
-
-}  // namespace
 
 bool InFlight::admits(const WorkKind& kind, const Room& room) {
   if (room.window == Duration::zero()) return true;
   const auto lock = locked_soon(mutex_);
-  settle();
   const Duration estimate = times_.estimate(kind).value_or(room.window);
   const bool admitted = has_next(room) || taken(room) + estimate <= limit(room);
   if (!admitted) awaited_room_ = room;
@@ -26,7 +19,6 @@ bool InFlight::admits(const WorkKind& kind, const Room& room) {
 void InFlight::hand_over(uint64_t sequence, uint32_t stream, const WorkKind& kind, Duration window,
                          std::vector<HeldBy> held) {
   const auto lock = locked_soon(mutex_);
-  settle();
   count_stream(stream);
   const Duration estimate = times_.estimate(kind).value_or(window);
   count(work_.emplace_back(Work{sequence, stream, kind, estimate, std::move(held)}), 1);
@@ -46,7 +38,6 @@ void InFlight::count(const Work& work, int times) {
 
 void InFlight::release(const HeldBy& returned) {
   const auto lock = locked_soon(mutex_);
-  settle();
   for (Work& work : work_) {
     if (work.over || work.held.empty()) continue;
     count(work, -1);
@@ -75,7 +66,6 @@ void InFlight::count_stream(uint32_t stream) {
 
 void InFlight::take_back(uint64_t sequence) {
   const auto lock = locked_soon(mutex_);
-  settle();
   Work* const work = find(sequence);
   if (!work) return;
   end(*work);
@@ -91,37 +81,22 @@ bool InFlight::take_fence_due(Duration window, bool wanted) {
 
 bool InFlight::drained() {
   const auto lock = locked_soon(mutex_);
-  settle();
   awaits_end_ = running_ > 0;
   return !awaits_end_;
 }
 
-bool InFlight::empty() {
-  const auto lock = locked_soon(mutex_);
-  settle();
-  return work_.empty();
-}
-
 void InFlight::done(std::span<const Done> done) {
   const auto lock = locked_soon(mutex_);
-  reported_.insert(reported_.end(), done.begin(), done.end());
-  if (reported_.size() >= kMostReported) settle();
-}
-
-void InFlight::settle() {
-  for (const auto& [sequence, took] : reported_) {
+  for (const auto& [sequence, took] : done) {
     Work* work = find(sequence);
     if (!work) continue;
     if (took > Duration::zero()) times_.add(work->kind, took);
     end(*work);
   }
-  reported_.clear();
 }
 
 bool InFlight::take_awaited() {
   const auto lock = locked_soon(mutex_);
-  if (!awaited_room_ && !awaits_end_) return false;
-  settle();
   const bool room = awaited_room_ && (has_next(*awaited_room_) || taken(*awaited_room_) <= limit(*awaited_room_) / 2);
   const bool end = awaits_end_ && running_ == 0;
   if (room) awaited_room_.reset();
@@ -129,9 +104,7 @@ bool InFlight::take_awaited() {
   return room || end;
 }
 
-// Mostly the first: a stream's work ends in its order.
 InFlight::Work* InFlight::find(uint64_t sequence) {
-  if (!work_.empty() && work_.front().sequence == sequence) return &work_.front();
   const auto found = std::lower_bound(work_.begin(), work_.end(), sequence,
                                       [](const Work& work, uint64_t wanted) { return work.sequence < wanted; });
   return found == work_.end() || found->sequence != sequence || found->over ? nullptr : &*found;

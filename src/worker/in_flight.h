@@ -11,8 +11,7 @@
 //
 // Thread safety: the issuer hands over and asks, the completions thread ends; the mutex orders the two. The issuer asks
 // to be woken under the same lock under which it has looked, so that no end is missed; and not for each end, but once
-// half of the window is free. What the completions thread reports is written down and entered into the books when
-// somebody asks, mostly the issuer: books that two processors write by turns cost more than what they say is worth.
+// half of the window is free.
 
 #include <array>
 #include <atomic>
@@ -20,7 +19,6 @@
 #include <mutex>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "worker/held_streams.h"
 #include "worker/kernel_times.h"
@@ -62,10 +60,8 @@ class InFlight {
   void release(const HeldBy& returned);
   // Whether all of it is done but what is held. False: the issuer will be woken.
   bool drained();
-  // Whether all of it is done.
-  bool empty();
 
-  // Completions thread. Whether there is, or was a moment ago, anything that could be done.
+  // Completions thread.
   bool any() const { return any_.load(std::memory_order_acquire); }
   struct Done {
     uint64_t sequence;
@@ -86,8 +82,6 @@ class InFlight {
     bool over = false;
   };
 
-  // Enters into the books what was reported.
-  void settle();
   Work* find(uint64_t sequence);
   Duration taken(const Room& room) const {
     if (room.held) return held_of_[room.stream];
@@ -111,7 +105,6 @@ class InFlight {
   Duration estimated_{};                                        // of these together
   std::array<Duration, protocol::kMaxStreams> estimated_of_{};  // by stream
   std::array<Duration, protocol::kMaxStreams> held_of_{};       // of those that are held
-  std::vector<Done> reported_;                                  // and is not in the books yet
   std::array<uint32_t, 32> latest_;                             // streams of the latest work, round
   size_t handed_over_ = 0;
   size_t streams_ = 0;  // different ones among them

@@ -83,7 +83,7 @@ bool Issuer::may_issue() {
   if (awaits_call_) return false;
   say_backlog();
   const TimePoint at = lease_.undisturbed() ? TimePoint{} : now();
-  if (lease_.whole_bursts() && parts_.in_flight.empty()) lease_.begin_burst(at, parts_.usage.longest_burst());
+  if (lease_.whole_bursts() && !parts_.in_flight.any()) lease_.begin_burst(at, parts_.usage.longest_burst());
   if (!lease_.begins(at)) return false;
   parts_.usage.seen(record_.header.sequence);
   return room.held || has_room(room);

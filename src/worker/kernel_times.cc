@@ -51,22 +51,21 @@ WorkKind work_of(const protocol::Record& record) {
 }
 
 void KernelTimes::add(const WorkKind& kind, Duration took) {
-  Times* times = find(kind);
-  if (!times) {
-    if (times_.size() == kMostKinds) times_.clear();
-    asked_ = kind;
-    times = found_ = &times_[kind];
+  if (times_.size() == kMostKinds && !times_.contains(kind)) {
+    times_.clear();
+    found_ = nullptr;
   }
-  times->took[times->count++ % kRemembered] = took;
-  times->longest = *std::max_element(times->took.begin(), times->took.end());
+  Times& times = times_[kind];
+  times.took[times.count++ % kRemembered] = took;
 }
 
-std::optional<Duration> KernelTimes::estimate(const WorkKind& kind) {
+std::optional<Duration> KernelTimes::estimate(const WorkKind& kind) const {
   const Times* const times = find(kind);
-  return times ? std::optional(times->longest) : std::nullopt;
+  if (!times) return std::nullopt;
+  return *std::max_element(times->took.begin(), times->took.end());
 }
 
-KernelTimes::Times* KernelTimes::find(const WorkKind& kind) {
+const KernelTimes::Times* KernelTimes::find(const WorkKind& kind) const {
   if (found_ && asked_ == kind) return found_;
   const auto found = times_.find(kind);
   if (found == times_.end()) return nullptr;

@@ -25,7 +25,7 @@ class KernelTimes {
  public:
   void add(const WorkKind& kind, Duration took);
   // The longest of the latest kRemembered of that kind; none where there was none yet.
-  std::optional<Duration> estimate(const WorkKind& kind);
+  std::optional<Duration> estimate(const WorkKind& kind) const;
 
   static constexpr size_t kRemembered = 8;
   static constexpr size_t kMostKinds = 4096;  // then it begins anew: the program chooses what it launches
@@ -37,14 +37,13 @@ class KernelTimes {
   struct Times {
     std::array<Duration, kRemembered> took{};
     size_t count = 0;
-    Duration longest{};
   };
-  Times* find(const WorkKind& kind);
+  const Times* find(const WorkKind& kind) const;
 
   std::unordered_map<WorkKind, Times, Hash> times_;
   // What was asked for last: mostly it is asked for again.
-  WorkKind asked_;
-  Times* found_ = nullptr;
+  mutable WorkKind asked_;
+  mutable const Times* found_ = nullptr;
 };
 
 }  // namespace heddle::worker
