@@ -16,14 +16,16 @@ bool InFlight::admits(const WorkKind& kind, const Room& room) {
   return admitted;
 }
 
-void InFlight::hand_over(uint64_t sequence, uint32_t stream, const WorkKind& kind, Duration window,
-                         std::vector<HeldBy> held) {
+std::optional<Duration> InFlight::hand_over(uint64_t sequence, uint32_t stream, const WorkKind& kind, Duration window,
+                                            std::vector<HeldBy> held) {
   const auto lock = locked_soon(mutex_);
   count_stream(stream);
-  const Duration estimate = times_.estimate(kind).value_or(window);
+  const auto known = times_.estimate(kind);
+  const Duration estimate = known.value_or(window);
   count(work_.emplace_back(Work{sequence, stream, kind, estimate, std::move(held)}), 1);
   unfenced_ += estimate;
   any_.store(true, std::memory_order_release);
+  return known;
 }
 
 void InFlight::count(const Work& work, int times) {

@@ -48,9 +48,9 @@ class InFlight {
   // Issuer. Whether more of that kind may be handed over. Work of a kind that was never seen fills the window. False:
   // the issuer will be woken.
   bool admits(const WorkKind& kind, const Room& room);
-  // Before the device gets it; sequences rise.
-  void hand_over(uint64_t sequence, uint32_t stream, const WorkKind& kind, Duration window,
-                 std::vector<HeldBy> held = {});
+  // Before the device gets it; sequences rise. Returns how long work of that kind takes; none where it was never seen.
+  std::optional<Duration> hand_over(uint64_t sequence, uint32_t stream, const WorkKind& kind, Duration window,
+                                    std::vector<HeldBy> held = {});
   // The device has not got what was handed over last, or will not say when it is done.
   void take_back(uint64_t sequence);
   // Whether the device is to say when what it has got is done, although more may follow: after each quarter of what may

@@ -13,6 +13,7 @@
 #include "worker/lease.h"
 #include "worker/look_ahead.h"
 #include "worker/segments.h"
+#include "worker/short_work.h"
 
 namespace heddle::worker {
 
@@ -70,10 +71,12 @@ class Issuer {
   void stop_counting() { counts_ = false; }
   void follow_host_calls();
   bool blocking(uint32_t stream) const;
-  bool may_issue();
-  bool has_room(InFlight::Room room);
+  bool may_issue(const WorkKind& work);
+  bool has_room(const WorkKind& work, InFlight::Room room);
   bool may_release(const HostCall& call);
   Checked<Step> execute_leased();
+  bool goes_uncounted(const WorkKind& work);
+  Checked<Step> execute_counted(const WorkKind& work);
   void say_backlog();
   bool waits_for_device() const;
   void attend_lease();
@@ -120,6 +123,7 @@ class Issuer {
   HeldStreams held_;          // as far as leases count
   bool awaits_call_ = false;  // record_ stands behind a host call, with as much as may
   LookAhead look_ahead_;
+  ShortWork short_work_;
   DeferredQueue deferred_;
   std::vector<HostCall> host_calls_;
 };

@@ -76,21 +76,20 @@ void Issuer::say_backlog() {
 }
 
 // For record_, which needs the device. Where it must wait for a host call's return, no lease helps it.
-bool Issuer::may_issue() {
+bool Issuer::may_issue(const WorkKind& work) {
   const uint32_t stream = record_.header.stream;
   const InFlight::Room room{stream, lease_.window(), lease_.wanted(), held_.holds(stream)};
-  awaits_call_ = room.held && !has_room(room);
+  awaits_call_ = room.held && !has_room(work, room);
   if (awaits_call_) return false;
   say_backlog();
   const TimePoint at = lease_.undisturbed() ? TimePoint{} : now();
   if (lease_.whole_bursts() && !parts_.in_flight.any()) lease_.begin_burst(at, parts_.usage.longest_burst());
   if (!lease_.begins(at)) return false;
   parts_.usage.seen(record_.header.sequence);
-  return room.held || has_room(room);
+  return room.held || has_room(work, room);
 }
 
-bool Issuer::has_room(InFlight::Room room) {
-  const WorkKind work = work_of(record_);
+bool Issuer::has_room(const WorkKind& work, InFlight::Room room) {
   if (parts_.in_flight.admits(work, room)) return true;
   if (room.wanted && !room.held) return false;
   room.others_follow =
@@ -100,18 +99,35 @@ bool Issuer::has_room(InFlight::Room room) {
 
 Checked<Issuer::Step> Issuer::execute_leased() {
   count_leases();
-  if (!may_issue()) return Step::kWait;
+  const WorkKind work = work_of(record_);
+  const bool uncounted = goes_uncounted(work);
+  if (!uncounted && !may_issue(work)) return Step::kWait;
+  auto step = uncounted ? execution_.execute(record_) : execute_counted(work);
   const uint64_t sequence = record_.header.sequence;
-  const uint32_t stream = record_.header.stream;
-  parts_.in_flight.hand_over(sequence, stream, work_of(record_), lease_.window(), held_.of(stream));
-  auto step = execution_.execute(record_);
   const bool handed_over = step && *step == Step::kTaken && parts_.progress.pending(sequence).on_device;
-  if (!handed_over) {
-    parts_.in_flight.take_back(sequence);
-    return step;
-  }
-  last_work_ = sequence;
-  if (parts_.in_flight.take_fence_due(lease_.window(), lease_.wanted())) parts_.context.fence();
+  if (handed_over) last_work_ = sequence;
+  if (handed_over && uncounted) uncounted_ = sequence;
+  if (!handed_over && !uncounted) parts_.in_flight.take_back(sequence);
+  return step;
+}
+
+// Only where nothing is to be looked after: nobody waits for the device, and no stream stands behind a host call.
+bool Issuer::goes_uncounted(const WorkKind& work) {
+  const uint64_t sequence = record_.header.sequence;
+  if (!lease_.undisturbed() || lease_.whole_bursts() || !host_calls_.empty()) return false;
+  if (sequence - parts_.progress.completed() > ShortWork::kMostInFlight || !short_work_.take(work)) return false;
+  say_backlog();
+  parts_.usage.seen(sequence);
+  return lease_.begins(TimePoint{});
+}
+
+Checked<Issuer::Step> Issuer::execute_counted(const WorkKind& work) {
+  const uint32_t stream = record_.header.stream;
+  const Duration window = lease_.window();
+  short_work_.counted(work,
+                      parts_.in_flight.hand_over(record_.header.sequence, stream, work, window, held_.of(stream)));
+  auto step = execution_.execute(record_);
+  if (step && *step == Step::kTaken && parts_.in_flight.take_fence_due(window, lease_.wanted())) parts_.context.fence();
   return step;
 }
 

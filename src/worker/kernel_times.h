@@ -27,12 +27,14 @@ class KernelTimes {
   // The longest of the latest kRemembered of that kind; none where there was none yet.
   std::optional<Duration> estimate(const WorkKind& kind) const;
 
+  static size_t hash(const WorkKind& kind) { return (kind.what ^ kind.size << 1) * 0x9e3779b97f4a7c15; }
+
   static constexpr size_t kRemembered = 8;
   static constexpr size_t kMostKinds = 4096;  // then it begins anew: the program chooses what it launches
 
  private:
   struct Hash {
-    size_t operator()(const WorkKind& kind) const { return kind.what * 0x9e3779b97f4a7c15 ^ kind.size; }
+    size_t operator()(const WorkKind& kind) const { return hash(kind); }
   };
   struct Times {
     std::array<Duration, kRemembered> took{};

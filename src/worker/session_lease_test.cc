@@ -213,6 +213,22 @@ TEST_F(SessionLeaseTest, NoMoreThanTheWindowIsInFlight) {
   EXPECT_TRUE(completes(launched));
 }
 
+// Most of that of a program which is alone on its device.
+TEST_F(SessionLeaseTest, ShortWorkThatIsInNoBooksKeepsTheLeaseUntilItIsDone) {
+  write({.state = State::kHeld, .generation = 1, .window_ns = 1'000'000'000});
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(completes(launch(0, 0)));  // known to be short
+  context->pause(0);
+  uint64_t launched = 0;
+  for (size_t i = 0; i < 40; ++i) launched = launch(0, 0);
+  ASSERT_TRUE(eventually([&] { return context->handed_over().size() == 43; }));
+  withdraw();
+  ::usleep(10'000);
+  EXPECT_EQ(told<LeaseReturned>(), 0u);
+  context->resume(0);
+  EXPECT_TRUE(is_back(1));
+  EXPECT_EQ(header().completed.load(), launched);
+}
+
 // Among the records of a ring that never runs dry the issuer looks at its lease all the same.
 TEST_F(SessionLeaseTest, RecordsWithoutEndThatNeedNoDeviceDoNotKeepTheLease) {
   std::atomic<int> reached{0}, passed{0};  // of two records at which the issuer is held
