@@ -39,9 +39,24 @@ class Reader {
       cursor_.next();  // the predicate
       return;          // its instruction comes next
     }
+    if (token == ".loc") return location();
     if (is_directive(token)) return directive(token);
     if (cursor_.take(":")) return;  // a label
     instruction(token);
+  }
+
+  // ".loc 1 20 3, function_name $L__info_string0+16, inlined_at 1 2 3": the one directive without a ';' at its end.
+  void location() {
+    skip_numbers();
+    while (cursor_.take(",")) {
+      cursor_.next();  // function_name or inlined_at
+      if (is_identifier(cursor_.peek())) cursor_.next();
+      if (cursor_.take("+")) cursor_.next();
+      skip_numbers();
+    }
+  }
+  void skip_numbers() {
+    while (number_of(cursor_.peek())) cursor_.next();
   }
 
   // ".param .align 8 .b8 param0[16];" names a call's argument; everything else is of no interest here.
