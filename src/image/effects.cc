@@ -4,119 +4,23 @@
 #include "image/effects.h"
 
 #include <algorithm>
-#include <deque>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "image/no_throw.h"
-#include "image/ptx_code.h"
-#include "image/ptx_declarations.h"
+#include "image/origin.h"
+#include "image/ptx_instructions.h"
+#include "image/ptx_program.h"
 
 namespace heddle::image {
 namespace {
 
-// Where a value may come from.
-struct Origin {
-  enum : uint8_t {
-    kIndex = 1,     // computed from memory, but no address
-    kLoaded = 2,    // read from memory as it is: maybe an address
-    kOwn = 4,       // an address of the kernel's own shared or local memory, or of its parameters
-    kVariable = 8,  // the address of a module's variable
-  };
-  uint64_t parameters = 0;  // bit i: parameter i of the kernel
-  uint8_t from = 0;
-
-  bool operator==(const Origin&) const = default;
-  bool is(uint8_t what) const { return (from & what) != 0; }
-  // True where that told something new.
-  bool add(const Origin& other) {
-    const Origin before = *this;
-    parameters |= other.parameters;
-    from |= other.from;
-    return !(*this == before);
-  }
-  Origin as_index() const {
-    return {parameters, static_cast<uint8_t>(is(kLoaded) ? (from & ~kLoaded) | kIndex : from)};
-  }
-  Origin as_address() const { return {parameters, static_cast<uint8_t>(is(kIndex) ? from | kLoaded : from)}; }
-};
-
-bool one_of(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-bool is_wide(std::string_view type) {
-  return one_of(type, {".b64", ".u64", ".s64", ".f64", ".b128"});
-}
-
-// Instructions whose first operand is what they compute from the others, and nothing else.
-bool computes(const PtxInstruction& i) {
-  static const std::unordered_set<std::string_view> names{
-      "mov",          "add",       "sub",     "addc",     "subc",       "mul",       "mad",      "madc",
-      "mul24",        "mad24",     "sad",     "div",      "rem",        "abs",       "neg",      "min",
-      "max",          "popc",      "clz",     "bfind",    "fns",        "brev",      "bfe",      "bfi",
-      "szext",        "bmsk",      "dp4a",    "dp2a",     "testp",      "copysign",  "fma",      "rcp",
-      "sqrt",         "rsqrt",     "sin",     "cos",      "lg2",        "ex2",       "tanh",     "set",
-      "setp",         "selp",      "slct",    "and",      "or",         "xor",       "not",      "cnot",
-      "lop3",         "shf",       "shl",     "shr",      "prmt",       "cvt",       "cvta",     "mma",
-      "vote",         "shfl",      "match",   "redux",    "activemask", "elect",     "isspacep", "mapa",
-      "getctarank",   "vadd",      "vsub",    "vabsdiff", "vmin",       "vmax",      "vshl",     "vshr",
-      "vmad",         "vset",      "vadd2",   "vsub2",    "vavrg2",     "vabsdiff2", "vmin2",    "vmax2",
-      "vset2",        "vadd4",     "vsub4",   "vavrg4",   "vabsdiff4",  "vmin4",     "vmax4",    "vset4",
-      "createpolicy", "movmatrix", "istypep", "clock"};
-  return names.contains(i.name) || (i.name == "wmma" && i.has(".mma"));
-}
-
-// Instructions that touch no memory of the program and make no value.
-bool does_nothing(const PtxInstruction& i) {
-  return one_of(i.name, {"bra", "brx", "ret", "exit", "trap", "brkpt", "bar", "barrier", "membar", "fence", "nanosleep",
-                         "prefetch", "prefetchu", "applypriority", "griddepcontrol", "setmaxnreg", "pmevent",
-                         "stackrestore"}) ||
-         (i.name == "cp" && i.has(".async") && (i.has(".commit_group") || i.has(".wait_group") || i.has(".wait_all")));
-}
-
-struct Function {
-  const PtxFunction* declared = nullptr;
-  PtxCode code;
-  std::unordered_map<std::string_view, std::string_view> own;  // shared and local memory declared in its body
-};
-
-// All functions of a program, by name; bodies are read when they are first reached.
-class Program {
- public:
-  explicit Program(std::span<const PtxDeclarations> units) {
-    for (const PtxDeclarations& unit : units) {
-      for (const PtxVariable& variable : unit.variables) variables_[variable.name] = variable.space;
-      for (const PtxFunction& function : unit.functions) functions_[function.name].declared = &function;
-    }
-  }
-
-  Function* find(std::string_view name) {
-    const auto found = functions_.find(name);
-    if (found == functions_.end()) return nullptr;
-    Function& function = found->second;
-    if (read_.insert(&function).second) {
-      function.code = read_code(function.declared->body);
-      for (const PtxVariable& variable : function.declared->memory) function.own[variable.name] = variable.name;
-    }
-    return &function;
-  }
-
-  const StateSpace* variable(std::string_view name) const {
-    const auto found = variables_.find(name);
-    return found == variables_.end() ? nullptr : &found->second;
-  }
-
- private:
-  std::unordered_map<std::string_view, StateSpace> variables_;
-  std::unordered_map<std::string_view, Function> functions_;
-  std::unordered_set<const Function*> read_;
-};
+using Function = PtxProgram::Function;
 
 // One kernel.
 class Analysis {
  public:
-  Analysis(Program& program, const PtxFunction& kernel) : program_(program), kernel_(kernel) {
+  Analysis(PtxProgram& program, const PtxFunction& kernel)
+      : program_(program), kernel_(kernel), wide_(wide_parameters(kernel)) {
     effects_.name = kernel.name;
   }
 
@@ -129,24 +33,36 @@ class Analysis {
         for (const PtxInstruction& instruction : function_->code.instructions) execute(instruction);
       }
     } while (changed_ && effects_.unknown.empty());
-    effects_.written &= wide_parameters();
-    effects_.kept &= wide_parameters();
-    effects_.accessed &= wide_parameters();
-    if (!effects_.unknown.empty()) {
-      effects_.written = effects_.kept = effects_.accessed = ~uint64_t{0};
-      effects_.writes_anything = effects_.follows_memory = effects_.touches_variables = true;
-    }
-    return std::move(effects_);
+    return finished();
   }
 
  private:
   using Values = std::unordered_map<std::string_view, Origin>;
 
+  KernelEffects finished() {
+    for (uint64_t* mask : {&effects_.read, &effects_.written, &effects_.accessed, &effects_.kept, &effects_.in_pieces})
+      *mask &= wide_;
+    for (size_t i = 0; i < variables_.size(); ++i) {
+      const uint64_t bit = uint64_t{1} << KernelEffects::bit_of(i);
+      effects_.variables.push_back({std::string(variables_[i]), (read_ & bit) != 0, (written_ & bit) != 0});
+    }
+    if (!effects_.unknown.empty()) nothing_known();
+    return std::move(effects_);
+  }
+
+  void nothing_known() {
+    effects_.read = effects_.written = effects_.accessed = effects_.kept = effects_.in_pieces = ~uint64_t{0};
+    effects_.touches_variables = effects_.keeps_module_addresses = true;
+    effects_.reads_anything = effects_.writes_anything = effects_.follows_memory = true;
+    effects_.atomics = effects_.reductions = effects_.observes = true;
+    effects_.allocates |= program_.allocates();
+  }
+
   // Parameters of less than 64 bits hold no address.
-  uint64_t wide_parameters() const {
+  static uint64_t wide_parameters(const PtxFunction& kernel) {
     uint64_t wide = 0;
-    for (size_t i = 0; i < kernel_.parameters.size(); ++i) {
-      if (kernel_.parameters[i].size >= 8) wide |= uint64_t{1} << KernelEffects::bit_of(i);
+    for (size_t i = 0; i < kernel.parameters.size(); ++i) {
+      if (kernel.parameters[i].size >= 8) wide |= uint64_t{1} << KernelEffects::bit_of(i);
     }
     return wide;
   }
@@ -171,12 +87,24 @@ class Analysis {
     if (const auto known = values.find(name); known != values.end()) origin = known->second;
     if (function_->own.contains(name)) {
       origin.from |= Origin::kOwn;
-    } else if (const StateSpace* space = program_.variable(name)) {
-      origin.from |= *space == StateSpace::kShared || *space == StateSpace::kLocal ? Origin::kOwn : Origin::kVariable;
+    } else if (name.starts_with("%envreg")) {
+      origin.from |= Origin::kLoaded;  // the driver's, who keeps its own memory's address there
+    } else if (const PtxVariable* variable = program_.variable(name)) {
+      origin.add(address_of(*variable));
+    } else if (program_.has_function(name)) {
+      origin.from |= Origin::kModule;
     } else if (function_->declared->entry && parameter_of(name)) {
-      origin.add({uint64_t{1} << *parameter_of(name), Origin::kOwn});
+      origin.add({uint64_t{1} << *parameter_of(name), 0, Origin::kOwn});
     }
     return origin;
+  }
+  Origin address_of(const PtxVariable& variable) {
+    if (variable.space == StateSpace::kShared || variable.space == StateSpace::kLocal) return {0, 0, Origin::kOwn};
+    auto found = std::find(variables_.begin(), variables_.end(), variable.name);
+    if (found == variables_.end()) found = variables_.insert(found, variable.name);
+    const uint64_t bit = uint64_t{1} << KernelEffects::bit_of(static_cast<size_t>(found - variables_.begin()));
+    if (variable.holds_addresses) holders_ |= bit;
+    return {0, bit, 0};
   }
   Origin value_of(const PtxOperand& operand) {
     Origin origin;
@@ -199,24 +127,31 @@ class Analysis {
 
   // --- accesses ---
   Origin read(const PtxInstruction& i, const PtxOperand& address) {
+    if (i.has(".param")) return at_parameter(i, address);
     const Origin at = value_of(address);
-    Origin result;
     const bool own = i.has(".shared") || i.has(".local");
-    if (own || at.is(Origin::kOwn)) result.add(own_memory_);
-    if (i.has(".param")) return at_parameter(address);
+    Origin result;
+    if (own || at.is(Origin::kOwn)) {
+      result.add(is_wide(i.type()) ? own_memory_.as_address() : own_memory_);
+      result.parameters |= at.parameters;  // one that lies in memory, read by its address
+    }
     if (own) return result;
-    effects_.touches_variables |= i.has(".const");
-    if (!i.has(".const")) touch(at, at.is(Origin::kOwn) && at.parameters == 0);
-    if (!at.is(Origin::kOwn) || at.parameters != 0) result.from |= is_wide(i.type()) ? Origin::kLoaded : Origin::kIndex;
+    touch_to_read(at, i.has(".const"));
+    if (at.is_own()) return result;
+    result.from |= is_wide(i.type()) ? Origin::kLoaded : Origin::kIndex;
+    if ((at.variables & holders_) != 0) result.from |= Origin::kModule;
     return result;
   }
 
   // ld.param: a kernel's parameter as it is; a function's, or a call's, as it was given.
-  Origin at_parameter(const PtxOperand& address) {
+  Origin at_parameter(const PtxInstruction& i, const PtxOperand& address) {
     Origin result;
     for (const std::string_view name : address.names) {
       Origin origin = value_of(name);
-      if (function_->declared->entry && parameter_of(name)) origin.from &= ~Origin::kOwn;
+      if (function_->declared->entry && parameter_of(name)) {
+        origin.from &= ~Origin::kOwn;
+        if (!is_wide(i.type())) origin.from |= Origin::kPiece;
+      }
       result.add(origin);
     }
     return result;
@@ -228,28 +163,44 @@ class Analysis {
     const Origin at = value_of(address);
     if (own || at.is(Origin::kOwn)) changed_ |= own_memory_.add(stored);
     if (own) return;
-    touch(at, at.is(Origin::kOwn) && at.parameters == 0);
-    if (at.is(Origin::kOwn) && at.parameters == 0 && !at.is(Origin::kLoaded)) return;
+    touch(at);
+    if (at.is_own()) return;
     effects_.kept |= stored.parameters;
+    effects_.keeps_module_addresses |= stored.variables != 0 || stored.is(Origin::kModule);
     effects_.written |= at.parameters;
+    written_ |= at.variables;
     if (at.is(Origin::kLoaded) || !is_rooted(at)) effects_.writes_anything = true;
   }
 
-  static bool is_rooted(const Origin& at) { return at.parameters != 0 || at.is(Origin::kVariable | Origin::kOwn); }
+  // Whether it is known what an address of this origin leads to.
+  bool is_rooted(const Origin& at) const {
+    return (at.parameters & wide_) != 0 || at.variables != 0 || at.is(Origin::kOwn);
+  }
 
-  void touch(const Origin& at, bool own) {
+  void touch(const Origin& at) {
     effects_.accessed |= at.parameters;
-    effects_.touches_variables |= at.is(Origin::kVariable);
-    if (at.is(Origin::kLoaded) || (!own && !is_rooted(at))) effects_.follows_memory = true;
+    effects_.touches_variables |= at.variables != 0;
+    if (at.is(Origin::kTogether)) effects_.in_pieces |= at.parameters;
+    if (at.is(Origin::kLoaded) || !is_rooted(at)) effects_.follows_memory = true;
+  }
+
+  // Constant memory is that of variables, whatever the address looks like.
+  void touch_to_read(const Origin& at, bool constant = false) {
+    touch(at);
+    effects_.read |= at.parameters;
+    read_ |= at.variables;
+    effects_.touches_variables |= constant;
+    if (constant && at.variables == 0) effects_.follows_memory = true;
   }
 
   // --- instructions ---
   void execute(const PtxInstruction& i) {
     const auto& o = i.operands;
+    effects_.observes |= observes(i);
     if (does_nothing(i)) return;
     if (i.name == "call") return call(i);
     if (i.name == "st" && o.size() >= 2) return write(i, o[0], value_of(o[1]));
-    if (one_of(i.name, {"ld", "ldu"}) && o.size() >= 2) return give(o[0], read(i, o[1]));
+    if (is_one_of(i.name, {"ld", "ldu"}) && o.size() >= 2) return give(o[0], read(i, o[1]));
     if (i.name == "atom" && o.size() >= 3) return atomic(i, &o[0], o[1], 2);
     if (i.name == "red" && o.size() >= 2) return atomic(i, nullptr, o[0], 1);
     if (i.name == "wmma" && i.has(".load") && o.size() >= 2) return give(o[0], read(i, o[1]).as_index());
@@ -257,38 +208,46 @@ class Analysis {
     if (i.name == "ldmatrix" && o.size() >= 2) return give(o[0], Origin{own_memory_}.as_index());
     if (i.name == "cp" && i.has(".async") && !i.has(".bulk") && i.has(".shared") && o.size() >= 2) return copy_in(o);
     if (i.name == "mbarrier" && !i.has(".arrive_drop")) return synchronise(i);
-    if (one_of(i.name, {"tex", "tld4", "suld"}) && !o.empty()) return sample(o[0]);
-    if (one_of(i.name, {"txq", "suq"}) && !o.empty()) return give(o[0], {0, Origin::kIndex});
-    if (i.name == "alloca" && !o.empty()) return give(o[0], {0, Origin::kOwn});
-    if (i.name == "stacksave" && !o.empty()) return give(o[0], {0, Origin::kOwn});
+    if (is_one_of(i.name, {"tex", "tld4", "suld"}) && !o.empty()) return sample(o[0]);
+    if (is_one_of(i.name, {"txq", "suq"}) && !o.empty()) return give(o[0], {0, 0, Origin::kIndex});
+    if (i.name == "alloca" && !o.empty()) return give(o[0], {0, 0, Origin::kOwn});
+    if (i.name == "stacksave" && !o.empty()) return give(o[0], {0, 0, Origin::kOwn});
     if (computes(i) && !o.empty()) return compute(i);
     give_up("the instruction " + std::string(i.name));
   }
 
+  // nvcc writes "atom" for all atomics and leaves it to the assembler to see that nobody looks at what some return.
+  bool is_used(const PtxOperand& result) const {
+    return std::any_of(result.names.begin(), result.names.end(),
+                       [&](std::string_view name) { return name != "_" && function_->occurrences.at(name) > 1; });
+  }
+
   // Reads and writes at once; what it may store are its last operands.
   void atomic(const PtxInstruction& i, const PtxOperand* result, const PtxOperand& address, size_t first) {
+    (result && is_used(*result) ? effects_.atomics : effects_.reductions) = true;
     Origin stored;
     for (size_t k = first; k < i.operands.size(); ++k) stored.add(value_of(i.operands[k]));
     write(i, address, stored);
-    if (result) give(*result, read(i, address));
+    const Origin found = read(i, address);
+    if (result) give(*result, found);
   }
 
   // cp.async: global memory to shared.
   void copy_in(const std::vector<PtxOperand>& operands) {
-    touch(value_of(operands[1]), false);
-    changed_ |= own_memory_.add({0, Origin::kLoaded});
+    touch_to_read(value_of(operands[1]));
+    changed_ |= own_memory_.add({0, 0, Origin::kLoaded});
   }
 
   // A texture may lie in any buffer, and no parameter says in which.
   void sample(const PtxOperand& result) {
     effects_.follows_memory = true;
-    give(result, {0, Origin::kIndex});
+    give(result, {0, 0, Origin::kIndex});
   }
 
   // Barriers lie in shared memory, and what they give is no address.
   void synchronise(const PtxInstruction& i) {
     for (const PtxOperand& operand : i.operands) {
-      if (operand.memory) touch(value_of(operand), i.has(".shared") || value_of(operand).is(Origin::kOwn));
+      if (operand.memory && !i.has(".shared") && !value_of(operand).is(Origin::kOwn)) touch_to_read(value_of(operand));
     }
   }
 
@@ -297,12 +256,12 @@ class Analysis {
     Origin origin;
     for (size_t k = 1; k < o.size(); ++k) {
       // The addend of mad is as it is; factors make an index.
-      const bool factor = one_of(i.name, {"mul", "mad"}) && k <= 2;
+      const bool factor = is_one_of(i.name, {"mul", "mad"}) && k <= 2;
       origin.add(factor ? value_of(o[k]).as_index() : value_of(o[k]));
     }
     if (i.name == "shl") origin = shifted(i, origin);
     if (i.name == "cvta" && !i.has(".to") && (i.has(".shared") || i.has(".local"))) origin.from |= Origin::kOwn;
-    if (i.name == "cvt" && one_of(i.type(), {".f16", ".f32", ".f64", ".bf16"})) origin = origin.as_index();
+    if (i.name == "cvt" && is_one_of(i.type(), {".f16", ".f32", ".f64", ".bf16"})) origin = origin.as_index();
     if (i.name == "mul" && makes_high_half(o)) origin = origin.as_address();
     if (i.name == "bfi" && is_wide(i.type())) origin = origin.as_address();
     give(o[0], origin);
@@ -330,7 +289,8 @@ class Analysis {
       else if (name.empty() && operand.names.size() == 1)
         name = operand.names[0];
     }
-    if (name == "vprintf" || name == "__assertfail") return;  // prints, and keeps nothing
+    if (name == "vprintf" || name == "__assertfail") return print(arguments);
+    effects_.allocates |= name == "malloc" || name == "free";
     if (name.starts_with("%")) return give_up("a call through a pointer");
     Function* callee = program_.find(name);
     reach(name);
@@ -344,12 +304,28 @@ class Analysis {
     }
   }
 
-  Program& program_;
+  // Keeps nothing, and reads its texts; addresses of some may stand among what it prints.
+  void print(const PtxOperand* arguments) {
+    if (!arguments) return;
+    for (const std::string_view name : arguments->names) {
+      const Origin given = value_of(name);
+      effects_.read |= given.parameters | own_memory_.parameters;
+      read_ |= given.variables | own_memory_.variables;
+      effects_.touches_variables |= read_ != 0;
+      effects_.reads_anything |= given.is(Origin::kLoaded) || own_memory_.is(Origin::kLoaded);
+    }
+  }
+
+  PtxProgram& program_;
   const PtxFunction& kernel_;
+  const uint64_t wide_;
   KernelEffects effects_;
   std::vector<Function*> reached_;
   std::unordered_map<const Function*, Values> values_;
-  Origin own_memory_;  // whatever was stored to shared and local memory
+  std::vector<std::string_view> variables_;  // that the kernel names
+  uint64_t read_ = 0, written_ = 0,
+           holders_ = 0;  // bit i: the i-th of them; those that were initialised with addresses
+  Origin own_memory_;     // whatever was stored to shared and local memory
   Function* function_ = nullptr;
   bool changed_ = false;
 };
@@ -364,7 +340,7 @@ Result<std::vector<KernelEffects>> effects_of_ptx(std::span<const std::string_vi
       if (!declarations) return tl::unexpected(std::move(declarations).error());
       parsed.push_back(std::move(*declarations));
     }
-    Program program(parsed);
+    PtxProgram program(parsed);
     std::vector<KernelEffects> all;
     for (const PtxDeclarations& unit : parsed) {
       for (const PtxFunction& function : unit.functions) {

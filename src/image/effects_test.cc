@@ -176,7 +176,8 @@ TEST(Effects, WhatIsNotKnownIsEverything) {
                            "frobnicate.b64 %rd1, %rd2;", "sust.b.1d.b32.trap [%rd1, {%r1}], {%r2};"}) {
     const KernelEffects k = kernel(body);
     EXPECT_NE(k.unknown, "") << body;
-    EXPECT_TRUE(k.may_write(2) && k.may_keep(2) && k.follows_memory && k.writes_anything) << body;
+    EXPECT_TRUE(k.may_read(2) && k.may_write(2) && k.may_keep(2) && k.follows_memory && k.writes_anything) << body;
+    EXPECT_TRUE(k.keeps_module_addresses && k.atomics && k.observes && !k.is_repeatable()) << body;
   }
   EXPECT_EQ(kernel("call.uni (retval0), vprintf, (param0, param1);").unknown, "");
 }
@@ -211,6 +212,154 @@ TEST(Effects, TellsWhatItAccessesFromWhatItOnlyComputesWith) {
   EXPECT_EQ(k.accessed, 0b011u);
   EXPECT_EQ(k.written, 0b001u);
   EXPECT_FALSE(k.touches_variables);
+}
+
+TEST(Effects, TellsReadsFromWrites) {
+  const KernelEffects k =
+      kernel("ld.global.f32 %f1, [%rd2];\nst.global.f32 [%rd1], %f1;\nred.global.add.f32 [%rd3], %f1;");
+  EXPECT_EQ(k.read, 0b110u);
+  EXPECT_EQ(k.written, 0b101u);
+  EXPECT_FALSE(k.may_read(0));
+  EXPECT_TRUE(k.may_read(2));
+  EXPECT_FALSE(k.may_read_anything());
+  EXPECT_TRUE(kernel("ld.global.u64 %rd4, [%rd1];\nld.global.f32 %f1, [%rd4];").may_read(2));
+  EXPECT_EQ(kernel("wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r1, %r2}, [%rd2], %r3;").read, 0b010u);
+  EXPECT_EQ(kernel("cp.async.ca.shared.global [tile], [%rd3], 16;", ".shared .b64 tile[2];\n").read, 0b100u);
+}
+
+TEST(Effects, TellsAtomicsThatReturnSomethingFromReductions) {
+  const KernelEffects atomic = kernel("atom.global.add.u32 %r1, [%rd1], 1;\nst.global.u32 [%rd2], %r1;");
+  EXPECT_TRUE(atomic.atomics);
+  EXPECT_FALSE(atomic.reductions);
+  EXPECT_FALSE(atomic.is_repeatable());
+  EXPECT_EQ(atomic.read, 0b001u);
+  // Slots that are dealt out in shared memory may be those of a list elsewhere.
+  EXPECT_TRUE(kernel("atom.shared.inc.u32 %r1, [next], 64;\nadd.u32 %r2, %r1, 1;", ".shared .u32 next;\n").atomics);
+  const KernelEffects reduction = kernel("red.global.add.u32 [%rd1], 1;");
+  EXPECT_FALSE(reduction.atomics);
+  EXPECT_TRUE(reduction.reductions);
+  EXPECT_TRUE(reduction.is_repeatable());
+  const KernelEffects ignored = kernel("atom.global.add.u32 %r1, [%rd1], 1;\natom.global.add.u32 _, [%rd1], 1;");
+  EXPECT_FALSE(ignored.atomics);
+  EXPECT_TRUE(ignored.reductions);
+}
+
+TEST(Effects, WhatSeesTimeOrOthersCannotBeRepeated) {
+  for (const char* body :
+       {"ld.volatile.global.u32 %r1, [%rd1];", "ld.acquire.gpu.u32 %r1, [%rd1];",
+        "ld.relaxed.sys.global.u32 %r1, [%rd1];", "ld.volatile.shared.u32 %r1, [%r2];", "mov.u64 %rd4, %clock64;",
+        "mov.u32 %r1, %clock;", "mov.u64 %rd4, %globaltimer;", "mov.u32 %r1, %globaltimer_lo;", "mov.u32 %r1, %smid;",
+        "mov.u32 %r1, %warpid;", "activemask.b32 %r1;", "nanosleep.u32 100;", "membar.gl;", "fence.acq_rel.sys;",
+        "fence.sc.gpu;", "mbarrier.try_wait.parity.shared.b64 %p1, [%r1], %r2;"}) {
+    const KernelEffects k = kernel(body);
+    EXPECT_TRUE(k.observes) << body;
+    EXPECT_FALSE(k.is_repeatable()) << body;
+    EXPECT_EQ(k.unknown, "") << body;
+  }
+  for (const char* body :
+       {"ld.global.nc.u32 %r1, [%rd1];", "ld.volatile.local.u32 %r1, [%r2];", "bar.sync 0;", "barrier.sync 0;",
+        "membar.cta;", "fence.acq_rel.cta;", "fence.proxy.async;", "mov.u32 %r1, %laneid;", "mov.u32 %r1, %nsmid;",
+        "shfl.sync.bfly.b32 %r1, %r2, 1, 31, -1;", "vote.sync.ballot.b32 %r1, %p1, -1;"}) {
+    EXPECT_FALSE(kernel(body).observes) << body;
+  }
+}
+
+TEST(Effects, WhatTheDriverHandsOverIsNoParameters) {
+  const KernelEffects k = kernel(R"(
+	mov.u32 %r1, %envreg2;
+	mov.u32 %r2, %envreg1;
+	mov.b64 %rd4, {%r1, %r2};
+	add.s64 %rd5, %rd4, %rd3;
+	st.global.u32 [%rd5], 1;)");
+  EXPECT_TRUE(k.writes_anything);
+}
+
+TEST(Effects, SaysWhichVariablesAreReadAndWritten) {
+  const std::string variables =
+      ".global .u32 counter;\n.const .b8 table[64];\n.global .u32 flag;\n.global .u32 unused;\n.shared .u32 own;\n";
+  const KernelEffects k = kernel(R"(
+	ld.const.u32 %r1, [table+4];
+	mov.u64 %rd4, counter;
+	cvta.global.u64 %rd5, %rd4;
+	red.add.u32 [%rd5], %r1;
+	st.shared.u32 [own], %r1;
+	st.global.u32 [flag], %r1;)",
+                                 variables);
+  EXPECT_EQ(k.variables,
+            (std::vector<VariableUse>{{"table", true, false}, {"counter", true, true}, {"flag", false, true}}));
+  EXPECT_FALSE(k.keeps_module_addresses);
+  EXPECT_FALSE(k.follows_memory);
+}
+
+TEST(Effects, ConstantMemoryAtAnUnknownPlaceIsAnyVariable) {
+  EXPECT_TRUE(kernel("ld.const.u32 %r1, [%rd1];", ".const .b8 table[64];\n").may_read_anything());
+}
+
+TEST(Effects, AddressesOfTheModuleMayGetOut) {
+  const std::string variables = ".global .u32 counter;\n.func helper()\n{\nret;\n}\n";
+  EXPECT_TRUE(kernel("mov.u64 %rd4, counter;\nst.global.u64 [%rd1], %rd4;", variables).keeps_module_addresses);
+  EXPECT_TRUE(kernel("mov.u64 %rd4, counter;\ncvt.u32.u64 %r1, %rd4;\nst.global.u32 [%rd1], %r1;", variables)
+                  .keeps_module_addresses);
+  EXPECT_TRUE(kernel("mov.u64 %rd4, helper;\nst.global.u64 [%rd1], %rd4;", variables).keeps_module_addresses);
+  EXPECT_TRUE(kernel("ld.global.u64 %rd4, [text];\nst.global.u64 [%rd1], %rd4;",
+                     variables + ".global .u64 text = generic(counter);\n")
+                  .keeps_module_addresses);
+  EXPECT_FALSE(kernel("ld.global.u64 %rd4, [text];\nst.global.u64 [%rd1], %rd4;", ".global .u64 text = 5;\n")
+                   .keeps_module_addresses);
+  // One that stays in shared memory ends with the kernel.
+  EXPECT_FALSE(kernel("mov.u64 %rd4, counter;\nst.shared.u64 [own], %rd4;", variables + ".shared .u64 own;\n")
+                   .keeps_module_addresses);
+}
+
+TEST(Effects, WhatIsPrintedIsRead) {
+  const std::string text = ".global .b8 text[4] = {37, 115, 10, 0};\n";
+  const std::string call = R"(
+	mov.u64 %rd4, text;
+	cvta.global.u64 %rd5, %rd4;
+	mov.u64 %rd6, arguments;
+	{ .param .b64 param0; st.param.b64 [param0], %rd5;
+	.param .b64 param1; st.param.b64 [param1], %rd6;
+	.param .b32 retval0;
+	call.uni (retval0), vprintf, (param0, param1); })";
+  const std::string local = "\t.local .b64 arguments;\n";
+  const KernelEffects k = kernel(local + "st.local.u64 [arguments], %rd2;" + call, text);
+  EXPECT_EQ(k.read, 0b010u);
+  EXPECT_EQ(k.variables, (std::vector<VariableUse>{{"text", true, false}}));
+  EXPECT_FALSE(k.may_read_anything());
+  EXPECT_TRUE(
+      kernel(local + "ld.global.u64 %rd7, [%rd1];\nst.local.u64 [arguments], %rd7;" + call, text).may_read_anything());
+}
+
+TEST(Effects, DeviceMallocIsToldThoughWhatItDoesIsUnknown) {
+  const std::string declared = ".extern .func (.param .b64 result) malloc(.param .b64 size);\n";
+  const KernelEffects k = kernel("call.uni (retval0), malloc, (param0);", declared);
+  EXPECT_TRUE(k.allocates);
+  EXPECT_NE(k.unknown, "");
+  EXPECT_FALSE(kernel("ret;", declared).allocates);
+  // Who knows what a pointer calls; nobody allocates where nothing declares it.
+  EXPECT_TRUE(kernel("call (retval0), %rd1, (param0), prototype_0;", declared).allocates);
+  EXPECT_FALSE(kernel("call (retval0), %rd1, (param0), prototype_0;").allocates);
+}
+
+TEST(Effects, AnAddressInAPackedStructMayLieAtAnyByte) {
+  const auto packed = [](const std::string& body) {
+    return effects_in(".entry k(.param .align 1 .b8 s[16], .param .u32 low, .param .u32 high)\n{\n" + body +
+                      "ret;\n}\n")
+        .back();
+  };
+  const KernelEffects halves = packed(
+      "ld.param.u32 %r1, [s+4];\nld.param.u32 %r2, [s+8];\nmov.b64 %rd1, {%r1, %r2};\nst.global.u32 [%rd1], 1;\n");
+  EXPECT_EQ(halves.written, 0b001u);
+  EXPECT_EQ(halves.in_pieces, 0b001u);
+  EXPECT_FALSE(halves.writes_anything);
+  EXPECT_EQ(packed("ld.param.u64 %rd1, [s];\nld.param.s32 %r1, [s+8];\nmul.wide.s32 %rd2, %r1, 4;\n"
+                   "add.s64 %rd3, %rd1, %rd2;\nst.global.u32 [%rd3], 1;\n")
+                .in_pieces,
+            0u);
+  // Two parameters that hold no address each.
+  EXPECT_TRUE(packed("ld.param.u32 %r1, [low];\nld.param.u32 %r2, [high];\nmov.b64 %rd1, {%r1, %r2};\n"
+                     "st.global.u32 [%rd1], 1;\n")
+                  .writes_anything);
 }
 
 TEST(Effects, VariablesAreTouchedByReadsAndWritesOfAnySpaceButTheKernelsOwn) {

@@ -23,6 +23,8 @@ foreach(mode none speed balance size)
 endforeach()
 nvcc_output(machine_only.fatbin kernels.cu -fatbin -gencode arch=compute_80,code=sm_80)
 nvcc_output(ptx_only.fatbin kernels.cu -fatbin -gencode arch=compute_75,code=compute_75)
+nvcc_output(effects.fatbin effects.cu -fatbin -arch=sm_80)
+nvcc_output(effects_debug.fatbin effects.cu -fatbin -G -arch=sm_80)
 nvcc_output(debug.fatbin kernels.cu -fatbin -G -arch=sm_80)
 nvcc_output(specific.fatbin kernels.cu -fatbin -gencode arch=compute_90a,code=[sm_90a,compute_90a]
             -gencode arch=compute_100f,code=[sm_100f,compute_100f])
@@ -51,7 +53,7 @@ add_custom_command(OUTPUT ${outputs_dir}/linked.o
 set(wrapper_objects ${outputs_dir}/whole.o ${unit_objects} ${outputs_dir}/linked.o)
 set_source_files_properties(${wrapper_objects} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
 
-heddle_test(image_nvcc_test SOURCES nvcc_test.cc USES heddle_image)
+heddle_test(image_nvcc_test SOURCES nvcc_test.cc effects_nvcc_test.cc USES heddle_image)
 add_dependencies(image_nvcc_test image_nvcc_outputs)
 target_compile_definitions(image_nvcc_test PRIVATE HEDDLE_IMAGE_TEST_OUTPUTS="${outputs_dir}")
 heddle_test(image_wrapper_test SOURCES wrapper_test.cc ${wrapper_objects} USES heddle_image)

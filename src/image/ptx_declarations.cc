@@ -66,7 +66,8 @@ class Parser {
       const auto declared = parse_declarator(cursor, *type);
       if (!declared) return tl::unexpected(declared.error());
       if (external || type->opaque) continue;
-      into.push_back({declared->name, space, declared->bytes, type->alignment, type->managed});
+      into.push_back(
+          {declared->name, space, declared->bytes, type->alignment, type->managed, declared->holds_addresses});
     } while (cursor.take(","));
     cursor.take(";");
     return {};

@@ -18,6 +18,7 @@ struct PtxVariable {
   uint64_t bytes = 0;
   uint32_t alignment = 1;
   bool managed = false;
+  bool holds_addresses = false;  // initialised with those of variables or functions
 };
 
 struct PtxFunction {

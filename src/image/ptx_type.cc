@@ -63,18 +63,23 @@ uint32_t size_of_type(std::string_view token) {
   return 0;
 }
 
-// How many values an initializer holds; strings count as one, for nobody initializes an array of unknown size so.
-Result<uint64_t> count_values(PtxCursor& cursor) {
-  uint64_t count = 1;
+struct Initializer {
+  uint64_t values = 1;  // strings count as one, for nobody initializes an array of unknown size so
+  bool names = false;   // variables or functions are among them
+};
+
+Result<Initializer> parse_initializer(PtxCursor& cursor) {
+  Initializer initializer;
   size_t depth = 0;
   while (true) {
     PtxCursor ahead = cursor;
     const std::string_view token = ahead.next();
     if (token.empty()) return not_ptx(cursor, token, "the end of an initializer");
-    if (depth == 0 && (token == "," || token == ";")) return count;
+    if (depth == 0 && (token == "," || token == ";")) return initializer;
     if (token == "{" || token == "(") ++depth;
     if ((token == "}" || token == ")") && depth > 0) --depth;
-    if (token == ",") ++count;
+    if (token == ",") ++initializer.values;
+    initializer.names |= is_identifier(token);
     cursor = ahead;
   }
 }
@@ -151,9 +156,10 @@ Result<PtxDeclarator> parse_declarator(PtxCursor& cursor, const PtxType& type) {
   if (!count) return tl::unexpected(std::move(count).error());
   if (unsized) *count = 0;
   if (cursor.take("=")) {
-    const auto values = count_values(cursor);
-    if (!values) return tl::unexpected(values.error());
-    if (unsized) *count = *values;
+    const auto initializer = parse_initializer(cursor);
+    if (!initializer) return tl::unexpected(initializer.error());
+    if (unsized) *count = initializer->values;
+    declared.holds_addresses = initializer->names;
   }
 
   if (__builtin_mul_overflow(*count, type.bytes, &declared.bytes)) {

@@ -19,6 +19,7 @@ struct PtxType {
 struct PtxDeclarator {
   std::string_view name;
   uint64_t bytes = 0;
+  bool holds_addresses = false;  // its initializer names variables or functions
 };
 
 // Reads attributes and type up to the name (".align 4 .b8").
