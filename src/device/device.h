@@ -131,8 +131,9 @@ class Context {
   // What was launched before keeps it. kNotFound: there is none.
   virtual Status remove_texture(uint64_t handle) = 0;
 
-  // From now on kernels are checked for races on shared memory and reads of what nobody wrote. To be called before
-  // anything is mapped or loaded. kNotSupported where the device cannot.
+  // From now on kernels are checked for races on shared memory, reads of what nobody wrote, and accesses to memory that
+  // their parameters do not lead to. To be called before anything is mapped or loaded. kNotSupported where the device
+  // cannot.
   virtual Status check_kernels(const FindingSink& /*sink*/) {
     return fail(ErrorCode::kNotSupported, "kernels are checked on software devices only");
   }

@@ -61,6 +61,16 @@ TEST_F(Check, TellsReadsOfWhatNobodyWrote) {
   }
 }
 
+TEST_F(Check, TellsAccessesToWhatNoParameterLeadsTo) {
+  const std::pair<const char*, const char*> kMistakes[] = {{"write", "STRAY WRITE"}, {"read", "STRAY READ"}};
+  for (const auto& [what, comment] : kMistakes) {
+    const Finished finished = run_checked("stray_" + std::string(what));
+    EXPECT_EQ(finished.status, 66) << finished.err;
+    EXPECT_THAT(finished.err, AllOf(HasSubstr("undeclared " + std::string(what) + " of global memory at 0x"),
+                                    HasSubstr(source_line(comment)), HasSubstr("heddle: check: 1 finding\n")));
+  }
+}
+
 TEST_F(Check, IsOffUnlessAskedForByOptionOrEnvironment) {
   EXPECT_THAT(node.run({kProgram, "race"}).err, Not(HasSubstr("check")));
   const Finished finished =

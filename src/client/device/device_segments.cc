@@ -4,13 +4,21 @@
 #include <utility>
 
 namespace heddle::client {
+namespace {
+
+// Of a checked program: enough for most, and no more than 128 MiB.
+constexpr uint64_t kSegmentsBeforeSharing = 64;
+
+}  // namespace
 
 DeviceSegments::DeviceSegments(RingPort& ring, uint64_t base, uint64_t bytes, DeviceSegments* home)
     : ring_(ring),
       own_budget_(ring.session().welcome().budget_bytes),
       budget_(home ? home->budget_ : own_budget_),
       arena_(base, bytes, &ring.session().segment_count()),
-      idle_(ring.header()) {}
+      idle_(ring.header()) {
+  if (ring.session().checks_kernels()) arena_.share_from(kSegmentsBeforeSharing);
+}
 
 void DeviceSegments::count() {
   const uint64_t used = used_bytes();

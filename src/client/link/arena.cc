@@ -41,6 +41,7 @@ std::optional<uint64_t> cut_range(std::map<uint64_t, uint64_t>& ranges, uint64_t
 
 // Larger ones own their segment.
 bool Arena::shares(uint64_t bytes) const {
+  if (count_ && count_->count() < share_from_) return false;
   return bytes < kOwnSegmentFrom << (count_ ? count_->doublings() : 0);
 }
 

@@ -52,6 +52,10 @@ class Arena {
   Arena(uint64_t base, uint64_t bytes, SegmentCount* count = nullptr)
       : base_(base), end_(base + bytes), count_(count), fresh_(base) {}
   Arena(const Arena&) = delete;
+
+  // Small buffers own their segments, too, until there are so many: what is checked by segments is checked by buffers
+  // then.
+  void share_from(uint64_t segments) { share_from_ = segments; }
   Arena& operator=(const Arena&) = delete;
 
   struct Place {
@@ -132,6 +136,7 @@ class Arena {
 
   const uint64_t base_, end_;
   SegmentCount* const count_;
+  uint64_t share_from_ = 0;  // of `count_`
   uint64_t fresh_;
   uint64_t segment_bytes_ = 0;
   std::map<uint64_t, std::unique_ptr<Segment>> segments_;  // by address

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "core/units.h"
@@ -30,6 +31,19 @@ TEST(Arena, SmallBuffersShareASegment) {
   EXPECT_FALSE(two->new_segment);
   EXPECT_EQ(two->address, one->address + kBufferAlign);
   EXPECT_EQ(arena.segment_bytes(), kSegmentBytes);
+}
+
+TEST(Arena, SmallBuffersMayOwnTheirSegmentsWhileThereAreFew) {
+  SegmentCount count;
+  Arena arena(kBase, kGiB, &count);
+  arena.share_from(3);
+  std::set<Segment*> segments;
+  for (int i = 0; i < 6; ++i) {
+    const uint64_t before = arena.segment_bytes(), adds = arena.would_add(1000, 0);
+    segments.insert(arena.allocate(1000, 0)->segment);
+    EXPECT_EQ(arena.segment_bytes() - before, adds);
+  }
+  EXPECT_EQ(segments.size(), 4u);  // three of their own, and one that three share
 }
 
 TEST(Arena, SmallBuffersThatDoNotFitTakeAnotherSegment) {

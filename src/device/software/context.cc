@@ -68,18 +68,21 @@ Status SoftwareContext::map(uint64_t address, Bytes size, const Fd& memory, bool
   HEDDLE_TRY(memory_.map(address, size, memory));
   // What the program writes to its own memory nobody sees, nor what an earlier context did.
   if (checks_ && (host || !is_fresh(memory))) checks_->written.mark(address, size.value);
+  if (checks_) mapped_.add(address, size.value, {});
   return {};
 }
 
 Status SoftwareContext::unmap(uint64_t address, Bytes size) {
   HEDDLE_TRY(memory_.unmap(address, size));
   if (checks_) checks_->written.forget(address, size.value);
+  mapped_.remove(address);
   return {};
 }
 
 Result<device::Module*> SoftwareContext::load(std::span<const std::byte> fatbin) {
   auto program = Program::load(fatbin, capability(), memory_);
   if (!program) return tl::unexpected(program.error());
+  if (checks_) (*program)->read_effects(fatbin, capability());
   programs_.push_back(std::move(*program));
   return programs_.back().get();
 }
@@ -164,13 +167,14 @@ Status SoftwareContext::launch(device::StreamIndex stream, device::Kernel& kerne
   if (known.allocates) HEDDLE_TRY(memory_.make_heap());
   if (checks_ && !known.checked) known.checked = with_checks(*known.code);
   textures_in_use_ = true;
-  Grid::Setting setting{&memory_, options_.print, options_.model.sms, next_grid_++,
-                        0,        stack_bytes_,   textures_,          checks_.get()};
+  Grid::Setting setting{
+      &memory_, options_.print, options_.model.sms, next_grid_++, 0, stack_bytes_, textures_, checks_.get(), {}};
   if (config.cooperative) {
     auto workspace = memory_.grid_workspace(setting.id);
     if (!workspace) return tl::unexpected(workspace.error());
     setting.workspace = *workspace;
   }
+  if (checks_) setting.declared = declared_access(*known.program, known, config.parameters, mapped_);
   auto grid = std::make_shared<Grid>(known, config, *share, setting);
   grid->capacity = capacity;
   grid->cooperative = config.cooperative;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "device/device.h"
+#include "device/software/declared.h"
 #include "device/software/engine.h"
 #include "device/software/libraries/libraries.h"
 #include "device/software/simt/check/access_check.h"
@@ -58,6 +59,7 @@ class SoftwareContext : public device::Context {
 
   const device::ContextOptions options_;
   std::unique_ptr<Checks> checks_;  // null: kernels are not checked
+  MappedRanges mapped_;             // where they are
   DeviceMemory memory_;
   Libraries libraries_;
   CompletionQueue completions_;

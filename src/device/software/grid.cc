@@ -13,6 +13,7 @@ Grid::Grid(const ProgramKernel& kernel, const device::LaunchConfig& config, cons
       print_(setting.print),
       textures_(setting.textures),
       parameters_(config.parameters.begin(), config.parameters.end()),
+      declared_(setting.declared),
       block_share_(block_share),
       blocks_(config.grid.count()) {
   parameters_.resize(std::max<size_t>(parameters_.size(), code_.parameter_bytes));
@@ -27,6 +28,7 @@ Grid::Grid(const ProgramKernel& kernel, const device::LaunchConfig& config, cons
   shape_.stack_bytes = setting.stack_bytes;
   shape_.textures = textures_.get();
   shape_.checks = setting.checks;
+  shape_.declared = &declared_;
 }
 
 Dim3 Grid::block_index(uint64_t number) const {

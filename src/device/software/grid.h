@@ -10,6 +10,7 @@
 #include "device/software/operation.h"
 #include "device/software/program.h"
 #include "device/software/simt/block.h"
+#include "device/software/simt/check/declared_access.h"
 
 namespace heddle::software {
 
@@ -29,6 +30,7 @@ class Grid {
     uint32_t stack_bytes = kDefaultStackBytes;
     std::shared_ptr<const TextureTable> textures;
     Checks* checks = nullptr;  // then the kernel's checked code runs. Outlives the grid
+    DeclaredAccess declared;   // what that is held against
   };
   Grid(const ProgramKernel& kernel, const device::LaunchConfig& config, const SmShare& block_share,
        const Setting& setting);
@@ -63,6 +65,7 @@ class Grid {
   LaunchShape shape_;
   std::shared_ptr<const TextureTable> textures_;
   std::vector<std::byte> parameters_;
+  DeclaredAccess declared_;
   SmShare block_share_;
   uint64_t blocks_ = 0;
   std::atomic<bool> cancelled_ = false;

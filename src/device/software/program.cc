@@ -85,6 +85,19 @@ std::optional<uint64_t> Program::address_of(std::string_view name) const {
   return found->second.address;
 }
 
+void Program::read_effects(std::span<const std::byte> fatbin, uint32_t capability) {
+  const auto fatbins = image::split_fatbins(fatbin);
+  const auto images = fatbins ? image::read_fatbins(*fatbins) : tl::unexpected(fatbins.error());
+  auto effects = images ? image::effects(*images, capability) : tl::unexpected(images.error());
+  if (effects) effects_ = std::move(*effects);
+}
+
+const image::KernelEffects* Program::effects_of(std::string_view kernel) const {
+  const auto found =
+      std::find_if(effects_.begin(), effects_.end(), [&](const auto& known) { return known.name == kernel; });
+  return found == effects_.end() ? nullptr : &*found;
+}
+
 Result<ProgramKernel*> Program::kernel(std::string_view name) {
   auto& slot = kernels_[std::string(name)];
   if (slot) return slot.get();
@@ -94,12 +107,17 @@ Result<ProgramKernel*> Program::kernel(std::string_view name) {
   auto code = compile(ptx_, name, [this](std::string_view symbol) { return address_of(symbol); });
   if (!code) return tl::unexpected(code.error());
   slot = std::make_unique<ProgramKernel>();
+  slot->program = this;
   slot->code = std::move(*code);
   const image::KernelInfo* machine_code = assembled(*slot->code);
   const uint32_t registers = machine_code ? machine_code->registers : slot->code->registers_per_thread;
   slot->registers = static_cast<uint32_t>(round_up(std::max(registers, 1u), kThreadRegisterStep));
   slot->registers_estimated = !machine_code;
   slot->allocates = ptx_.find_function("malloc") != nullptr;
+  if (const image::KernelInfo* described = described_.kernel(slot->code->name)) {
+    slot->effects = effects_of(name);
+    slot->layout = described->parameters;
+  }
   return slot.get();
 }
 

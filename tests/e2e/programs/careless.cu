@@ -43,11 +43,20 @@ __global__ void global_read(int* out, const int* in) {
   out[threadIdx.x] = in[threadIdx.x];  // GLOBAL
 }
 
+__global__ void stray_write(int* out, size_t distance) {
+  out[distance] = 1;  // STRAY WRITE
+}
+
+__global__ void stray_read(int* out, const int* in, size_t distance) {
+  out[0] = in[0] + out[distance];  // STRAY READ
+}
+
 int main(int, char** arguments) {
   const auto is = [&](const char* name) { return std::strcmp(arguments[1], name) == 0; };
   int *out, *in;
-  cudaMalloc(&out, kThreads * sizeof(int));
-  cudaMalloc(&in, kThreads * sizeof(int));
+  constexpr size_t kBytes = size_t{4} << 20;  // too large to lie in one piece of memory with others
+  cudaMalloc(&out, kBytes);
+  cudaMalloc(&in, kBytes);
   // Several times: a mistake is told once.
   for (int i = 0; i < 3; ++i) {
     if (is("race")) race<<<2, kThreads>>>(out);
@@ -55,6 +64,13 @@ int main(int, char** arguments) {
     if (is("shared")) shared_read<<<2, kThreads>>>(out);
     if (is("local")) local_read<<<2, kThreads>>>(out, 4, 8);
     if (is("global")) global_read<<<2, kThreads>>>(out, in);
+  }
+  if (is("stray_write") || is("stray_read")) {
+    int* other;
+    cudaMalloc(&other, kBytes);
+    for (int* buffer : {out, in, other}) cudaMemset(buffer, 0, kBytes);
+    if (is("stray_write")) stray_write<<<1, 1>>>(out, other - out);
+    if (is("stray_read")) stray_read<<<1, 1>>>(out, in, other - out);
   }
   if (is("filled") || is("copied")) {
     const int zeros[kThreads] = {};

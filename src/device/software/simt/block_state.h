@@ -19,6 +19,7 @@
 namespace heddle::software {
 
 class AccessCheck;
+class DeclaredAccess;
 class DeviceHeap;
 class TextureTable;
 struct Checks;
@@ -41,8 +42,9 @@ struct LaunchShape {
   uint64_t workspace = 0;       // of a cooperative launch: zeroed words in device memory for grid-wide synchronisation
   uint32_t stack_bytes = 1024;  // per thread, for recursion only (cudaLimitStackSize)
   Checks* checks = nullptr;     // of a checked kernel. Outlives the blocks.
-  DeviceHeap* heap = nullptr;   // of device malloc; null: malloc finds no room. Outlives the blocks.
-  const TextureTable* textures = nullptr;  // null: there are none. Outlives the blocks.
+  const DeclaredAccess* declared = nullptr;  // of a checked kernel; null: anything. Outlives the blocks.
+  DeviceHeap* heap = nullptr;                // of device malloc; null: malloc finds no room. Outlives the blocks.
+  const TextureTable* textures = nullptr;    // null: there are none. Outlives the blocks.
 };
 
 // Why a block stopped. The text names kernel, PTX line, block and thread, and the address where there is one.

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "device/software/simt/block_state.h"
+#include "device/software/simt/check/declared_access.h"
 #include "device/software/simt/check/each_lane.h"
 
 namespace heddle::software {
@@ -83,6 +84,7 @@ void AccessCheck::access_local(const Access& access, uint64_t offset) {
 }
 
 void AccessCheck::access_global(const Access& access) {
+  if (block_.launch.declared) find_undeclared(access);
   if (access.read && !checks_.written.any(access.host, access.bytes)) find_uninitialised(access, "global", access.host);
   if (access.write) checks_.written.mark(access.host, access.bytes);
 }
@@ -178,6 +180,24 @@ void AccessCheck::find_race(const Access& access, const Step& other, bool other_
   };
   checks_.log.find(CheckLog::Kind::kRace, block_.kernel->name, access.op.line, access.warp.code[other.place].line,
                    text);
+}
+
+// Beside device memory there are a launch's parameters, which a kernel may read by their addresses.
+void AccessCheck::find_undeclared(const Access& access) {
+  const DeclaredAccess& declared = *block_.launch.declared;
+  const bool read = access.read && !declared.permits_read(access.host, access.bytes);
+  const bool write = access.write && !declared.permits_write(access.host, access.bytes);
+  if ((!read && !write) || !block_.memory->contains(access.host, access.bytes)) return;
+  const auto text = [&] {
+    return stringf(
+        "undeclared %s of global memory at 0x%llx: %s: %s accesses %u bytes (%s) of a buffer that none of the "
+        "launch's parameters leads to",
+        write ? "write" : "read", static_cast<unsigned long long>(access.host), block_name().c_str(),
+        thread_name(access.warp, access.lane).c_str(), access.bytes,
+        where(static_cast<uint32_t>(&access.op - access.warp.code)).c_str());
+  };
+  const auto kind = write ? CheckLog::Kind::kUndeclaredWrite : CheckLog::Kind::kUndeclaredRead;
+  checks_.log.find(kind, block_.kernel->name, access.op.line, 0, text);
 }
 
 void AccessCheck::find_uninitialised(const Access& access, const char* space, uint64_t address) {

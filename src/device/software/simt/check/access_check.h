@@ -10,8 +10,8 @@
 #include "device/software/simt/check/written_memory.h"
 #include "device/software/simt/warp.h"
 
-// Checks of one block's accesses: races on its shared memory, and reads of shared, local and global memory that nobody
-// wrote.
+// Checks of one block's accesses: races on its shared memory, reads of shared, local and global memory that nobody
+// wrote, and accesses to global memory that heddle did not expect of the launch (declared_access.h).
 //
 // Two accesses of different threads to one byte of shared memory, at least one of them a write, race if neither
 // happened before the other (clocks.h). Barriers of the block and of a warp, .sync instructions among lanes, and
@@ -95,6 +95,7 @@ class AccessCheck {
   void access_global(const Access& access);
   void remember_read(Byte& byte, const Step& step);
   void find_race(const Access& access, const Step& other, bool other_wrote, uint32_t offset);
+  void find_undeclared(const Access& access);
   void find_uninitialised(const Access& access, const char* space, uint64_t address);
   std::string thread_name(const Warp& warp, uint32_t lane) const;
   std::string where(uint32_t place) const;

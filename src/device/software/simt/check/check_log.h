@@ -15,7 +15,7 @@ namespace heddle::software {
 class CheckLog {
  public:
   static constexpr size_t kMostFindings = 100;
-  enum class Kind { kRace, kUninitialised };
+  enum class Kind { kRace, kUninitialised, kUndeclaredRead, kUndeclaredWrite };
 
   // `tell` is called with one line, without its end; never by two threads at once.
   using Tell = std::function<void(std::string_view)>;

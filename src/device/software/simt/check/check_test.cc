@@ -5,6 +5,7 @@
 
 #include "device/software/simt/check/check_log.h"
 #include "device/software/simt/check/clocks.h"
+#include "device/software/simt/check/declared_access.h"
 #include "device/software/simt/check/written_memory.h"
 #include "device/software/simt/testing/machine.h"
 
@@ -188,6 +189,68 @@ TEST_F(CheckTest, FindingsNameTheSourceWhereThePtxDoes) {
           ".loc 1 42 7\nst.shared.u32 [word], %r1;\nret;\n}\n.file 1 \"racy.cu\"\n");
   EXPECT_THAT(found, ElementsAre(AllOf(HasSubstr("thread 1,0,0 writes (PTX line 11, racy.cu:42)"),
                                        HasSubstr("thread 0,0,0 wrote (PTX line 11, racy.cu:42)"))));
+}
+
+// Doubles a word of one buffer into another one.
+struct DeclaredAccessTest : CheckTest {
+  Findings run_declared(const DeclaredAccess& declared) {
+    machine_.load(std::string(kHead) +
+                  ".visible .entry k(.param .u64 to, .param .u64 from)\n{\n.reg .b32 %r<4>;\n.reg .b64 %d<4>;\n"
+                  "ld.param.u64 %d1, [to];\nld.param.u64 %d2, [from];\nld.global.u32 %r1, [%d2];\n"
+                  "add.u32 %r1, %r1, %r1;\nst.global.u32 [%d1], %r1;\nred.global.add.u32 [%d1], 1;\nret;\n}\n");
+    Machine::Launch launch;
+    launch.check = true;
+    launch.declared = &declared;
+    launch.written = Machine::kMemory;
+    const auto outcome = machine_.run("k", launch, to, from);
+    EXPECT_EQ(outcome.progress, Block::Progress::kFinished) << outcome.fault.text << outcome.refusal;
+    return outcome.findings;
+  }
+  const uint64_t to = machine_.put<uint32_t>({0, 0}), from = machine_.put<uint32_t>({21, 0});
+};
+
+TEST_F(DeclaredAccessTest, WhatIsDeclaredIsNotTold) {
+  DeclaredAccess declared;
+  declared.allow(to, 8, true, true);
+  declared.allow(from, 4, true, false);
+  EXPECT_THAT(run_declared(declared), IsEmpty());
+  DeclaredAccess all;
+  all.allow_all_reads();
+  all.allow_all_writes();
+  EXPECT_THAT(run_declared(all), IsEmpty());
+}
+
+TEST_F(DeclaredAccessTest, ADeclarationThatIsWrongShowsAtTheFirstAccessBeyondIt) {
+  const auto undeclared = [](const char* what, uint64_t address, const char* line) {
+    return AllOf(
+        HasSubstr(stringf("undeclared %s of global memory at 0x%llx: kernel k, block 0,0,0: thread 0,0,0 "
+                          "accesses 4 bytes (PTX line %s)",
+                          what, static_cast<unsigned long long>(address), line)));
+  };
+  EXPECT_THAT(run_declared({}), ElementsAre(undeclared("read", from, "10"), undeclared("write", to, "12"),
+                                            undeclared("write", to, "13")));
+  DeclaredAccess reads;
+  reads.allow(to, 8, true, false);
+  reads.allow_all_reads();
+  EXPECT_THAT(run_declared(reads), ElementsAre(undeclared("write", to, "12"), undeclared("write", to, "13")));
+  DeclaredAccess writes;
+  writes.allow(to, 8, false, true);
+  EXPECT_THAT(run_declared(writes), ElementsAre(undeclared("read", from, "10"), undeclared("read", to, "13")));
+  DeclaredAccess half;
+  half.allow_all_reads();
+  half.allow(to, 2, false, true);
+  EXPECT_EQ(run_declared(half).size(), 2u);
+}
+
+TEST_F(CheckTest, WhatIsNoDeviceMemoryNeedsNoDeclaration) {
+  machine_.load(std::string(kHead) +
+                ".visible .entry k(.param .b32 number)\n{\n.reg .b32 %r<4>;\n.reg .b64 %d<4>;\n"
+                "mov.b64 %d1, number;\ncvta.param.u64 %d1, %d1;\nld.u32 %r1, [%d1];\nret;\n}\n");
+  const DeclaredAccess nothing;
+  Machine::Launch launch;
+  launch.check = true;
+  launch.declared = &nothing;
+  EXPECT_THAT(machine_.run("k", launch, 5).findings, IsEmpty());
 }
 
 TEST(CheckLogTest, TellsEveryPairOfPlacesOnceAndNotTooMany) {

@@ -78,6 +78,7 @@ Machine::Outcome Machine::run_packed(std::string_view name, const Launch& launch
     kernel = with_checks(**kernel);
     checks.written.mark(base_, launch.written);
     shape.checks = &checks;
+    shape.declared = launch.declared;
   }
   shape.grid = launch.grid;
   shape.block = launch.block;

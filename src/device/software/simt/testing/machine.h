@@ -52,10 +52,11 @@ class Machine {
     Dim3 grid, block{32, 1, 1};
     uint32_t dynamic_shared = 0;
     uint32_t stack_bytes = 1024;
-    bool check = false;             // for races and uninitialised reads
-    uint64_t written = 0;           // then so many bytes from the start of memory count as written
-    uint64_t slice = 1'000'000;     // instructions for each call of Block::run
-    uint64_t budget = 200'000'000;  // after so many a block counts as hung
+    bool check = false;                        // for races and uninitialised reads
+    const DeclaredAccess* declared = nullptr;  // then accesses beyond it are told; null: none are
+    uint64_t written = 0;                      // then so many bytes from the start of memory count as written
+    uint64_t slice = 1'000'000;                // instructions for each call of Block::run
+    uint64_t budget = 200'000'000;             // after so many a block counts as hung
   };
   // Runs all blocks of a kernel. Parameters are packed as PTX lays them out.
   template <class... T>
