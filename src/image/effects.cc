@@ -54,7 +54,7 @@ class Analysis {
     effects_.read = effects_.written = effects_.accessed = effects_.kept = effects_.in_pieces = ~uint64_t{0};
     effects_.touches_variables = effects_.keeps_module_addresses = true;
     effects_.reads_anything = effects_.writes_anything = effects_.follows_memory = true;
-    effects_.atomics = effects_.reductions = effects_.observes = true;
+    effects_.atomics = effects_.reductions = effects_.unordered = effects_.observes = true;
     effects_.allocates |= program_.allocates();
   }
 
@@ -225,6 +225,7 @@ class Analysis {
   // Reads and writes at once; what it may store are its last operands.
   void atomic(const PtxInstruction& i, const PtxOperand* result, const PtxOperand& address, size_t first) {
     (result && is_used(*result) ? effects_.atomics : effects_.reductions) = true;
+    effects_.unordered |= is_order_visible(i);
     Origin stored;
     for (size_t k = first; k < i.operands.size(); ++k) stored.add(value_of(i.operands[k]));
     write(i, address, stored);

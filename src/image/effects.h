@@ -43,6 +43,7 @@ struct KernelEffects {
   bool follows_memory = false;          // reads or writes through an address that it read from memory
   bool atomics = false;                 // has atomics whose result it gets, of any memory
   bool reductions = false;              // has atomics without one
+  bool unordered = false;               // the order of these shows in what they leave: sums of floats, exchanges
   bool observes = false;                // may see time, where it runs, or how far others are (ptx_instructions.h)
   bool allocates = false;               // uses device malloc or free
   std::string unknown;                  // what was not understood, which makes it all of the above; empty: nothing
@@ -53,7 +54,7 @@ struct KernelEffects {
   bool keeps_addresses() const { return kept != 0; }
   // Of all that is mapped, and of every variable of every module.
   bool may_read_anything() const { return reads_anything || follows_memory; }
-  // From the same memory it writes the same again, but for the order of reductions.
+  // From the same memory it writes to the same addresses again, and but for `unordered` the same values.
   bool is_repeatable() const { return !atomics && !observes && unknown.empty(); }
 
   static constexpr size_t bit_of(size_t parameter) { return parameter < 63 ? parameter : 63; }

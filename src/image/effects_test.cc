@@ -239,6 +239,11 @@ TEST(Effects, TellsAtomicsThatReturnSomethingFromReductions) {
   EXPECT_FALSE(reduction.atomics);
   EXPECT_TRUE(reduction.reductions);
   EXPECT_TRUE(reduction.is_repeatable());
+  EXPECT_FALSE(reduction.unordered);
+  EXPECT_FALSE(kernel("red.global.max.f32 [%rd1], %f1;").unordered);
+  for (const char* body : {"red.global.add.f32 [%rd1], %f1;", "red.global.add.noftz.f16x2 [%rd1], %r1;",
+                           "atom.global.exch.b32 %r1, [%rd1], 5;", "atom.global.cas.b32 %r1, [%rd1], 5, 6;"})
+    EXPECT_TRUE(kernel(body).unordered) << body;
   const KernelEffects ignored = kernel("atom.global.add.u32 %r1, [%rd1], 1;\natom.global.add.u32 _, [%rd1], 1;");
   EXPECT_FALSE(ignored.atomics);
   EXPECT_TRUE(ignored.reductions);

@@ -52,6 +52,11 @@ bool does_nothing(const PtxInstruction& i) {
          (i.name == "cp" && i.has(".async") && (i.has(".commit_group") || i.has(".wait_group") || i.has(".wait_all")));
 }
 
+bool is_order_visible(const PtxInstruction& i) {
+  const bool real = i.type().starts_with(".f") || i.type().starts_with(".bf");
+  return (real && i.has(".add")) || i.has(".exch") || i.has(".cas");
+}
+
 bool observes(const PtxInstruction& i) {
   if (is_one_of(i.name, {"nanosleep", "activemask", "clock"}) || is_fence_beyond_block(i)) return true;
   if (i.name == "ld" && !i.has(".local") &&

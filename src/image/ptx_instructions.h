@@ -29,4 +29,8 @@ bool does_nothing(const PtxInstruction& instruction);
 // Barriers, votes and shuffles are not: they come out the same whoever comes first. Atomics are told apart.
 bool observes(const PtxInstruction& instruction);
 
+// Of an atomic: whether it shows in memory which thread came first. Sums of floating-point numbers are rounded in their
+// order; of exchanges the last one stays.
+bool is_order_visible(const PtxInstruction& instruction);
+
 }  // namespace heddle::image

@@ -1,0 +1,107 @@
+#pragma once
+
+// Which bytes of device memory must be saved before a record runs, so that the epoch, the work since the last commit,
+// can be run again from its beginning in another worker.
+//
+// A byte needs its old value again only if that value can matter: some record of the epoch has read it, or the record
+// at hand does. Writing what nobody has read is repeatable: the same bytes are written again, whatever lies there by
+// then. So a byte is saved before the first write behind a read of it, once an epoch. It never needs to be if the epoch
+// had overwritten it before it was read; what was mapped in the epoch is cleared instead.
+//
+// Records that may do something else the next time (atomics whose result they use, clocks, what is not known) may write
+// other bytes then: all that they may write is saved, but for what the epoch had overwritten. What they leave is
+// uncertain, and so is what floats are added to in any order. A kernel that reads what is uncertain may write other
+// bytes the next time, too, and what it leaves is uncertain in its turn.
+//
+// Order: saves are made on the record's own stream, ahead of it. Between streams, records that meet in the same bytes
+// are ordered by waits, in which case the ring has them in that order, or by the program having seen a commit, or they
+// race and any outcome is right. But records that meet only in bytes between buffers of one segment are not ordered, so
+// that a write must wait for saves of the same bytes on other streams: `Precautions::await`.
+//
+// Module variables end with the worker and are saved at each commit: here only which ones may have changed.
+//
+// Not thread-safe: the issuer's.
+
+#include <map>
+#include <set>
+
+#include "worker/byte_ranges.h"
+#include "worker/write_set.h"
+
+namespace heddle::worker {
+
+// Bytes of a segment to be saved; `clear`: they were zero when the epoch began, and no copy of them is needed.
+struct Save {
+  uint64_t segment = 0;
+  ByteRanges::Range bytes;
+  bool clear = false;
+  bool operator==(const Save&) const = default;
+};
+
+struct Precautions {
+  std::vector<Save> saves;
+  std::vector<uint64_t> await;  // sequences of records of other streams: the saves ahead of them must have been made
+};
+
+class EpochMemory {
+ public:
+  // `zero`: it is new, and holds zeros. False where it overlaps what is mapped, or its number is known: nothing has
+  // changed.
+  bool segment_mapped(uint64_t number, uint64_t address, uint64_t bytes, bool host, bool zero);
+  void segment_unmapped(uint64_t number);
+  bool variable_placed(uint32_t module, uint32_t index, device::Variable variable);
+  const Regions& regions() const { return regions_; }
+
+  Precautions before(const RecordEffects& record, uint32_t stream) const;
+  // The record goes to the device as `sequence`, behind these saves on its stream.
+  void handed_over(const RecordEffects& record, const Precautions& taken, uint32_t stream, uint64_t sequence);
+  // The same without any: until the commit the epoch cannot be run again.
+  void handed_over_exposed(const RecordEffects& record);
+  // For a worker that runs an epoch again: saved by the one before, who has gone.
+  void already_saved(const Save& save);
+  // The saves ahead of that record have been made: nobody needs to wait for them any more.
+  void saved(uint64_t sequence);
+  // The epoch has ended well; the next one begins.
+  void committed();
+
+  bool exposed() const { return exposed_; }
+  std::optional<Unmovable> unmovable() const { return unmovable_; }  // of the session, from then on
+  // Variables that may have changed since the last commit: of all modules, or {module, index}.
+  bool all_variables_changed() const { return all_variables_changed_; }
+  const std::set<std::pair<uint32_t, uint32_t>>& changed_variables() const { return changed_variables_; }
+  // Since the last commit.
+  uint64_t bytes_saved() const { return bytes_saved_; }
+
+ private:
+  struct Pending {
+    ByteRanges bytes;
+    uint32_t stream;
+    uint64_t sequence;
+  };
+  // Of an epoch. Bytes are in at most one of `overwritten` (before anybody read them) and `read`.
+  struct Segment {
+    uint64_t address = 0, bytes = 0;
+    bool host = false;
+    bool fresh = false;  // mapped in this epoch, with zeros
+    ByteRanges overwritten, read, saved, uncertain;
+    std::vector<Pending> pending;  // saves that are under way
+  };
+
+  bool reads_uncertain(const RecordEffects& record) const;
+  ByteRanges to_save(const Segment& segment, const RecordEffects& record, uint64_t number,
+                     ByteRanges::Range written) const;
+  void note_reads(Segment& segment, ByteRanges::Range bytes);
+  void note_writes(const Touched& part, bool certain);
+  void note_accesses(const RecordEffects& record);
+  template <class Visit>
+  void each_written(const RecordEffects& record, Visit visit) const;
+
+  Regions regions_;
+  std::map<uint64_t, Segment> segments_;  // by number
+  std::set<std::pair<uint32_t, uint32_t>> changed_variables_, uncertain_variables_;
+  bool all_variables_changed_ = false, all_uncertain_ = false, exposed_ = false;
+  std::optional<Unmovable> unmovable_;
+  uint64_t bytes_saved_ = 0;
+};
+
+}  // namespace heddle::worker

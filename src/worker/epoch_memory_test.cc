@@ -1,0 +1,313 @@
+#include "worker/epoch_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <random>
+
+namespace heddle::worker {
+namespace {
+
+constexpr uint64_t kBytes = 2 * kMiB;
+using Saves = std::vector<Save>;
+
+Touched part(uint64_t segment, const char* how, uint64_t begin = 0, uint64_t end = kBytes) {
+  const std::string_view access(how);
+  return {{Region::Kind::kDevice, segment, 0},
+          begin,
+          end,
+          access.find('r') != access.npos,
+          access.find_first_of("wo") != access.npos,
+          access.find('o') != access.npos};
+}
+// A kernel.
+RecordEffects record(std::vector<Touched> touched, bool same_bytes = true, bool same_values = true) {
+  RecordEffects made;
+  made.touched = std::move(touched);
+  made.bytes_by_content = true;
+  made.same_bytes = same_bytes;
+  made.same_values = same_bytes && same_values;
+  return made;
+}
+RecordEffects everything() {
+  RecordEffects made;
+  made.reads_everything = made.writes_everything = true;
+  made.bytes_by_content = true;
+  made.same_bytes = made.same_values = false;
+  return made;
+}
+
+// Segments 1 and 2 were there before the epoch, 3 is new.
+struct Epoch : testing::Test {
+  Epoch() {
+    EXPECT_TRUE(memory.segment_mapped(1, 10 * kBytes, kBytes, false, true));
+    EXPECT_TRUE(memory.segment_mapped(2, 20 * kBytes, kBytes, false, false));
+    memory.committed();
+    EXPECT_TRUE(memory.segment_mapped(3, 30 * kBytes, kBytes, false, true));
+  }
+  // Hands over the record with what it needs, and returns that.
+  Precautions run(const RecordEffects& what, uint32_t stream = 1) {
+    Precautions needed = memory.before(what, stream);
+    memory.handed_over(what, needed, stream, ++sequence);
+    return needed;
+  }
+  Saves saves(const RecordEffects& what) { return run(what).saves; }
+  static Saves all_of(uint64_t segment, bool clear = false) { return {{segment, {0, kBytes}, clear}}; }
+
+  EpochMemory memory;
+  uint64_t sequence = 0;
+};
+
+TEST_F(Epoch, AnUpdateInPlaceIsSavedOnce) {
+  EXPECT_EQ(saves(record({part(1, "rw")})), all_of(1));
+  EXPECT_EQ(saves(record({part(1, "rw")})), Saves());
+  EXPECT_EQ(memory.bytes_saved(), kBytes);
+  memory.committed();
+  EXPECT_EQ(memory.bytes_saved(), 0u);
+  EXPECT_EQ(saves(record({part(1, "rw")})), all_of(1));
+}
+
+TEST_F(Epoch, WritingWhatNobodyHasReadNeedsNothing) {
+  EXPECT_EQ(saves(record({part(1, "r"), part(2, "w")})), Saves());
+  EXPECT_EQ(saves(record({part(2, "w")})), Saves());
+}
+
+TEST_F(Epoch, WritingBehindAReadNeedsASave) {
+  run(record({part(1, "r"), part(2, "w")}));
+  EXPECT_EQ(saves(record({part(2, "r"), part(1, "w")})), all_of(1));
+  EXPECT_EQ(saves(record({part(2, "w")})), all_of(2)) << "it was read behind the first write";
+}
+
+TEST_F(Epoch, WhatWasOverwrittenBeforeItWasReadIsNeverSaved) {
+  EXPECT_EQ(saves(record({part(1, "o")})), Saves());
+  EXPECT_EQ(saves(record({part(1, "rw")})), Saves());
+  EXPECT_EQ(saves(record({part(1, "rw")}, false)), Saves());
+  run(record({part(2, "r")}));
+  EXPECT_EQ(saves(record({part(2, "o")})), all_of(2)) << "it was read first";
+}
+
+TEST_F(Epoch, OfAPartThatWasOverwrittenTheRestIsSaved) {
+  run(record({part(1, "o", 0, 1000)}));
+  run(record({part(1, "o", 1000, 4096)}));
+  EXPECT_EQ(saves(record({part(1, "rw")})), (Saves{{1, {4096, kBytes}, false}}));
+}
+
+TEST_F(Epoch, ExactRangesAreToldApart) {
+  run(record({part(1, "r", 0, 100)}));
+  EXPECT_EQ(saves(record({part(1, "o", 200, 300)})), Saves());
+  EXPECT_EQ(saves(record({part(1, "o", 50, 150)})), (Saves{{1, {50, 100}, false}}));
+  EXPECT_EQ(saves(record({part(1, "w", 0, 100)})), (Saves{{1, {0, 50}, false}}));
+}
+
+TEST_F(Epoch, ARecordThatMayDoSomethingElseNextTimeNeedsAllThatItMayWrite) {
+  EXPECT_EQ(saves(record({part(1, "w")}, false)), all_of(1));
+  EXPECT_EQ(saves(everything()), (Saves{{2, {0, kBytes}, false}, {3, {0, kBytes}, true}}));
+  EXPECT_TRUE(memory.all_variables_changed());
+}
+
+TEST_F(Epoch, AKernelThatReadsWhatIsUncertainMayWriteOtherBytesNextTime) {
+  run(record({part(1, "w", 0, 100)}, true, false));  // sums of floats
+  EXPECT_EQ(saves(record({part(1, "r", 100, 200), part(2, "w", 0, 10)})), Saves());
+  EXPECT_EQ(saves(record({part(1, "r", 50, 60), part(2, "w", 0, 10)})), (Saves{{2, {0, 10}, false}}));
+  // And so on: what it wrote is uncertain, too.
+  EXPECT_EQ(saves(record({part(2, "r", 0, 10), part(2, "w", 20, 30)})), (Saves{{2, {20, 30}, false}}));
+  // A copy writes the same bytes, whatever they are.
+  RecordEffects copy = record({part(2, "r", 20, 30), part(2, "o", 40, 50)});
+  copy.bytes_by_content = false;
+  EXPECT_EQ(saves(copy), Saves());
+  EXPECT_EQ(saves(record({part(2, "r", 40, 50), part(2, "w", 60, 70)})), (Saves{{2, {60, 70}, false}}));
+  // What is overwritten with what is known is certain again.
+  run(record({part(1, "o", 0, 100)}));
+  EXPECT_EQ(saves(record({part(1, "r", 50, 60), part(2, "w", 80, 90)})), Saves());
+}
+
+TEST_F(Epoch, VariablesMayBeUncertain) {
+  const Touched counter{{Region::Kind::kVariable, 5, 7}, 0, 0, true, true, false};
+  run(record({counter}, false));
+  EXPECT_EQ(saves(record({part(2, "w")})), Saves());
+  EXPECT_EQ(saves(record({counter, part(2, "w")})), all_of(2));
+}
+
+TEST_F(Epoch, WhatWasMappedInTheEpochIsCleared) {
+  EXPECT_EQ(saves(record({part(3, "rw")})), all_of(3, true));
+  EXPECT_TRUE(memory.before(record({part(3, "rw")}), 2).await.empty()) << "there is no copy to wait for";
+  memory.committed();
+  EXPECT_EQ(saves(record({part(3, "rw")})), all_of(3));
+}
+
+TEST_F(Epoch, AWriteWaitsForASaveOnAnotherStream) {
+  run(record({part(1, "rw", 0, 100)}), 1);
+  const uint64_t saver = sequence;
+  EXPECT_EQ(memory.before(record({part(1, "w")}), 2).await, std::vector<uint64_t>{saver});
+  EXPECT_TRUE(memory.before(record({part(1, "w")}), 1).await.empty());
+  EXPECT_TRUE(memory.before(record({part(1, "w", 100, 200)}), 2).await.empty());
+  EXPECT_TRUE(memory.before(record({part(1, "r")}), 2).await.empty());
+  memory.saved(saver);
+  EXPECT_TRUE(memory.before(record({part(1, "w")}), 2).await.empty());
+}
+
+TEST_F(Epoch, WithoutASaveItIsExposedUntilTheCommit) {
+  const RecordEffects update = record({part(1, "rw")});
+  EXPECT_FALSE(memory.exposed());
+  memory.handed_over_exposed(update);
+  EXPECT_TRUE(memory.exposed());
+  EXPECT_EQ(saves(record({part(2, "rw")})), Saves()) << "it would be in vain";
+  memory.committed();
+  EXPECT_FALSE(memory.exposed());
+  EXPECT_EQ(saves(update), all_of(1));
+}
+
+TEST_F(Epoch, WhatTheWorkerBeforeHasSavedIsNotSavedAgain) {
+  memory.already_saved({1, {0, kBytes / 2}, false});
+  memory.already_saved({77, {0, 1}, false});
+  EXPECT_EQ(saves(record({part(1, "rw")})), (Saves{{1, {kBytes / 2, kBytes}, false}}));
+}
+
+TEST_F(Epoch, TooManyPiecesAreSavedAsOne) {
+  size_t count = 0;
+  for (uint64_t i = 0; i < 1000; ++i) count += saves(record({part(1, "rw", 100 * i, 100 * i + 10)})).size();
+  EXPECT_LE(count, 200u);
+  EXPECT_EQ(memory.bytes_saved(), kBytes);
+  count = 0;
+  for (uint64_t i = 0; i < 1000; ++i) run(record({part(2, "r", 100 * i, 100 * i + 10)}));
+  EXPECT_EQ(saves(record({part(2, "w")})), all_of(2));
+}
+
+TEST_F(Epoch, OtherMemoryIsNoConcern) {
+  ASSERT_TRUE(memory.segment_mapped(9, 90 * kBytes, kBytes, true, false));
+  EXPECT_EQ(saves(record({part(8, "rw"), {{Region::Kind::kHost, 9, 0}, 0, kBytes, true, true, false}})), Saves());
+  EXPECT_EQ(saves(everything()).size(), 3u);
+  memory.segment_unmapped(1);
+  memory.committed();
+  EXPECT_EQ(saves(everything()).size(), 2u);
+  EXPECT_FALSE(memory.segment_mapped(2, 500 * kBytes, kBytes, false, false));
+  EXPECT_FALSE(memory.segment_mapped(5, 20 * kBytes, kBytes, false, false));
+}
+
+TEST_F(Epoch, TellsWhichVariablesMayHaveChangedAndWhatCannotMove) {
+  RecordEffects writes = record({{{Region::Kind::kVariable, 5, 7}, 0, 0, true, true, false},
+                                 {{Region::Kind::kVariable, 6, 7}, 0, 0, true, false, false}});
+  writes.unmovable = Unmovable::kDeviceMalloc;
+  run(writes);
+  EXPECT_EQ(memory.changed_variables(), (std::set<std::pair<uint32_t, uint32_t>>{{7, 5}}));
+  EXPECT_FALSE(memory.all_variables_changed());
+  memory.committed();
+  EXPECT_TRUE(memory.changed_variables().empty());
+  EXPECT_EQ(memory.unmovable(), Unmovable::kDeviceMalloc) << "of the session";
+}
+
+// Programs of random records over four segments of a few bytes. Up to three workers die in the middle of a record; what
+// was saved is restored each time and all is run again. The result is that of an undisturbed run.
+class Replay : public testing::TestWithParam<unsigned> {
+ protected:
+  static constexpr uint64_t kSegments = 4, kSmall = 12;
+  using Memory = std::array<std::array<uint8_t, kSmall>, kSegments>;
+  struct Step {
+    RecordEffects effects;
+    uint64_t code = 0;
+    bool kernel = false;
+  };
+
+  uint64_t draw(uint64_t below) { return random_() % below; }
+  Touched draw_part(const char* how, bool whole) {
+    const uint64_t begin = whole ? 0 : draw(kSmall), end = whole ? kSmall : begin + 1 + draw(kSmall - begin);
+    return part(draw(kSegments), how, begin, end);
+  }
+  Step draw_step() {
+    Step step{{}, random_(), draw(3) != 0};
+    if (!step.kernel) {
+      step.effects.touched.push_back(draw_part("o", draw(3) == 0));
+      if (draw(2)) step.effects.touched.push_back(draw_part("r", false));
+      return step;
+    }
+    for (uint64_t i = 1 + draw(3); i > 0; --i) {
+      static constexpr const char* kHow[] = {"r", "w", "rw"};
+      step.effects.touched.push_back(draw_part(kHow[draw(3)], true));
+    }
+    step.effects.bytes_by_content = true;
+    step.effects.same_bytes = draw(6) != 0;
+    step.effects.same_values = step.effects.same_bytes && draw(4) != 0;
+    return step;
+  }
+  static uint64_t mix(uint64_t a, uint64_t b) {
+    return (a ^ (b + 0x9e3779b97f4a7c15 + (a << 6) + (a >> 2))) * 0xff51afd7ed558ccd;
+  }
+
+  // What the step reads decides what it writes, and a kernel's where; of one that cannot be repeated `chance` too. Only
+  // the bytes for which `reaches` holds are written: all, or those before its worker dies.
+  template <class Reaches>
+  static void execute(const Step& step, Memory& memory, uint64_t chance, Reaches reaches) {
+    uint64_t seed = step.effects.same_bytes ? step.code : mix(step.code, chance);
+    const uint64_t order = step.effects.same_values ? 0 : chance;
+    for (const Touched& touched : step.effects.touched) {
+      for (uint64_t at = touched.begin; touched.read && at < touched.end; ++at)
+        seed = mix(seed, memory[touched.region.number][at]);
+    }
+    for (const Touched& touched : step.effects.touched) {
+      for (uint64_t at = touched.begin; touched.written && at < touched.end; ++at) {
+        const uint64_t value = mix(mix(seed, touched.region.number), at) >> 20;
+        if ((step.kernel && value % 3 == 0) || !reaches()) continue;
+        memory[touched.region.number][at] = static_cast<uint8_t>((value >> 8) + order);
+      }
+    }
+  }
+
+  using Undo = std::vector<std::pair<Save, std::vector<uint8_t>>>;
+
+  // A worker that runs the program from its beginning, and dies in the middle of step `dies_in`.
+  void live(const std::vector<Step>& steps, size_t dies_in, uint64_t chance, Memory& memory, Undo& undo) {
+    EpochMemory epoch;
+    for (uint64_t i = 0; i < kSegments; ++i)
+      ASSERT_TRUE(epoch.segment_mapped(i, (i + 1) * kBytes, kSmall, false, fresh_[i]));
+    for (const auto& [save, bytes] : undo) epoch.already_saved(save);
+    for (size_t i = 0; i <= dies_in; ++i) {
+      const Precautions needed = epoch.before(steps[i].effects, 1);
+      for (const Save& save : needed.saves) {
+        const auto from = memory[save.segment].begin();
+        undo.emplace_back(save, std::vector<uint8_t>(from + static_cast<long>(save.bytes.begin),
+                                                     from + static_cast<long>(save.bytes.end)));
+        if (save.clear) undo.back().second.assign(undo.back().second.size(), 0);
+      }
+      epoch.handed_over(steps[i].effects, needed, 1, i + 1);
+      execute(steps[i], memory, chance, [&] { return i < dies_in || draw(2) == 0; });
+    }
+    for (const auto& [save, bytes] : undo)
+      std::copy(bytes.begin(), bytes.end(), memory[save.segment].begin() + static_cast<long>(save.bytes.begin));
+  }
+
+  void one_program() {
+    Memory before{};
+    for (uint64_t i = 0; i < kSegments; ++i) {
+      fresh_[i] = draw(4) == 0;
+      for (uint8_t& byte : before[i]) byte = fresh_[i] ? 0 : static_cast<uint8_t>(random_());
+    }
+    std::vector<Step> steps(1 + draw(8));
+    for (Step& step : steps) step = draw_step();
+
+    Memory memory = before;
+    Undo undo;
+    uint64_t lives = 1 + draw(3);
+    for (; lives > 0; --lives) live(steps, draw(steps.size()), lives, memory, undo);
+    Memory undisturbed = before;
+    for (const Step& step : steps) {
+      execute(step, memory, lives, [] { return true; });
+      execute(step, undisturbed, lives, [] { return true; });
+    }
+    EXPECT_EQ(memory, undisturbed);
+    saved_ += undo.size();
+  }
+
+  std::array<bool, kSegments> fresh_{};
+  std::mt19937_64 random_{GetParam()};
+  size_t saved_ = 0;
+};
+
+TEST_P(Replay, EndsAsAnUndisturbedRun) {
+  for (int i = 0; i < 5000 && !HasFailure(); ++i) one_program();
+  EXPECT_GT(saved_, 1000u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, Replay, testing::Range(1u, 5u));
+
+}  // namespace
+}  // namespace heddle::worker
