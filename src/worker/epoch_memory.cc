@@ -75,7 +75,7 @@ ByteRanges EpochMemory::to_save(const Segment& segment, const RecordEffects& rec
                                 ByteRanges::Range written) const {
   const bool cut_up = segment.saved.count() >= kMostRanges;
   if (cut_up) written = whole(segment.bytes);
-  const ByteRanges left = ByteRanges(written).without(segment.saved).without(segment.overwritten);
+  ByteRanges left = ByteRanges(written).without(segment.saved).without(segment.overwritten);
   const bool same_bytes = record.same_bytes && !(record.bytes_by_content && reads_uncertain(record));
   if (left.empty() || !same_bytes || cut_up) return left;
   ByteRanges read = segment.read;

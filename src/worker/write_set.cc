@@ -98,7 +98,8 @@ KernelUse use_of(uint32_t module, const image::ModuleInfo& info, const image::Ke
     const auto found = std::find_if(info.variables.begin(), info.variables.end(),
                                     [&](const image::VariableInfo& each) { return each.name == named.name; });
     if (found == info.variables.end()) return use;  // who knows where it lies: nothing is known of the kernel
-    use.variables.push_back({static_cast<uint32_t>(found - info.variables.begin()), named.read, named.written});
+    use.variables.push_back(
+        {static_cast<uint32_t>(found - info.variables.begin()), named.read, named.written, found->managed});
   }
   use.effects = &*effects;
   return use;
@@ -123,6 +124,7 @@ RecordEffects effects_of_launch(const KernelUse& kernel, std::span<const std::by
   });
   for (const KernelUse::Variable& variable : kernel.variables) {
     // Its size does not matter: variables are saved and restored whole.
+    if (variable.managed) effects.unmovable = Unmovable::kHostMemory;
     note(effects, {Region::Kind::kVariable, variable.index, kernel.module}, 0, 0, {variable.read, variable.written});
   }
   return effects;

@@ -79,7 +79,7 @@ struct RecordEffects {
 struct KernelUse {
   struct Variable {
     uint32_t index = 0;  // in the module
-    bool read = false, written = false;
+    bool read = false, written = false, managed = false;
   };
   const image::KernelEffects* effects = nullptr;  // null: nothing is known
   std::span<const image::Parameter> parameters;

@@ -95,6 +95,9 @@ TEST_F(WriteSet, TellsWhatCannotBeRepeatedOrMoved) {
 TEST_F(WriteSet, NamesVariablesThatTheKernelNamesOrIsPointedTo) {
   effects.variables = {{"table", true, false}};
   EXPECT_EQ(launch(0).touched, (std::vector<Touched>{{kRegionVariable, 0, 0, true, false, false}}));
+  EXPECT_FALSE(launch(0).unmovable);
+  info.variables[1].managed = true;
+  EXPECT_EQ(launch(0).unmovable, Unmovable::kHostMemory);
   effects.variables.clear();
   effects.written = 1;
   EXPECT_EQ(launch(kVariable + 8).touched, (std::vector<Touched>{{kRegionVariable, 0, 64, false, true, false}}));
