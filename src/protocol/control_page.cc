@@ -1,7 +1,7 @@
 #include "protocol/control_page.h"
 
+#include <algorithm>
 #include <cstring>
-#include <new>
 
 #include "protocol/ring.h"
 
@@ -9,19 +9,18 @@ namespace heddle::protocol {
 namespace {
 
 constexpr uint32_t kControlMagic = 0x43444c48;  // "HLDC"
-constexpr Bytes kPageBytes{4096};
 // A worker publishes about once a microsecond at most, and a look takes a tenth of that.
 constexpr int kMostLooks = 64;
 
 }  // namespace
 
 Result<std::pair<Fd, ControlPage>> ControlPage::create() {
-  static_assert(sizeof(Layout) <= kPageBytes.value && std::is_trivially_copyable_v<Usage>);
-  auto fd = create_memfd("heddle-control", kPageBytes);
+  static_assert(sizeof(Layout) <= kBytes.value && std::is_trivially_copyable_v<Usage>);
+  auto fd = create_memfd("heddle-control", kMemoryBytes);
   if (!fd) return tl::unexpected(std::move(fd).error());
-  auto mapping = map_shared(*fd, kPageBytes);
+  auto mapping = map_shared(*fd, kBytes);
   if (!mapping) return tl::unexpected(std::move(mapping).error());
-  auto* layout = new (mapping->data()) Layout{};
+  auto* layout = static_cast<Layout*>(mapping->data());  // zeros, of which only what is used costs memory
   layout->magic = kControlMagic;
   layout->version = kProtocolVersion;
   ControlPage page;
@@ -32,10 +31,10 @@ Result<std::pair<Fd, ControlPage>> ControlPage::create() {
 Result<ControlPage> ControlPage::attach(const Fd& fd) {
   const auto size = sealed_size(fd);
   if (!size) return tl::unexpected(size.error());
-  if (size->value != kPageBytes.value)
+  if (size->value != kMemoryBytes.value)
     return fail(ErrorCode::kProtocol, "a control page of %lu bytes where %lu are due",
-                static_cast<unsigned long>(size->value), static_cast<unsigned long>(kPageBytes.value));
-  auto mapping = map_shared(fd, kPageBytes);
+                static_cast<unsigned long>(size->value), static_cast<unsigned long>(kMemoryBytes.value));
+  auto mapping = map_shared(fd, kBytes);
   if (!mapping) return tl::unexpected(std::move(mapping).error());
   ControlPage page;
   page.mapping_ = std::move(*mapping);
@@ -100,6 +99,82 @@ bool ControlPage::read_lease(Lease& lease) const {
     return true;
   }
   return false;
+}
+
+// `task` names the new one last: a worker that dies in here has begun none.
+void ControlPage::begin_task(uint64_t serial, bool fresh) {
+  Layout& page = layout();
+  page.task.store(0, std::memory_order_release);
+  for (std::atomic<uint64_t>* word : {&page.ended, &page.unmapped, &page.reset, &page.freed})
+    word->store(0, std::memory_order_release);
+  if (fresh) {
+    for (std::atomic<uint64_t>* word :
+         {&page.obstacle, &page.modules, &page.affected, &page.variables_written, &page.variables_saved})
+      word->store(0, std::memory_order_release);
+  }
+  page.task.store(serial, std::memory_order_release);
+}
+
+void ControlPage::note_obstacle(Obstacle obstacle) {
+  layout().obstacle.store(static_cast<uint64_t>(obstacle), std::memory_order_release);
+}
+
+bool ControlPage::note_module(const LoadedModule& module) {
+  const uint64_t index = layout().modules.load(std::memory_order_relaxed);
+  if (index >= kMostModules) return false;
+  layout().module_ids[index].store(module.module, std::memory_order_relaxed);
+  layout().module_addresses[index].store(module.addresses, std::memory_order_relaxed);
+  layout().modules.store(index + 1, std::memory_order_release);
+  return true;
+}
+
+LoadedModule ControlPage::module(uint64_t index) const {
+  return {static_cast<uint32_t>(layout().module_ids[index % kMostModules].load(std::memory_order_relaxed)),
+          layout().module_addresses[index % kMostModules].load(std::memory_order_relaxed)};
+}
+
+void ControlPage::note_freed(uint64_t number) {
+  const uint64_t index = layout().freed.load(std::memory_order_relaxed);
+  layout().freed_numbers[index % kFreedNumbers].store(number, std::memory_order_relaxed);
+  layout().freed.store(index + 1, std::memory_order_release);
+}
+
+// One more than the sequence: 0 says that it has not ended.
+void ControlPage::note_end(uint64_t sequence, bool unmapped) {
+  layout().unmapped.store(unmapped, std::memory_order_release);
+  layout().ended.store(sequence + 1, std::memory_order_release);
+}
+
+void ControlPage::note_completed(uint64_t completed, uint64_t record_head) {
+  const uint64_t next = layout().cut.load(std::memory_order_relaxed) + 1;
+  Cut& cut = layout().cuts[next & 1];
+  cut.completed.store(completed, std::memory_order_release);
+  cut.record_head.store(record_head, std::memory_order_release);
+  layout().cut.store(next, std::memory_order_release);
+}
+
+// What is done is read before what was handed over: of a worker at work, rather too much is under way than too little.
+LogState ControlPage::log() const {
+  const Layout& page = layout();
+  LogState log;
+  for (int look = 0; look < kMostLooks; ++look) {
+    const uint64_t number = page.cut.load(std::memory_order_acquire);
+    log.completed = page.cuts[number & 1].completed.load(std::memory_order_acquire);
+    log.record_head = page.cuts[number & 1].record_head.load(std::memory_order_acquire);
+    if (page.cut.load(std::memory_order_relaxed) == number) break;
+  }
+  log.variables_saved = page.variables_saved.load(std::memory_order_acquire);
+  log.variables_written = page.variables_written.load(std::memory_order_acquire);
+  log.affected = page.affected.load(std::memory_order_acquire);
+  log.task = page.task.load(std::memory_order_acquire);
+  const uint64_t ended = page.ended.load(std::memory_order_acquire);
+  log.ended = ended != 0 && ended - 1 <= log.completed;
+  log.unmapped = page.unmapped.load(std::memory_order_acquire) != 0;
+  log.reset = page.reset.load(std::memory_order_acquire) != 0;
+  log.obstacle = static_cast<Obstacle>(page.obstacle.load(std::memory_order_acquire));
+  log.freed = page.freed.load(std::memory_order_acquire);
+  log.modules = std::min(page.modules.load(std::memory_order_acquire), kMostModules);
+  return log;
 }
 
 }  // namespace heddle::protocol

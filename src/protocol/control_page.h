@@ -1,10 +1,11 @@
 #pragma once
 
-// Memory that heddled and the workers of one ring share and no program sees: what a worker measured must not lie where
-// a tenant can write.
+// Memory that heddled and the workers of one ring share and no program sees: what a worker measured, and how far it has
+// come, must not lie where a tenant can write.
 //
-// One memfd of a page for each ring, made and sealed by heddled, kept with the vault and given to each worker that is
-// bound to the ring. The totals count since the ring was made: a worker goes on from what its forerunner left.
+// One memfd for each ring, made and sealed by heddled, kept with the vault and given to each worker that is bound to
+// the ring. The totals count since the ring was made: a worker goes on from what its forerunner left. Behind the page
+// the memfd has space for the variables of the program's modules (saved_variables.h).
 //
 // The writer fills one of two slots and then publishes its number; the reader copies the slot that was published last
 // and looks whether it still is. So a worker that dies while it writes leaves its last whole state, which is what
@@ -14,13 +15,17 @@
 // word, so that a look at it costs the worker one load; the terms of generation g stand in slot g & 1 before the word
 // names g, and never change while it does. A reader that finds another generation in the word afterwards reads anew.
 //
+// How far the worker has come in the ring's log stands here for the case that it dies: whether the next worker can go
+// on in its place, and from where, heddled and that worker read here, and not in the ring, whose words a tenant writes.
+//
 // Thread safety: usage has one writer at a time (the worker sees to that), the lease has heddled alone; any number of
-// readers.
+// readers. Of the log's words one thread of the worker's writes each, as said at them.
 
 #include <atomic>
 #include <cstdint>
 
 #include "core/fd.h"
+#include "core/units.h"
 
 namespace heddle::protocol {
 
@@ -71,8 +76,48 @@ struct Lease {
   }
 };
 
+// What makes it impossible to go on in another worker, for as long as this one lives.
+enum class Obstacle : uint64_t {
+  kNone = 0,
+  kDeviceMalloc,  // a kernel that may call malloc was launched: what it allocated dies with the worker
+  kVariables,     // the modules have more bytes of variables than are saved
+  kModules,       // more modules were loaded than are noted
+  kNotSaved,      // the device did not copy the variables
+};
+
+// Where the ring's workers stand in its log.
+struct LogState {
+  uint64_t task = 0;  // serial of the task that the words up to `obstacle` are of; 0: no worker has begun any
+  bool ended = false, reset = false, unmapped = false;  // as TaskEnded has them; `reset` before the end, too
+  Obstacle obstacle = Obstacle::kNone;
+  uint64_t freed = 0;              // segments of the task that were given back
+  uint64_t affected = 0;           // the last record that was handed over and has effects that cannot be repeated
+  uint64_t variables_written = 0;  // the last one that may have written variables
+  uint64_t variables_saved = 0;    // the record up to which what they held is saved (SavedVariables)
+  uint64_t modules = 0;            // loaded, in the order of ControlPage::module()
+  // Everything up to `completed`, whose record ends at position `record_head`, is done and was shown to the program.
+  uint64_t completed = 0, record_head = 0;
+
+  // Work with effects may be under way, and nobody could say how much of it was done.
+  bool computes() const { return affected > completed; }
+  bool variables_are_saved() const { return variables_saved >= variables_written; }
+};
+
+// A module that a worker has loaded.
+struct LoadedModule {
+  uint32_t module = 0;
+  uint64_t addresses = 0;  // a digest of where its variables are; 0: it has none
+};
+
 class ControlPage {
  public:
+  // Of the memfd: the page, and behind it the space of SavedVariables (saved_variables.h).
+  static constexpr Bytes kBytes{128 * kKiB};
+  static constexpr Bytes kVariableBytes{16 * kMiB};  // the most that a program's variables may have together
+  static constexpr Bytes kMemoryBytes{kBytes.value + 4 * kKiB + 2 * kVariableBytes.value};
+  static constexpr uint64_t kMostModules = 4096;   // that are noted
+  static constexpr uint64_t kFreedNumbers = 1024;  // the latest
+
   // heddled: a page on which nothing was measured.
   static Result<std::pair<Fd, ControlPage>> create();
   // Worker, and heddled again. `fd` must be sealed, and a page that create() made.
@@ -90,6 +135,31 @@ class ControlPage {
   // Worker: what may have changed since read_lease(), as Lease::word() says it.
   uint64_t lease_word() const { return layout().lease.load(std::memory_order_relaxed); }
 
+  // Worker, the thread that takes records. What was noted of another task is forgotten; `fresh`: of a worker before,
+  // too.
+  void begin_task(uint64_t serial, bool fresh);
+  // Before the record is handed over.
+  void note_affected(uint64_t sequence) { layout().affected.store(sequence, std::memory_order_release); }
+  void note_variables_written(uint64_t sequence) {
+    layout().variables_written.store(sequence, std::memory_order_release);
+  }
+  void note_saved(uint64_t sequence) { layout().variables_saved.store(sequence, std::memory_order_release); }
+  void note_reset() { layout().reset.store(1, std::memory_order_release); }
+  void note_obstacle(Obstacle obstacle);
+  // False where there is no more space.
+  bool note_module(const LoadedModule& module);
+  LoadedModule module(uint64_t index) const;
+  // A segment of the task is unmapped: before the record that freed it counts as done.
+  void note_freed(uint64_t number);
+  // What was noted as number `index` of all, one of the latest kFreedNumbers.
+  uint64_t freed(uint64_t index) const { return layout().freed_numbers[index % kFreedNumbers]; }
+  // The task is over once `sequence` is done; 0: it is over.
+  void note_end(uint64_t sequence, bool unmapped);
+  // Worker, under one lock: before the program is shown it.
+  void note_completed(uint64_t completed, uint64_t record_head);
+  // Anybody; only of a worker that is gone it is certain.
+  LogState log() const;
+
  private:
   static constexpr size_t kWords = sizeof(Usage) / sizeof(uint64_t);
   struct Slot {
@@ -98,12 +168,23 @@ class ControlPage {
   struct Terms {
     std::atomic<uint64_t> until_ns, window_ns, whole_bursts;
   };
+  struct Cut {
+    std::atomic<uint64_t> completed, record_head;
+  };
   struct Layout {
     uint32_t magic, version;                      // written by create() alone
     alignas(64) std::atomic<uint64_t> published;  // how many states were; the latest stands in slot `published & 1`
     Slot slots[2];
     alignas(64) std::atomic<uint64_t> lease;  // Lease::word()
     Terms terms[2];                           // those of generation g in slot g & 1
+    // The log.
+    alignas(64) std::atomic<uint64_t> task, ended, unmapped, reset, obstacle;
+    std::atomic<uint64_t> freed, modules;
+    alignas(64) std::atomic<uint64_t> affected, variables_written, variables_saved;
+    alignas(64) std::atomic<uint64_t> cut;  // how many were made; the latest stands in slot `cut & 1`
+    Cut cuts[2];
+    alignas(64) std::atomic<uint64_t> freed_numbers[kFreedNumbers];
+    std::atomic<uint64_t> module_ids[kMostModules], module_addresses[kMostModules];
   };
 
   Layout& layout() const { return *static_cast<Layout*>(mapping_.data()); }

@@ -163,14 +163,14 @@ TEST_F(ControlPageTest, AReaderNeverSeesTheTermsOfAnotherGeneration) {
 }
 
 TEST_F(ControlPageTest, OtherMemoryIsRefused) {
-  const Fd blank = std::move(*create_memfd("blank", Bytes{4096}));
+  const Fd blank = std::move(*create_memfd("blank", ControlPage::kMemoryBytes));
   const auto attached = ControlPage::attach(blank);
   ASSERT_FALSE(attached);
   EXPECT_THAT(attached.error().text, HasSubstr("not a control page"));
   const Fd large = std::move(*create_memfd("large", Bytes{8192}));
   EXPECT_FALSE(ControlPage::attach(large));
   const Fd unsealed(::memfd_create("unsealed", MFD_CLOEXEC));
-  ASSERT_EQ(::ftruncate(unsealed.get(), 4096), 0);
+  ASSERT_EQ(::ftruncate(unsealed.get(), ControlPage::kMemoryBytes.value), 0);
   EXPECT_FALSE(ControlPage::attach(unsealed));
 }
 

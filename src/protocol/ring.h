@@ -25,7 +25,7 @@
 namespace heddle::protocol {
 
 inline constexpr uint32_t kRingMagic = 0x52444c48;  // "HLDR"
-inline constexpr uint32_t kProtocolVersion = 4;
+inline constexpr uint32_t kProtocolVersion = 5;
 
 inline constexpr uint32_t kMaxStreams = 1024;  // stream 0 is the legacy default stream
 inline constexpr uint32_t kMaxEvents = 8192;
@@ -97,7 +97,7 @@ struct RingHeader {
   alignas(64) TaskTotals task_totals;  // client
   alignas(64) IdleTable idle;          // client and worker
 
-  // Written by the worker. A new worker starts at record_head, whose record has the sequence committed + 1.
+  // Written by the worker. A new worker starts where the control page says, and writes these anew.
   alignas(64) std::atomic<uint64_t> issued, completed, committed;
   std::atomic<uint64_t> record_head;  // records before this position are committed: their space is free
   std::atomic<uint64_t> print_tail;   // print bytes written

@@ -48,11 +48,14 @@ unsigned long number(uint64_t value) {
 
 Result<RingReader> RingReader::attach(RingMemory& memory) {
   const RingHeader& header = memory.header();
-  const uint64_t head = header.record_head.load(std::memory_order_acquire);
-  const uint64_t committed = header.committed.load(std::memory_order_acquire);
-  if (head % kRecordAlign != 0)
-    return fail(ErrorCode::kProtocol, "the ring's head %lu is not where a record can start", number(head));
-  return RingReader(memory, head, committed);
+  return attach(memory, header.record_head.load(std::memory_order_acquire),
+                header.committed.load(std::memory_order_acquire));
+}
+
+Result<RingReader> RingReader::attach(RingMemory& memory, uint64_t position, uint64_t sequence) {
+  if (position % kRecordAlign != 0)
+    return fail(ErrorCode::kProtocol, "the ring's head %lu is not where a record can start", number(position));
+  return RingReader(memory, position, sequence);
 }
 
 Status RingReader::check(const RecordHeader& header, uint64_t available) const {

@@ -32,8 +32,10 @@ struct Record {
 // Thread-safety: next() on one thread; the publishing functions on one thread (may be another).
 class RingReader {
  public:
-  // Starts at the first record that is not committed.
+  // Starts at the first record that is not committed, as the ring says.
   static Result<RingReader> attach(RingMemory& memory);
+  // Starts at `position`, behind the record `sequence`.
+  static Result<RingReader> attach(RingMemory& memory, uint64_t position, uint64_t sequence);
 
   // The next record, or false when there is none yet. Reuses `record`'s memory.
   Result<bool> next(Record& record);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "protocol/control_page.h"
 #include "protocol/ring_memory.h"
 #include "worker/outbox.h"
 #include "worker/refusal.h"
@@ -7,7 +8,8 @@
 namespace heddle::worker {
 
 // What the session's program, and heddled, are shown of what is done: the only place that writes it into the ring or
-// says it to heddled. What is done inside the worker (stream order, event waits, space in its own tables) is
+// says it to heddled. Before either it is noted on the control page, from which heddled and the next worker know it,
+// should this one die. What is done inside the worker (stream order, event waits, space in its own tables) is
 // Progress's.
 //
 // With durability off everything is committed as soon as it is done, so each call shows at once. Epochs hold back here
@@ -16,7 +18,26 @@ namespace heddle::worker {
 // Progress's lock, the fault under Fault's, printed text under Printer's.
 class Commit {
  public:
-  Commit(protocol::RingMemory& ring, Outbox& outbox) : ring_(ring), outbox_(outbox) {}
+  Commit(protocol::RingMemory& ring, protocol::ControlPage page, Outbox& outbox)
+      : ring_(ring), page_(std::move(page)), outbox_(outbox) {}
+
+  // Where the worker before stood, or this one stands.
+  protocol::LogState log() const { return page_.log(); }
+  // A new worker: shows what its forerunner may have noted and not shown.
+  void show_again(const protocol::LogState& log) { show(log.completed, log.record_head); }
+  // Issuer. The page's words are of this task from now on; `fresh`: of this worker alone.
+  void begin_task(uint64_t serial, bool fresh) { page_.begin_task(serial, fresh); }
+  // Issuer, before the record is handed over: what it does cannot be done again.
+  void affects(uint64_t sequence) { page_.note_affected(sequence); }
+  void reset() { page_.note_reset(); }
+  // Issuer. What Variables notes for the next worker.
+  void writes_variables(uint64_t sequence) { page_.note_variables_written(sequence); }
+  void saved_variables(uint64_t sequence) { page_.note_saved(sequence); }
+  void obstructed(protocol::Obstacle obstacle) { page_.note_obstacle(obstacle); }
+  bool loaded(const protocol::LoadedModule& module) { return page_.note_module(module); }
+  protocol::LoadedModule loaded_module(uint64_t index) const { return page_.module(index); }
+  // Issuer, before the task's last record is finished (0: it ends with what is done).
+  void ends(uint64_t sequence, bool unmapped) { page_.note_end(sequence, unmapped); }
 
   // All of the stream's records up to `sequence` are done.
   void stream(uint32_t stream, uint64_t sequence) {
@@ -24,6 +45,8 @@ class Commit {
   }
   void event(uint32_t event, uint64_t sequence, TimePoint when) {
     protocol::EventSlot& slot = ring_.events()[event];
+    // Shown by the worker before: the program may have read the time.
+    if (slot.completed.load(std::memory_order_relaxed) == sequence) return;
     slot.time_ns.store(static_cast<uint64_t>(when.time_since_epoch().count()), std::memory_order_relaxed);
     slot.completed.store(sequence, std::memory_order_release);
   }
@@ -34,10 +57,8 @@ class Commit {
   }
   // The log is done up to `completed`, whose record ends at `record_end`: its space is the program's again.
   void log(uint64_t completed, uint64_t record_end) {
-    protocol::RingHeader& header = ring_.header();
-    header.completed.store(completed, std::memory_order_release);
-    header.committed.store(completed, std::memory_order_release);
-    header.record_head.store(record_end, std::memory_order_release);
+    page_.note_completed(completed, record_end);
+    show(completed, record_end);
   }
   void ring_client() { protocol::ring_bell(ring_.header().to_client); }
 
@@ -52,7 +73,10 @@ class Commit {
 
   // To heddled: the segment is unmapped, and its memory may be given to others. 0: that of what was idle when heddled
   // asked has been said.
-  void freed(uint64_t segment) { outbox_.put(protocol::SegmentFreed{segment}); }
+  void freed(uint64_t segment) {
+    if (segment != 0) page_.note_freed(segment);
+    outbox_.put(protocol::SegmentFreed{segment});
+  }
   // The task is over: everything of it was shown.
   void task_ended(const protocol::TaskEnded& ended) { outbox_.put(ended); }
   // What was measured under that lease is on the control page.
@@ -61,7 +85,15 @@ class Commit {
   void drained(uint64_t serial) { outbox_.put(protocol::Drained{serial}); }
 
  private:
+  void show(uint64_t completed, uint64_t record_end) {
+    protocol::RingHeader& header = ring_.header();
+    header.completed.store(completed, std::memory_order_release);
+    header.committed.store(completed, std::memory_order_release);
+    header.record_head.store(record_end, std::memory_order_release);
+  }
+
   protocol::RingMemory& ring_;
+  protocol::ControlPage page_;
   Outbox& outbox_;
 };
 

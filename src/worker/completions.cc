@@ -21,6 +21,10 @@ void Completions::take(std::span<const device::Completion> batch) {
   done_.clear();
   for (const device::Completion& completion : batch) {
     if (completion.cuda_error != 0) raise(completion);
+    if (completion.tag & Variables::kOwnTag) {
+      parts_.variables.done(completion);
+      continue;
+    }
     const Pending& pending = parts_.progress.pending(completion.tag);
     if (pending.type == protocol::RecordType::kHostCall) {
       reach_host_call(completion.tag);
@@ -40,8 +44,10 @@ void Completions::take(std::span<const device::Completion> batch) {
 // its next burst.
 void Completions::end_in_flight(std::span<const device::Completion> batch) {
   ended_.clear();
-  for (const device::Completion& completion : batch)
+  for (const device::Completion& completion : batch) {
+    if (completion.tag & Variables::kOwnTag) continue;
     ended_.push_back({completion.tag, completion.ended - completion.started});
+  }
   parts_.in_flight.done(ended_);
   if (parts_.in_flight.take_awaited()) protocol::ring_bell(parts_.ring.header().to_worker);
 }

@@ -21,6 +21,12 @@ std::optional<device::Limit> limit_of(protocol::LimitKind kind) {
   return std::nullopt;
 }
 
+// Not to be done again where nobody knows how much of it was done.
+bool has_effects(RecordType type) {
+  return type == RecordType::kLaunch || type == RecordType::kCopy || type == RecordType::kFill ||
+         type == RecordType::kLibraryCall;
+}
+
 }  // namespace
 
 Execution::Execution(const SessionParts& parts, Modules& modules, const DeviceModel& model,
@@ -88,6 +94,7 @@ Checked<Execution::Step> Execution::hand_over(const protocol::Record& record, co
   const uint64_t sequence = record.header.sequence;
   const auto prepared = streams_.prepare(record.header.stream);
   if (!prepared) return tl::unexpected(refusal_of("stream", prepared.error()));
+  if (has_effects(record.header.type)) parts_.commit.affects(sequence);
   parts_.progress.enter(record, bytes);
   parts_.progress.hand_over(sequence);
   parts_.usage.hand_over(record.header.type);
@@ -125,6 +132,8 @@ Checked<Execution::Step> Execution::launch(const protocol::Record& record) {
   if (!target) return tl::unexpected(target.error());
   const auto config = check_launch(launched, record.trailing<protocol::LaunchRecord>(), *target->info, model_);
   if (!config) return tl::unexpected(config.error());
+  parts_.variables.about_to_run(record.header.sequence);
+  if (target->allocates) parts_.variables.about_to_allocate();
   return hand_over(record, "launch", 0, [&](uint32_t stream, device::Tag tag) {
     return parts_.context.launch(stream, *target->kernel, *config, tag);
   });
@@ -151,6 +160,7 @@ Checked<Execution::Step> Execution::copy(const protocol::Record& record) {
   const auto checked = check_copy(asked, bounds_, to, from);
   if (!checked) return tl::unexpected(checked.error());
   if (checked->bytes == 0) return in_turn(record);
+  if (asked.to.place == protocol::Place::kSymbol) parts_.variables.about_to_run(record.header.sequence, true);
   return hand_over(record, "copy", checked->bytes, [&](uint32_t stream, device::Tag tag) {
     return parts_.context.copy(stream, checked->direction, checked->shape, tag);
   });
@@ -165,6 +175,7 @@ Checked<Execution::Step> Execution::fill(const protocol::Record& record) {
   const auto checked = check_fill(asked, bounds_, to);
   if (!checked) return tl::unexpected(checked.error());
   if (checked->bytes == 0) return in_turn(record);
+  if (asked.to.place == protocol::Place::kSymbol) parts_.variables.about_to_run(record.header.sequence, true);
   return hand_over(record, "fill", checked->bytes,
                    [&](uint32_t stream, device::Tag tag) { return parts_.context.fill(stream, checked->shape, tag); });
 }
@@ -188,6 +199,7 @@ Checked<Execution::Step> Execution::symbol(const protocol::Record& record) {
   if (!modules_.known(asked.module)) return Step::kWait;
   const auto variable = modules_.variable(asked.module, asked.index);
   if (!variable) return tl::unexpected(variable.error());
+  parts_.variables.note_modules();  // the program learns where it is
   const uint64_t answer[2] = {variable->address, variable->bytes};
   std::memcpy(place->data(), answer, sizeof answer);
   return here(record);
@@ -246,6 +258,7 @@ Checked<Execution::Step> Execution::call_library(const protocol::Record& record)
   const auto asked = record.as<protocol::LibraryCallRecord>();
   const auto call = check_library_call(asked, record.trailing<protocol::LibraryCallRecord>());
   if (!call) return tl::unexpected(call.error());
+  parts_.variables.about_to_run(record.header.sequence);
   return hand_over(record, library::name_of(call->call()), 0,
                    [&](uint32_t stream, device::Tag tag) { return parts_.context.call(stream, call->call(), tag); });
 }

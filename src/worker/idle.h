@@ -28,6 +28,18 @@ class Idle {
       if (slot.compare_exchange_strong(number, number | protocol::IdleTable::kSegmentTaken)) taken(number);
     }
   }
+  // What a worker before had taken, and may not have given back.
+  bool took_task(uint64_t serial) const {
+    return table_.task.load(std::memory_order_acquire) == protocol::IdleTable::taken_task(serial);
+  }
+  template <class Here, class Taken>
+  void taken_segments(Here&& here, Taken&& taken) {
+    for (const std::atomic<uint64_t>& slot : table_.segments) {
+      const uint64_t number = slot.load(std::memory_order_acquire);
+      const uint64_t segment = number & ~protocol::IdleTable::kSegmentTaken;
+      if (number != segment && here(segment)) taken(segment);
+    }
+  }
 
  private:
   protocol::IdleTable& table_;

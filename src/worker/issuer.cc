@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/clock.h"
 #include "core/log.h"
 
 namespace heddle::worker {
@@ -14,6 +15,8 @@ constexpr Duration kLongestSleep = std::chrono::seconds(1);
 // The first sleeps are shorter: a program that has called nothing for two of them gives back what it has freed. One
 // that frees and allocates in a loop is back long before.
 constexpr Duration kFirstSleep = std::chrono::milliseconds(25);
+// Variables that cannot be saved just now, because the device is lent to others, are looked after this much later.
+constexpr Duration kLookAfterVariables = std::chrono::milliseconds(5);
 
 }  // namespace
 
@@ -26,6 +29,8 @@ Issuer::Issuer(const SessionParts& parts, Modules& modules, const Binding& bindi
       execution_(parts, modules, binding.model, binding.window),
       segments_(parts.context),
       idle_(parts.ring.header()),
+      reset_(binding.goes_on && binding.goes_on->reset),
+      goes_on_(binding.goes_on),
       entered_(parts.progress.completed()),
       nap_(kFirstSleep),
       lease_(std::move(lease)) {}
@@ -50,12 +55,14 @@ void Issuer::run() {
     attend();
     if (next() && take()) {
       nap_ = kFirstSleep;
+      if (awaits_quiet_) stop_awaiting_quiet();
       attend_lease_meanwhile();
       continue;
     }
     parts_.context.flush();
     parts_.usage.end_burst_at(parts_.progress.completed());
     lease_.exclusive() ? attend_lease() : stop_counting();
+    if (parts_.variables.to_be_saved()) save_variables();
     rest(bell, seen);
   }
 }
@@ -64,7 +71,9 @@ void Issuer::run() {
 // looking, too.
 void Issuer::rest(protocol::Bell& bell, uint32_t seen) {
   const bool watch = gate_.serving() && protocol::spare_watch() > Duration::zero();
-  const Duration longest = lease_.exclusive() ? patience() : nap_;
+  Duration longest = lease_.exclusive() ? patience() : nap_;
+  if (parts_.variables.to_be_saved() && !awaits_quiet_)
+    longest = std::min(longest, std::max(parts_.variables.until_due(MonotonicClock().now()), kLookAfterVariables));
   const bool rung = (watch ? protocol::watch_bell : protocol::wait_bell)(bell, seen, std::min(nap_, longest));
   if (rung || longest < nap_) return;
   const bool again = nap_ > kFirstSleep;
@@ -83,7 +92,10 @@ void Issuer::attend() {
 
 void Issuer::receive(const protocol::Packet& packet) {
   if (packet.type == protocol::MessageType::kMapSegment) return map(packet);
-  if (packet.type == protocol::MessageType::kProceed) return gate_.memory_ready();
+  if (packet.type == protocol::MessageType::kProceed) {
+    if (goes_on_) go_on();
+    return gate_.memory_ready();
+  }
   if (packet.type == protocol::MessageType::kNextTask) return begin_task(packet.as<protocol::NextTask>().task_serial);
   if (packet.type == protocol::MessageType::kDeviceFault) {
     const auto fault = packet.as<protocol::DeviceFault>();
@@ -154,6 +166,7 @@ Checked<Issuer::Step> Issuer::issue() {
   if (header.type == RecordType::kHostCall) return host_call();
   if (header.type == RecordType::kReset) {
     reset_ = true;
+    parts_.commit.reset();
     return execution_.here(record_);
   }
   if (needs_device(header.type) && lease_.exclusive()) return execute_leased();

@@ -38,6 +38,8 @@ class Issuer {
     const DeviceModel& model;
     protocol::Window window;
     uint64_t task_serial;
+    // Where another worker was in the same task before, and this one goes on.
+    std::optional<protocol::LogState> goes_on;
   };
 
   Issuer(const SessionParts& parts, Modules& modules, const Binding& binding, protocol::RingReader reader,
@@ -65,6 +67,9 @@ class Issuer {
   void carry_out(const Deferred& deferred);
   void finish_host_calls();
   bool host_call_returned(const HostCall& call) const;
+  void go_on();
+  void save_variables();
+  void stop_awaiting_quiet();
 
   // Leases.
   void count_leases();
@@ -108,11 +113,13 @@ class Issuer {
   std::atomic<bool> stopping_{false};
 
   protocol::Record record_;
-  bool have_record_ = false;  // record_ waits to be taken
-  bool reset_ = false;        // the program has reset the device
-  uint64_t entered_ = 0;      // sequence of the record taken last
-  uint64_t reclaims_ = 0;     // of heddled's requests, those that were met
-  Duration nap_{};            // how long the ring was silent so far, and is slept on next
+  bool have_record_ = false;                   // record_ waits to be taken
+  bool reset_ = false;                         // the program has reset the device
+  bool awaits_quiet_ = false;                  // is to be woken when what was taken is done
+  std::optional<protocol::LogState> goes_on_;  // until that is done
+  uint64_t entered_ = 0;                       // sequence of the record taken last
+  uint64_t reclaims_ = 0;                      // of heddled's requests, those that were met
+  Duration nap_{};                             // how long the ring was silent so far, and is slept on next
   WorkerLease lease_;
   bool counts_ = false;     // leases do: what is handed over is in in_flight
   uint64_t uncounted_ = 0;  // up to here it may not be

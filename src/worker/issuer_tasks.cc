@@ -1,5 +1,6 @@
 // The part of Issuer that ends what goes on behind its record: segments that are freed or reclaimed, tasks, host calls.
 
+#include "core/clock.h"
 #include "core/log.h"
 #include "worker/issuer.h"
 
@@ -7,6 +8,7 @@ namespace heddle::worker {
 
 // Not before heddled says so: it may have chosen another device, and so another worker, for the records that follow.
 void Issuer::begin_task(uint64_t serial) {
+  if (serial != task_serial_) parts_.commit.begin_task(serial, false);
   task_serial_ = serial;
   backlog_ = false;
   gate_.begin_task();
@@ -19,10 +21,41 @@ void Issuer::finish_task(uint64_t sequence) {
   // What was declared and not touched goes to the next task, and is mapped anew.
   const auto unmapped = segments_.unmap_device_segments();
   if (!unmapped) logger("worker")->error("at the task's end: {}", unmapped.error().text);
+  parts_.commit.ends(sequence, !segments_.uncertain());
   // Both before heddled may give the ring, and its control page, to another worker.
   if (sequence != 0) parts_.progress.finish(sequence);
   parts_.usage.end_task();
   parts_.commit.task_ended({task_serial_, reset_, !segments_.uncertain()});
+}
+
+// In the place of a worker that has died: what it had of the program's modules, and what it had begun to give back.
+void Issuer::go_on() {
+  const protocol::LogState log = *std::exchange(goes_on_, std::nullopt);
+  if (parts_.fault.raised()) return;
+  const auto restored = parts_.variables.restore(log);
+  if (!restored) return parts_.fault.raise(restored.error());
+  if (idle_.took_task(task_serial_)) return finish_task(0);
+  idle_.taken_segments([this](uint64_t number) { return segments_.mapped(number); },
+                       [this](uint64_t number) {
+                         deferred_.push_back({Deferred::Kind::kReclaim, entered_, 0, number});
+                       });
+}
+
+// While the ring is quiet and the device is not lent to others. Else the end of what was taken wakes us.
+void Issuer::save_variables() {
+  const TimePoint now = MonotonicClock().now();
+  if (!gate_.serving() || parts_.fault.raised() || parts_.variables.until_due(now) > Duration::zero()) return;
+  if (lease_.exclusive() && !lease_.holds(now)) return;
+  const bool wakes = deferred_.empty();
+  if (wakes) parts_.progress.wake_issuer_at(entered_);
+  if (is_quiet()) parts_.variables.save_if_due(entered_, now);
+  awaits_quiet_ = wakes;
+  if (!parts_.variables.to_be_saved()) stop_awaiting_quiet();
+}
+
+void Issuer::stop_awaiting_quiet() {
+  if (awaits_quiet_ && deferred_.empty()) parts_.progress.wake_issuer_at(Progress::kNever);
+  awaits_quiet_ = false;
 }
 
 // Everything in the ring was taken and is done.

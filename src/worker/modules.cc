@@ -5,6 +5,12 @@
 #include "core/log.h"
 
 namespace heddle::worker {
+namespace {
+
+// FNV-1a, a word at a time.
+constexpr uint64_t kDigestStart = 0xcbf29ce484222325, kDigestFactor = 0x100000001b3;
+
+}  // namespace
 
 class Modules::Entry {
  public:
@@ -50,8 +56,26 @@ Checked<Modules::Entry*> Modules::loaded(uint32_t id) {
   entry->kernels.resize(entry->info.kernels.size());
   entry->variables.resize(entry->info.variables.size());
   entry->fatbin = {};
+  note_loaded(id, *entry);
   logger("worker")->debug("module {}: {} kernels, {} variables", id, entry->kernels.size(), entry->variables.size());
   return entry;
+}
+
+// One that the device does not have (it was compiled away, or cannot be initialised) the program cannot have either.
+void Modules::note_loaded(uint32_t id, const Entry& entry) {
+  Loaded& loaded = loaded_.emplace_back(Loaded{id, {}, 0});
+  uint64_t digest = kDigestStart;
+  for (const image::VariableInfo& info : entry.info.variables) {
+    const auto variable = context_.variable(*entry.module, info.name);
+    if (!variable || variable->bytes == 0) continue;
+    loaded.variables.push_back(*variable);
+    digest = (digest ^ variable->address) * kDigestFactor;
+    digest = (digest ^ variable->bytes) * kDigestFactor;
+    const uint64_t bytes = round_up(variable->bytes, 16);
+    variable_bytes_ += bytes;
+    if (!info.constant) writable_bytes_ += bytes;
+  }
+  if (!loaded.variables.empty()) loaded.addresses = digest;
 }
 
 Checked<void> Modules::load(uint32_t id) {
@@ -71,7 +95,7 @@ Checked<Modules::LaunchTarget> Modules::kernel(uint32_t id, uint32_t index) {
     if (!kernel) return tl::unexpected(refusal_of("kernel", kernel.error()));
     kernels[index] = *kernel;
   }
-  return LaunchTarget{kernels[index], &info};
+  return LaunchTarget{kernels[index], &info, (*entry)->info.allocates};
 }
 
 Checked<device::Variable> Modules::variable(uint32_t id, uint32_t index) {

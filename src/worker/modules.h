@@ -24,6 +24,7 @@ class Modules {
   struct LaunchTarget {
     device::Kernel* kernel;
     const image::KernelInfo* info;
+    bool allocates = false;  // its module uses device malloc
   };
 
   Modules(device::Context& context, ModuleDescriber describe, uint32_t arch);
@@ -38,13 +39,28 @@ class Modules {
   Checked<LaunchTarget> kernel(uint32_t id, uint32_t index);
   Checked<device::Variable> variable(uint32_t id, uint32_t index);
 
+  // What was loaded, in that order.
+  struct Loaded {
+    uint32_t id = 0;
+    std::vector<device::Variable> variables;  // those that the device has
+    uint64_t addresses = 0;                   // a digest of where they are; 0: there are none
+  };
+  uint64_t loaded_count() const { return loaded_.size(); }
+  const Loaded& loaded_at(uint64_t index) const { return loaded_[index]; }
+  // Of all that were loaded, each variable at a multiple of 16; and those that kernels may write.
+  uint64_t variable_bytes() const { return variable_bytes_; }
+  uint64_t writable_bytes() const { return writable_bytes_; }
+
  private:
   Checked<Entry*> loaded(uint32_t id);
+  void note_loaded(uint32_t id, const Entry& entry);
 
   device::Context& context_;
   ModuleDescriber describe_;
   uint32_t arch_;
   std::vector<std::unique_ptr<Entry>> entries_;  // by id - 1
+  std::vector<Loaded> loaded_;
+  uint64_t variable_bytes_ = 0, writable_bytes_ = 0;
 };
 
 }  // namespace heddle::worker

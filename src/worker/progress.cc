@@ -19,7 +19,7 @@ Result<std::unique_ptr<Progress>> Progress::create(protocol::RingMemory& ring, C
   if (!progress || !progress->slots_ || !progress->streams_ || !progress->events_)
     return fail(ErrorCode::kOutOfMemory, "no host memory to follow %lu records", static_cast<unsigned long>(slots));
   progress->mask_ = slots - 1;
-  progress->completed_ = ring.header().committed.load(std::memory_order_acquire);
+  progress->completed_ = commit.log().completed;
   return progress;
 }
 

@@ -40,7 +40,7 @@ struct Finished {
 
 class Progress {
  public:
-  // Starts behind what the ring says is committed. `ring` and `commit` must outlive it.
+  // Starts behind what the control page says is done. `ring` and `commit` must outlive it.
   static Result<std::unique_ptr<Progress>> create(protocol::RingMemory& ring, Commit& commit);
 
   // Issuer. Whether the log may hold `sequence` already: an honest client never lets it overtake what is committed by

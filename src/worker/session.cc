@@ -10,28 +10,35 @@ Result<std::unique_ptr<Session>> Session::start(const Fd& ring, const Fd& contro
   if (!page) return tl::unexpected(std::move(page).error());
   auto lease = protocol::ControlPage::attach(control);
   if (!lease) return tl::unexpected(std::move(lease).error());
+  auto notes = protocol::ControlPage::attach(control);
+  if (!notes) return tl::unexpected(std::move(notes).error());
   const auto left = UsageMeter::left_on(*page);
   if (!left) return tl::unexpected(left.error());
   auto owned = std::make_unique<protocol::RingMemory>(std::move(*memory));
-  auto commit = std::make_unique<Commit>(*owned, outbox);
+  auto saved = protocol::SavedVariables::attach(control);
+  if (!saved) return tl::unexpected(std::move(saved).error());
+  const protocol::LogState log = notes->log();
+  auto commit = std::make_unique<Commit>(*owned, std::move(*notes), outbox);
+  commit->show_again(log);
   auto progress = Progress::create(*owned, *commit);
   if (!progress) return tl::unexpected(std::move(progress).error());
-  auto reader = protocol::RingReader::attach(*owned);
+  auto reader = protocol::RingReader::attach(*owned, log.record_head, log.completed);
   if (!reader) return tl::unexpected(std::move(reader).error());
-  std::unique_ptr<Session> session(new Session(std::move(owned), std::move(*page), *left, std::move(commit),
-                                               std::move(*progress), std::move(options), context, printer));
+  std::unique_ptr<Session> session(new Session(std::move(owned), std::move(*page), *left, std::move(*saved),
+                                               std::move(commit), std::move(*progress), std::move(options), context,
+                                               printer));
   printer.attach(*session->ring_, *session->commit_);
   if (session->ring_->header().checks.load(std::memory_order_acquire))
     HEDDLE_TRY(context.check_kernels([&printer](std::string_view text) { printer.report_finding(text); }));
   const auto bulk = session->ring_->bulk();
   context.pin_later(reinterpret_cast<uintptr_t>(bulk.data()), Bytes{bulk.size()});
-  session->run(*reader, std::move(*lease));
+  session->run(*reader, std::move(*lease), log);
   return session;
 }
 
 Session::Session(std::unique_ptr<protocol::RingMemory> ring, protocol::ControlPage control, const protocol::Usage& left,
-                 std::unique_ptr<Commit> commit, std::unique_ptr<Progress> progress, Options options,
-                 device::Context& context, Printer& printer)
+                 protocol::SavedVariables saved, std::unique_ptr<Commit> commit, std::unique_ptr<Progress> progress,
+                 Options options, device::Context& context, Printer& printer)
     : ring_(std::move(ring)),
       commit_(std::move(commit)),
       progress_(std::move(progress)),
@@ -40,11 +47,16 @@ Session::Session(std::unique_ptr<protocol::RingMemory> ring, protocol::ControlPa
       fault_(*ring_, *commit_, printer, options_.shared_faults),
       usage_(std::move(control), left),
       modules_(context, options_.describe, 10 * options_.model.capability_major + options_.model.capability_minor),
-      parts_{context, *ring_, *commit_, *progress_, fault_, usage_, in_flight_},
+      variables_(context, modules_, *commit_, std::move(saved)),
+      parts_{context, *ring_, *commit_, *progress_, fault_, usage_, in_flight_, variables_},
       completions_(parts_) {}
 
-void Session::run(protocol::RingReader reader, protocol::ControlPage lease) {
-  const Issuer::Binding binding{options_.model, options_.window, options_.task_serial};
+// Of the same task, so that somebody was at it before: else what was noted for one that goes on is of no use.
+void Session::run(protocol::RingReader reader, protocol::ControlPage lease, const protocol::LogState& log) {
+  const bool goes_on = log.task == options_.task_serial;
+  if (!goes_on) commit_->begin_task(options_.task_serial, true);
+  const Issuer::Binding binding{options_.model, options_.window, options_.task_serial,
+                                goes_on ? std::optional(log) : std::nullopt};
   issuer_ = std::make_unique<Issuer>(parts_, modules_, binding, reader, WorkerLease(std::move(lease)));
   completing_ = std::thread([this] { completions_.run(); });
   issuing_ = std::thread([this] { issuer_->run(); });

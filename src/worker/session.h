@@ -31,9 +31,9 @@ class Session {
 
  private:
   Session(std::unique_ptr<protocol::RingMemory> ring, protocol::ControlPage control, const protocol::Usage& left,
-          std::unique_ptr<Commit> commit, std::unique_ptr<Progress> progress, Options options, device::Context& context,
-          Printer& printer);
-  void run(protocol::RingReader reader, protocol::ControlPage lease);
+          protocol::SavedVariables saved, std::unique_ptr<Commit> commit, std::unique_ptr<Progress> progress,
+          Options options, device::Context& context, Printer& printer);
+  void run(protocol::RingReader reader, protocol::ControlPage lease, const protocol::LogState& log);
 
   std::unique_ptr<protocol::RingMemory> ring_;  // the parts point to it: it stays where it is
   std::unique_ptr<Commit> commit_;
@@ -44,6 +44,7 @@ class Session {
   UsageMeter usage_;
   InFlight in_flight_;
   Modules modules_;
+  Variables variables_;
   SessionParts parts_;
   Completions completions_;
   std::unique_ptr<Issuer> issuer_;

@@ -10,6 +10,7 @@
 #include "worker/modules.h"
 #include "worker/progress.h"
 #include "worker/usage.h"
+#include "worker/variables.h"
 
 namespace heddle::worker {
 
@@ -22,6 +23,7 @@ struct SessionParts {
   Fault& fault;
   UsageMeter& usage;
   InFlight& in_flight;
+  Variables& variables;
 };
 
 }  // namespace heddle::worker

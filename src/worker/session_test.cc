@@ -26,8 +26,9 @@ struct SessionTest : SessionHarness {
     module_info.kernels[kStore].name = "store";  // (address, value)
     module_info.kernels[kStore].parameter_bytes = 16;
     module_info.kernels[kFaulty].name = "faulty";
-    module_info.variables.push_back({"answer", 4, false, false});
-    prepare_context = [](FakeContext& device) {
+    module_info.variables.push_back({"answer", 4, true, false});
+    prepare_context = [this](FakeContext& device) {
+      device_answer = 42;
       device.kernels["nothing"] = [](auto) { return 0u; };
       device.kernels["faulty"] = [](auto) { return kCudaIllegalAddress; };
       device.kernels["store"] = [](std::span<const std::byte> parameters) {
@@ -36,11 +37,13 @@ struct SessionTest : SessionHarness {
         std::memcpy(reinterpret_cast<void*>(words[0]), &words[1], 8);  // NOLINT(performance-no-int-to-ptr)
         return 0u;
       };
-      device.variables["answer"] = {0x1234000, 4};
+      device.variables["answer"] = {answer_address(), 4};
     };
     start_worker();
     send_module(1);
   }
+  // A worker's: it is as its module has it when the next worker loads that.
+  uint64_t answer_address() const { return reinterpret_cast<uintptr_t>(&device_answer); }
   static library::curand::Draw draw() {
     library::curand::Draw draw;
     draw.type = library::curand::kPhilox;
@@ -57,6 +60,8 @@ struct SessionTest : SessionHarness {
     return writer->publish();
   }
   uint64_t need(uint64_t segment) { return simple(RecordType::kNeed, 0, segment); }
+
+  uint64_t device_answer = 42;
 };
 
 TEST_F(SessionTest, CopiesThenLaunchesInOrder) {
@@ -279,7 +284,7 @@ TEST_F(SessionTest, ASymbolsAddressAndSizeAreWrittenToTheBulkArea) {
   ASSERT_TRUE(completes(writer->publish()));
   uint64_t answer[2];
   std::memcpy(answer, bulk_at(position), sizeof answer);
-  EXPECT_THAT(answer, ElementsAre(0x1234000u, 4u));
+  EXPECT_THAT(answer, ElementsAre(answer_address(), 4u));
 }
 
 TEST_F(SessionTest, WhatCameOfOpeningALibraryIsWrittenToTheBulkArea) {
@@ -745,7 +750,7 @@ TEST_F(SessionTest, ABurstLastsWhileAnythingIsPending) {
 
 TEST_F(SessionTest, AMemoryOfAnotherKindIsNoControlPage) {
   session.reset();
-  control_fd = std::move(*create_memfd("other", Bytes{4096}));
+  control_fd = std::move(*create_memfd("other", protocol::ControlPage::kMemoryBytes));
   const auto started = Session::start(ring_fd, control_fd, {model, window, kTaskSerial, nullptr, shared_faults},
                                       *context, printer, *outbox);
   ASSERT_FALSE(started);

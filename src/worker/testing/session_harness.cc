@@ -1,5 +1,7 @@
 #include "worker/testing/session_harness.h"
 
+#include <algorithm>
+
 #include "core/clock.h"
 
 namespace heddle::worker {
@@ -48,6 +50,7 @@ void SessionHarness::start_worker() {
                                 printer, *outbox);
   ASSERT_TRUE(started) << started.error().text;
   session = std::move(*started);
+  for (const uint32_t module : std::vector(modules)) send_module(module);
   proceed();
 }
 
@@ -133,6 +136,7 @@ void SessionHarness::release_host(uint64_t number) {
 }
 
 void SessionHarness::send_module(uint32_t id) {
+  if (std::find(modules.begin(), modules.end(), id) == modules.end()) modules.push_back(id);
   const Fd memory = std::move(*create_memfd("module", Bytes{4096}));
   protocol::Module module;
   module.module = id;

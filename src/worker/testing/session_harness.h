@@ -73,6 +73,7 @@ struct SessionHarness : ::testing::Test {
   std::function<void(FakeContext&)> prepare_context;
   bool shared_faults = false;
   std::unique_ptr<Session> session;
+  std::vector<uint32_t> modules;  // that were sent: every worker gets them
 };
 
 template <class Message>

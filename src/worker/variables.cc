@@ -1,0 +1,125 @@
+#include "worker/variables.h"
+
+#include <algorithm>
+
+#include "core/clock.h"
+#include "core/log.h"
+
+namespace heddle::worker {
+namespace {
+
+// What a save takes, it may take again after so many times that.
+constexpr int kRest = 100;
+// A copy of some megabytes. A device that does not make it has other troubles.
+constexpr Duration kCopyPatience = std::chrono::seconds(10);
+
+constexpr uint64_t kAlignment = 16;
+
+}  // namespace
+
+void Variables::note_modules() {
+  for (; noted_ < modules_.loaded_count(); ++noted_) {
+    const Modules::Loaded& loaded = modules_.loaded_at(noted_);
+    if (!commit_.loaded({loaded.id, loaded.addresses})) note(protocol::Obstacle::kModules);
+  }
+}
+
+void Variables::about_to_run(uint64_t sequence, bool names_one) {
+  if (noted_ != modules_.loaded_count()) note_modules();
+  if (!names_one && modules_.writable_bytes() == 0) return;
+  if (modules_.variable_bytes() > protocol::ControlPage::kVariableBytes.value) note(protocol::Obstacle::kVariables);
+  written_ = sequence;
+  commit_.writes_variables(sequence);
+}
+
+void Variables::save_if_due(uint64_t sequence, TimePoint now) {
+  if (!to_be_saved() || now < due_) return;
+  if (!save(sequence)) return note(protocol::Obstacle::kNotSaved);
+  const TimePoint after = MonotonicClock().now();
+  due_ = after + kRest * (after - now);
+}
+
+bool Variables::save(uint64_t sequence) {
+  if (!move(Way::kSave, noted_, saved_.next())) return false;
+  saved_.publish(noted_);
+  kept_ = sequence;
+  commit_.saved_variables(sequence);
+  return true;
+}
+
+Checked<void> Variables::restore(const protocol::LogState& log) {
+  for (uint64_t index = 0; index < log.modules; ++index) {
+    if (auto loaded = load_again(index); !loaded) return loaded;
+  }
+  noted_ = log.modules;
+  written_ = log.variables_written;
+  kept_ = log.variables_saved;
+  if (log.variables_written == 0) return {};
+  const uint64_t count = std::min(saved_.modules(), log.modules);
+  if (!log.variables_are_saved() || !saved_.any())
+    return refused(kCudaLaunchFailure, "its worker ended, and what the variables of its modules held was not saved");
+  const auto latest = saved_.latest();
+  // Read only; a copy's source is no span of constants.
+  const std::span area(const_cast<std::byte*>(latest.data()), latest.size());
+  if (!move(Way::kRestore, count, area))
+    return refused(kCudaLaunchFailure, "its worker ended, and the next one could not write its modules' variables");
+  return {};
+}
+
+Checked<void> Variables::load_again(uint64_t index) {
+  const protocol::LoadedModule before = commit_.loaded_module(index);
+  if (before.module == 0 || !modules_.known(before.module))
+    return malformed("the worker before had loaded module %u, which there is not", before.module);
+  if (auto loaded = modules_.load(before.module); !loaded) return loaded;
+  if (index >= modules_.loaded_count() || modules_.loaded_at(index).id != before.module)
+    return malformed("the worker before had loaded module %u twice", before.module);
+  if (modules_.loaded_at(index).addresses == before.addresses) return {};
+  return refused(kCudaLaunchFailure,
+                 "its worker ended, and in the next one the variables of module %u have other addresses than those "
+                 "that the program may know (cudaGetSymbolAddress)",
+                 before.module);
+}
+
+bool Variables::move(Way way, uint64_t count, std::span<std::byte> area) {
+  uint64_t at = 0;
+  for (uint64_t index = 0; index < count && index < modules_.loaded_count(); ++index) {
+    for (const device::Variable& variable : modules_.loaded_at(index).variables) {
+      if (at > area.size() || variable.bytes > area.size() - at) return false;
+      const auto place = reinterpret_cast<uintptr_t>(area.data() + at);
+      device::CopyShape shape;
+      shape.to.address = way == Way::kSave ? place : variable.address;
+      shape.from.address = way == Way::kSave ? variable.address : place;
+      shape.width = variable.bytes;
+      const auto direction = way == Way::kSave ? device::CopyDirection::kToHost : device::CopyDirection::kToDevice;
+      const Status copied = context_.copy(0, direction, shape, kOwnTag | ++handed_over_);
+      if (!copied) {
+        logger("worker")->warn("the variables of module {}: {}", modules_.loaded_at(index).id, copied.error().text);
+        --handed_over_;
+        (void)wait_for_copies();
+        return false;
+      }
+      at = round_up(at + variable.bytes, kAlignment);
+    }
+  }
+  return wait_for_copies();
+}
+
+bool Variables::wait_for_copies() {
+  context_.flush();
+  std::unique_lock lock(mutex_);
+  return copied_.wait_for(lock, kCopyPatience, [this] { return done_ == handed_over_; }) && !failed_;
+}
+
+void Variables::done(const device::Completion& completion) {
+  std::lock_guard lock(mutex_);
+  ++done_;
+  failed_ |= completion.cuda_error != 0;
+  copied_.notify_one();
+}
+
+void Variables::note(protocol::Obstacle obstacle) {
+  if (std::exchange(obstructed_, true)) return;
+  commit_.obstructed(obstacle);
+}
+
+}  // namespace heddle::worker

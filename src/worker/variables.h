@@ -1,0 +1,78 @@
+#pragma once
+
+// The variables of the session's modules, saved for the next worker: they lie in this one's part of the device, and die
+// with it.
+//
+// Which modules were loaded, in which order, and where their variables lie is noted as it happens: a next worker loads
+// them in that order, and finds whether it has every variable where the program may know it to be. What they hold is
+// saved when the ring is quiet, after records that may have written them: whole, beside what was saved last. That takes
+// at most a hundredth of the time: a program that waits for each of its launches is saved every so many of them, and
+// until the next save its ring is not drained (protocol::LogState).
+//
+// A record may write variables where a loaded module has some that are not constant and it launches a kernel or calls a
+// library, or where it names one as the end of a copy or fill.
+//
+// Issuer's thread, but for done().
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+
+#include "protocol/saved_variables.h"
+#include "worker/commit.h"
+#include "worker/modules.h"
+
+namespace heddle::worker {
+
+class Variables {
+ public:
+  // Tags with this bit are of copies that are made here, and of no record.
+  static constexpr device::Tag kOwnTag = 1ull << 63;
+
+  Variables(device::Context& context, Modules& modules, Commit& commit, protocol::SavedVariables saved)
+      : context_(context), modules_(modules), commit_(commit), saved_(std::move(saved)) {}
+
+  // Notes what was loaded since.
+  void note_modules();
+  // The record is about to be handed over; `names_one`: it names a variable that it writes.
+  void about_to_run(uint64_t sequence, bool names_one = false);
+  // A kernel of a module that allocates is.
+  void about_to_allocate() { note(protocol::Obstacle::kDeviceMalloc); }
+
+  // Everything up to `sequence` is done, and nothing else was handed over: saves what was written, if it is time.
+  void save_if_due(uint64_t sequence, TimePoint now);
+  bool to_be_saved() const { return kept_ < written_ && !obstructed_; }
+  // Until then.
+  Duration until_due(TimePoint now) const { return std::max(due_ - now, Duration::zero()); }
+
+  // A worker that goes on where `log` says: the modules that its forerunner had, with what their variables held.
+  Checked<void> restore(const protocol::LogState& log);
+
+  // The device has made a copy with an own tag. Any thread.
+  void done(const device::Completion& completion);
+
+ private:
+  enum class Way { kSave, kRestore };
+  bool save(uint64_t sequence);
+  Checked<void> load_again(uint64_t index);
+  // Copies between an area and the variables of the first `count` modules, and waits. False where the device fails.
+  bool move(Way way, uint64_t count, std::span<std::byte> area);
+  bool wait_for_copies();
+  void note(protocol::Obstacle obstacle);
+
+  device::Context& context_;
+  Modules& modules_;
+  Commit& commit_;
+  protocol::SavedVariables saved_;
+  uint64_t noted_ = 0;               // modules
+  uint64_t written_ = 0, kept_ = 0;  // sequences: may have written; saved
+  TimePoint due_{};                  // of the next save
+  bool obstructed_ = false;
+
+  std::mutex mutex_;
+  std::condition_variable copied_;
+  uint64_t handed_over_ = 0, done_ = 0;  // copies
+  bool failed_ = false;
+};
+
+}  // namespace heddle::worker
