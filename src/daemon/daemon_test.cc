@@ -268,15 +268,16 @@ TEST_F(TaskTest, AStoppedWorkerGoesOn) {
   }
 }
 
-TEST_F(TaskTest, ADeadWorkerFailsItsProgramAndNobodyElse) {
+TEST_F(TaskTest, AWorkerThatDiesAtWorkFailsItsProgramAndNobodyElse) {
   start(kOneDevice);
   TestClient victim = running(Bytes{8 * kMiB});
   TestClient neighbour = running(Bytes{8 * kMiB});
-  const Json ps = *house_->ask({{"command", "ps"}});
-  house_->kill(ps["sessions"][0]["tasks"][0]["worker_pid"]);
+  compute(victim);
+  house_->kill(worker_of(victim));
   ASSERT_TRUE(victim.wait_binding(Binding::kFailed));
   EXPECT_EQ(victim.header().error.load(), 719u);
   EXPECT_THAT(victim.error_text(), ::testing::HasSubstr("signal 9"));
+  EXPECT_THAT(victim.error_text(), ::testing::HasSubstr("work of the program's was under way"));
   neighbour.fill(neighbour.at(0), 1);
   EXPECT_TRUE(neighbour.wait_completed(1));
   EXPECT_EQ(neighbour.header().fault.load(), 0u);
@@ -285,12 +286,12 @@ TEST_F(TaskTest, ADeadWorkerFailsItsProgramAndNobodyElse) {
   });
 }
 
-TEST_F(TaskTest, WithSharedFaultsADeadWorkerTakesItsNeighboursAlongAndTheDeviceGoesOn) {
+TEST_F(TaskTest, WithSharedFaultsAWorkerThatDiesAtWorkTakesItsNeighboursAlongAndTheDeviceGoesOn) {
   start(std::string(kOneDevice) + "shared_faults = true\n");
   TestClient victim = running(Bytes{8 * kMiB});
   TestClient neighbour = running(Bytes{8 * kMiB});
-  const Json ps = *house_->ask({{"command", "ps"}});
-  house_->kill(ps["sessions"][0]["tasks"][0]["worker_pid"]);
+  compute(victim);
+  house_->kill(worker_of(victim));
   EXPECT_TRUE(victim.wait_binding(Binding::kFailed));
   EXPECT_TRUE(neighbour.wait_fault(700));
   EXPECT_EQ(running(Bytes{8 * kMiB}).header().fault.load(), 0u);

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "daemon/resumable.h"
 #include "daemon/usage.h"
 
 namespace heddle::daemon {
@@ -11,6 +12,7 @@ using Json = nlohmann::json;
 
 const char* state_name(TaskState state) {
   if (!has_device(state)) return "waiting";
+  if (state == TaskState::kResuming) return "resuming";
   return state == TaskState::kRunning || state == TaskState::kStopping ? "running" : "starting";
 }
 
@@ -27,6 +29,14 @@ Json declared_by(const Session& session) {
     extensions += totals.extensions.load(std::memory_order_relaxed);
   }
   return {{"tasks", tasks}, {"bytes", bytes}, {"used", used}, {"beside", beside}, {"extensions", extensions}};
+}
+
+// Whether it outlives its worker, as far as that lasts; and whether it would just now.
+void add_revocable(Json& task, const VirtualDevice& device) {
+  const std::string lasting = lasting_obstacle(device);
+  task["revocable"] = lasting.empty();
+  if (!lasting.empty()) task["not_revocable"] = lasting;
+  task["drained"] = present_obstacle(device).empty();
 }
 
 }  // namespace
@@ -47,6 +57,8 @@ Json Descriptions::task(const Session& session, const VirtualDevice& device) con
   json["waited_ns"] = (until - task.arrived).count();
   if (has_device(task.state)) json["device"] = task.device.value;
   if (const pid_t process = executor_.process(device)) json["worker_pid"] = process;
+  if (task.state == TaskState::kRunning) add_revocable(json, device);
+  if (device.resumed.count != 0) json["resumptions"] = device.resumed.count;
   if (const auto lease = leases_.view(session, device))
     json["lease"] = {{"state", lease->state}, {"for_ns", (shared_.now() - lease->since).count()}};
   const auto wait = waits_.of(session, device);

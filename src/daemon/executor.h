@@ -62,6 +62,9 @@ class ExecutorEvents {
   // The executor that served the virtual device has ended. `why`: the error's text, if heddled did not end it.
   // `certainly`: none of its work is left on the device. Returns whether the session was ending and now holds nothing.
   virtual bool executor_gone(Session& session, VirtualDevice& device, const std::string& why, bool certainly) = 0;
+  // The executor that served the virtual device has ended with nothing of the task under way: another on the same
+  // device can go on in its place.
+  virtual void executor_lost(Session& session, VirtualDevice& device) = 0;
   // The executor has returned its idle memory, as it was asked to, or has ended.
   virtual void idle_returned(ExecutorId executor) = 0;
   // Ends the session's device work with an error that its program sees; the session stays until its process ends.

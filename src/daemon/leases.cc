@@ -143,6 +143,15 @@ void Leases::returned(const Session& session, const VirtualDevice& device, uint6
   on->changed = true;
 }
 
+void Leases::worker_gone(const Session& session, const VirtualDevice& device) {
+  const auto [on, lessee, id] = find(session, device);
+  if (!on) return;
+  lessee->lease.state = State::kWithdrawn;
+  write(id, *lessee);
+  returned(session, device, lessee->lease.generation);
+  if (lessee->pending) drained(session, device);
+}
+
 void Leases::due(DeviceId device) {
   if (Device* on = lent(device)) on->changed = true;
 }

@@ -39,6 +39,10 @@ class Leases {
   void drained(const Session& session, const VirtualDevice& device);
   void returned(const Session& session, const VirtualDevice& device, uint64_t generation);
 
+  // Its worker is gone with nothing under way, and another will serve the task: it has no lease, and says anew what it
+  // has to do.
+  void worker_gone(const Session& session, const VirtualDevice& device);
+
   // LeasesDue has come.
   void due(DeviceId device);
   // Once a turn, behind its events: lends and withdraws.

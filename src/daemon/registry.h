@@ -76,6 +76,13 @@ struct Task {
 
 struct Worker;
 
+// A task that went on in another worker.
+struct Resumption {
+  uint64_t completed = 0;  // records of the ring by then
+  uint64_t count = 0;      // how often so far, since the ring was made
+  TimePoint when{};
+};
+
 struct VirtualDevice {
   uint32_t index = 0;
   uint64_t ring_key = 0;
@@ -89,6 +96,7 @@ struct VirtualDevice {
   std::optional<DeviceId> assigned;  // under a policy that assigns jobs
   Bytes live;                        // of the segments that are asked for or held
   uint64_t requests = 0;             // of its segments, under way to a keeper
+  Resumption resumed;                // the last one
   std::unique_ptr<Task> task;
   std::deque<protocol::BeginTask> next;  // tasks that were begun while their forerunner is still ending
   Worker* worker = nullptr;              // the executor's (worker_executor.h): others ask Executor::serving
@@ -121,11 +129,9 @@ struct Session {
   uint64_t told_busy_ns = 0;                         // to those who asked (usage.h)
 };
 
-// Whether its worker has work on the device, as the ring says; the program may have written anything there.
+// Whether its worker has work on the device, as the control page says.
 inline bool computes(const VirtualDevice& device) {
-  if (!device.ring) return false;
-  const auto& header = device.ring->header();
-  return header.issued.load(std::memory_order_relaxed) > header.completed.load(std::memory_order_relaxed);
+  return device.control && device.control->log().computes();
 }
 
 // What the checks of kernels found in the session so far.

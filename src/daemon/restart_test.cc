@@ -178,13 +178,13 @@ TEST_F(RestartTest, AStoppedVaultIsReplacedAndStartsNobody) {
   EXPECT_TRUE(client.wait_completed(1));
 }
 
-TEST_F(RestartTest, AWorkerThatDiedMeanwhileFailsItsProgram) {
+TEST_F(RestartTest, AWorkerThatDiedAtWorkMeanwhileFailsItsProgram) {
   start(kOneDevice);
   TestClient client = running(Bytes{8 * kMiB});
-  const Json ps = *house_->ask({{"command", "ps"}});
-  const pid_t heddled = house_->heddled();
+  compute(client);
+  const pid_t worker = worker_of(client), heddled = house_->heddled();
   house_->signal(heddled, SIGSTOP);
-  house_->kill(ps["sessions"][0]["tasks"][0]["worker_pid"]);
+  house_->kill(worker);
   house_->kill(heddled);
   EXPECT_TRUE(client.wait_binding(Binding::kFailed));
   EXPECT_EQ(client.header().error.load(), 719u);

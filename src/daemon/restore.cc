@@ -152,6 +152,7 @@ class Restorer {
     device.last_serial = note.last_serial;
     device.generation = note.generation;
     device.accounted = note.accounted;
+    device.resumed = {note.resumed_at, note.resumptions, shared_.now()};  // when it was is not noted
     if (note.assigned_device >= 0) device.assigned = DeviceId{static_cast<uint64_t>(note.assigned_device)};
     return {};
   }

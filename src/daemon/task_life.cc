@@ -136,6 +136,12 @@ bool Tasks::executor_gone(Session& session, VirtualDevice& device, const std::st
   return released(session);
 }
 
+void Tasks::executor_lost(Session& session, VirtualDevice& device) {
+  trace_task(shared_, "resumed", session, *device.task, device.live, "its worker has ended, and another goes on");
+  apply(session, device, TaskEvent::kExecutorLost);
+  shared_.events.books_changed();
+}
+
 void Tasks::fail_session(Session& session, uint32_t cuda_error, const std::string& text) {
   if (session.failed) return;
   session.failed = true;

@@ -22,6 +22,7 @@ constexpr TaskAction kServe[] = {kTellBound, kAllocate, kDepositRing, kEngageExe
 constexpr TaskAction kFinish[] = {kWithdrawTask, kDepositRing, kTellUnbound};
 constexpr TaskAction kForget[] = {kWithdrawTask};
 constexpr TaskAction kStart[] = {kFindExecutor};
+constexpr TaskAction kReplace[] = {kDepositRing, kFindExecutor};
 constexpr TaskAction kStop[] = {kStopExecutor};
 
 struct Row {
@@ -50,6 +51,9 @@ constexpr Row kTable[] = {
     {kStarting, kCancelled, kEnded, kForget},
     {kRunning, kFinished, kEnded, kFinish},
     {kRunning, kCancelled, kStopping, kStop},
+    {kRunning, kExecutorLost, kResuming, kReplace},
+    {kResuming, kServed, kRunning, kServe},
+    {kResuming, kCancelled, kEnded, kForget},
     {kStopping, kCancelled, kStopping, kStop},
     {kStopping, kExecutorGone, kEnded, kForget},
 };
@@ -68,6 +72,8 @@ const char* name(TaskState state) {
       return "starting";
     case kRunning:
       return "running";
+    case kResuming:
+      return "resuming";
     case kStopping:
       return "stopping";
     case kEnded:
@@ -98,6 +104,8 @@ const char* name(TaskEvent event) {
       return "be cancelled";
     case kExecutorGone:
       return "lose its executor";
+    case kExecutorLost:
+      return "go on without its executor";
     case kRestored:
       return "be restored";
     case kRejoined:

@@ -10,7 +10,9 @@ namespace heddle::daemon {
 // stands in task_state.cc, and a task's state changes by it alone.
 //
 //   new -> arriving -> waiting -> placed -> starting -> running -> ended
-//                         \________________/               \-> stopping -> ended
+//                         \________________/          ^    |\-> stopping -> ended
+//                                                     |    v
+//                                                    resuming
 //
 // A state in which a task that has run does not run for a while is one more name here, and the rows that lead there and
 // away.
@@ -21,6 +23,7 @@ enum class TaskState {
   kPlaced,    // has a device; its program has not begun it, or heddled was restarted and nobody serves it yet
   kStarting,  // has a device and waits for an executor
   kRunning,   // an executor serves it
+  kResuming,  // its executor has died with nothing under way, and it waits for another on its device
   kStopping,  // its session has failed or is over; what it holds returns when its executor is gone
   kEnded,     // out of the books
 };
@@ -36,8 +39,9 @@ enum class TaskEvent {
   kFinished,      // all of its program's work is done, says the executor
   kCancelled,     // its session has failed or is over
   kExecutorGone,
-  kRestored,  // after a restart of heddled: it has a device, and nobody serves it
-  kRejoined,  // after a restart of heddled: the executor that served it still does
+  kExecutorLost,  // the executor has died, and another can go on in its place
+  kRestored,      // after a restart of heddled: it has a device, and nobody serves it
+  kRejoined,      // after a restart of heddled: the executor that served it still does
 };
 
 // What TaskPerformer carries out.
@@ -68,7 +72,11 @@ Result<TaskStep> next_step(TaskState state, TaskEvent event);
 // Whether the scheduler has given it a device.
 constexpr bool has_device(TaskState state) {
   return state == TaskState::kPlaced || state == TaskState::kStarting || state == TaskState::kRunning ||
-         state == TaskState::kStopping;
+         state == TaskState::kResuming || state == TaskState::kStopping;
+}
+// It has a device, and nobody serves it yet.
+constexpr bool awaits_executor(TaskState state) {
+  return state == TaskState::kStarting || state == TaskState::kResuming;
 }
 
 }  // namespace heddle::daemon

@@ -14,9 +14,9 @@ using enum TaskEvent;
 using enum TaskAction;
 using ::testing::HasSubstr;
 
-constexpr TaskState kStates[] = {kNew, kArriving, kWaiting, kPlaced, kStarting, kRunning, kStopping, kEnded};
-constexpr TaskEvent kEvents[] = {kMemoryAsked, kBegun,    kRequested, kGrantedEarly, kGranted,  kRefused,
-                                 kServed,      kFinished, kCancelled, kExecutorGone, kRestored, kRejoined};
+constexpr TaskState kStates[] = {kNew, kArriving, kWaiting, kPlaced, kStarting, kRunning, kResuming, kStopping, kEnded};
+constexpr TaskEvent kEvents[] = {kMemoryAsked, kBegun,     kRequested,    kGrantedEarly, kGranted,  kRefused, kServed,
+                                 kFinished,    kCancelled, kExecutorGone, kExecutorLost, kRestored, kRejoined};
 
 using Actions = std::vector<TaskAction>;
 
@@ -55,6 +55,13 @@ const Expected kTable[] = {
     {"StartingIsCancelled", kStarting, kCancelled, kEnded, {kWithdrawTask}},
     {"RunningFinishes", kRunning, kFinished, kEnded, {kWithdrawTask, kDepositRing, kTellUnbound}},
     {"RunningIsCancelledAndKeepsItsMemory", kRunning, kCancelled, kStopping, {kStopExecutor}},
+    {"RunningGoesOnInAnotherExecutor", kRunning, kExecutorLost, kResuming, {kDepositRing, kFindExecutor}},
+    {"ResumingGetsEverythingAgain",
+     kResuming,
+     kServed,
+     kRunning,
+     {kTellBound, kAllocate, kDepositRing, kEngageExecutor, kHandOver}},
+    {"ResumingIsCancelled", kResuming, kCancelled, kEnded, {kWithdrawTask}},
     {"StoppingIsCancelledOnceMore", kStopping, kCancelled, kStopping, {kStopExecutor}},
     {"StoppingEndsWithItsExecutor", kStopping, kExecutorGone, kEnded, {kWithdrawTask}},
 };

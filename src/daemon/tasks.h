@@ -69,6 +69,7 @@ class Tasks : public ExecutorEvents {
   void segment_freed(Session& session, VirtualDevice& device, uint64_t number) override;
   void finished(Session& session, VirtualDevice& device, bool unmapped) override;
   bool executor_gone(Session& session, VirtualDevice& device, const std::string& why, bool certainly) override;
+  void executor_lost(Session& session, VirtualDevice& device) override;
   void idle_returned(ExecutorId executor) override { idle_.returned(executor); }
   void fail_session(Session& session, uint32_t cuda_error, const std::string& text) override;
 

@@ -58,6 +58,7 @@ std::optional<TaskWait> Waits::of(const Session& session, const VirtualDevice& d
       if (task.serial == 0) return {};  // its program has not begun it
       return TaskWait{"a worker", "heddled was restarted, and the worker has not come back yet", {}};
     case TaskState::kStarting:
+    case TaskState::kResuming:
       return for_worker(task);
     case TaskState::kRunning:
       break;

@@ -18,7 +18,7 @@ constexpr size_t kMpsWorkers = 40;
 constexpr Duration kShortOfMemory = std::chrono::seconds(10);
 
 bool awaits_worker(const VirtualDevice& device) {
-  return device.task && device.task->state == TaskState::kStarting;
+  return device.task && awaits_executor(device.task->state);
 }
 
 // The session will most likely begin its first task soon. One that has a device already is counted there.

@@ -59,8 +59,7 @@ std::optional<WorkerExecutor::Pair> WorkerExecutor::pair(DeviceId on) {
   for (auto each = wanting.begin(); each != wanting.end();) {
     Session* session = shared_.registry.find_session(each->first);
     VirtualDevice* device = session ? &session->devices[each->second] : nullptr;
-    const bool wants =
-        device && device->task && device->task->state == TaskState::kStarting && device->task->device == on;
+    const bool wants = device && device->task && awaits_executor(device->task->state) && device->task->device == on;
     Worker* worker = wants ? worker_for(*session, *device) : nullptr;
     if (wants && !worker) {
       ++each;
@@ -244,15 +243,23 @@ std::optional<SessionId> WorkerExecutor::worker_gone(WorkerId id, const std::str
   if (!worker) return std::nullopt;
   events_->idle_returned(executor_id(id));
   const auto [session, device] = shared_.registry.served_by(*worker);
-  if (!worker->killed && worker->state == Worker::State::kBound) share_fault(*worker, "a worker ended with " + how);
+  const bool harmless = device && !computes(*device) && worker->last_fault.empty();
+  if (!worker->killed && worker->state == Worker::State::kBound && !harmless)
+    share_fault(*worker, "a worker ended with " + how);
   if (!session) return std::nullopt;
+  const std::string obstacle = obstacle_to_resume(*worker, *session, *device);
+  if (obstacle.empty()) {
+    resume(*worker, *session, *device, how, certainly);
+    return std::nullopt;
+  }
   if (!worker->killed) died_at_work(*worker, *session, *device);
   device->worker = nullptr;
   const std::string said = worker->last_fault.empty() ? "" : ": " + worker->last_fault;
-  const std::string why =
-      stringf("worker %lu, process %d, on device %lu ended unexpectedly (%s)%s; the program's device memory is lost",
-              static_cast<unsigned long>(id.value), worker->pid, static_cast<unsigned long>(worker->device.value),
-              how.c_str(), said.c_str());
+  const std::string why = stringf(
+      "worker %lu, process %d, on device %lu ended unexpectedly (%s)%s; the program's device memory is lost, because "
+      "%s",
+      static_cast<unsigned long>(id.value), worker->pid, static_cast<unsigned long>(worker->device.value), how.c_str(),
+      said.c_str(), obstacle.c_str());
   const SessionId served = session->id;
   if (!events_->executor_gone(*session, *device, why, certainly)) return std::nullopt;
   return served;

@@ -9,7 +9,8 @@ namespace heddle::daemon {
 
 // Tasks are served by worker processes of this machine (workers.h): the one that stayed for the virtual device's next
 // task, else a warm one of the device. Says to workers what they need, tells ExecutorEvents what they report, and deals
-// with faults (faults.cc): whose they are, and who is told what.
+// with faults (faults.cc): whose they are, and who is told what. Where a worker dies with nothing under way, another
+// goes on in its place (resume.cc).
 class WorkerExecutor : public Executor {
  public:
   WorkerExecutor(Shared& shared, Workers& workers, SegmentStore& segments, Leases& leases)
@@ -58,6 +59,11 @@ class WorkerExecutor : public Executor {
   void send_everything(Session& session, VirtualDevice& device);
   void send_device_segments(Session& session, VirtualDevice& device);
   Worker* worker_of(const Session& session, const VirtualDevice& device);
+
+  // A worker has died, and another can go on in its place, or not (resume.cc).
+  std::string obstacle_to_resume(const Worker& worker, const Session& session, VirtualDevice& device) const;
+  void resume(const Worker& worker, Session& session, VirtualDevice& device, const std::string& how, bool certainly);
+  bool say_again(Session& session, VirtualDevice& device);
 
   // Faults (faults.cc).
   void share_fault(const Worker& origin, const std::string& why);

@@ -52,6 +52,7 @@ class FakeWorker {
         return bind(**packet);
       case MessageType::kNextTask:
         binding_.task_serial = (*packet)->as<NextTask>().task_serial;
+        control_.begin_task(binding_.task_serial, false);
         ended_ = false;
         return;
       case MessageType::kMapSegment:
@@ -80,7 +81,9 @@ class FakeWorker {
     }
     ring_ = std::move(*ring);
     control_ = std::move(*ControlPage::attach(packet.descriptors.at(1)));
-    reader_ = std::make_unique<RingReader>(*RingReader::attach(*ring_));
+    const LogState log = control_.log();
+    if (log.task != binding_.task_serial) control_.begin_task(binding_.task_serial, true);
+    reader_ = std::make_unique<RingReader>(*RingReader::attach(*ring_, log.record_head, log.completed));
   }
 
   // What a worker had of the device is free with its end: a test names the file that goes then.
@@ -134,9 +137,11 @@ class FakeWorker {
         if (!next) std::exit(3);
         if (!*next) return;
       }
+      RingHeader& header = ring_->header();
       pending_ = !serve(record_.header);
       if (pending_) return;
-      RingHeader& header = ring_->header();
+      if (record_.header.type == RecordType::kTaskEnd) control_.note_end(record_.header.sequence, true);
+      control_.note_completed(record_.header.sequence, record_.end);
       header.issued.store(record_.header.sequence);
       header.completed.store(record_.header.sequence);
       header.committed.store(record_.header.sequence);
@@ -155,7 +160,7 @@ class FakeWorker {
     usage.launches += 7;
     usage.busy_ns += 7'000;
     control_.publish(usage);
-    (void)socket_.send(TaskEnded{serial, reset_, true});
+    if (!mute_) (void)socket_.send(TaskEnded{serial, reset_, true});
   }
 
   void reclaim() {
@@ -172,29 +177,43 @@ class FakeWorker {
         continue;
       mapped_.erase(number);
       freed_.insert(number);
+      control_.note_freed(number);
       (void)socket_.send(SegmentFreed{number});
     }
+    if (ends) control_.note_end(0, true);
     if (ends) end_task(serial);
     (void)socket_.send(SegmentFreed{});
   }
 
   bool serve(const RecordHeader& header) {
+    if (header.type == RecordType::kHostCall) return compute(header.sequence);
     if (header.type == RecordType::kNeed) return mapped_.contains(header.a);
     if (header.type == RecordType::kFree) {
       if (!mapped_.contains(header.a)) return false;
       mapped_.erase(header.a);
       freed_.insert(header.a);
-      (void)socket_.send(SegmentFreed{header.a});
+      control_.note_freed(header.a);
+      if (!mute_) (void)socket_.send(SegmentFreed{header.a});
     }
-    if (header.type == RecordType::kReset) reset_ = true;
+    if (header.type == RecordType::kReset) (header.a == 1 ? mute_ : reset_) = true;  // 1: says nothing more to heddled
     if (header.type == RecordType::kFill) return fill(record_.as<FillRecord>());
-    if (header.type == RecordType::kLaunch) std::abort();  // how tests ask for a crash
-    if (header.type == RecordType::kPrefetchModule) {      // and for a fault: of the device, or one of its own finding
+    if (header.type == RecordType::kLaunch) {  // how tests ask for a crash
+      control_.note_affected(header.sequence);
+      std::abort();
+    }
+    if (header.type == RecordType::kPrefetchModule) {  // and for a fault: of the device, or one of its own finding
       WorkerFault fault{700, header.a == 0};
       set_text(fault.text, "asked for");
       (void)socket_.send(fault);
     }
     return true;
+  }
+
+  // A kernel that goes on and on.
+  bool compute(uint64_t sequence) {
+    control_.note_affected(sequence);
+    ring_->header().issued.store(sequence);
+    return false;
   }
 
   bool fill(const FillRecord& fill) {
@@ -222,7 +241,7 @@ class FakeWorker {
   std::map<uint64_t, Mapped> mapped_;
   std::set<uint64_t> freed_;
   uint64_t reclaims_ = 0;
-  bool pending_ = false, ended_ = false, reset_ = false, quit_ = false;
+  bool pending_ = false, ended_ = false, reset_ = false, mute_ = false, quit_ = false;
 };
 
 }  // namespace

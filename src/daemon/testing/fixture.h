@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "daemon/testing/household.h"
 
@@ -26,6 +27,9 @@ preset = "P100"
 memory = "64M"
 slowdown = 0
 )";
+
+// With kReset: from now on the worker says nothing more to heddled (testing/fake_worker.cc).
+inline constexpr uint64_t kMute = 1;
 
 // heddled as programs see it: real processes, workers without devices.
 class HouseholdTest : public ::testing::Test {
@@ -70,6 +74,11 @@ class HouseholdTest : public ::testing::Test {
       return worker > 0;
     });
     return worker;
+  }
+  // The client's worker has begun something that does not end.
+  static void compute(TestClient& client) {
+    client.record(protocol::RecordType::kHostCall);
+    while (client.header().issued.load() != client.writer().last_sequence()) ::usleep(1000);
   }
   // The program frees segment 1, its only one, and so ends its task.
   static void finish(TestClient& client, uint64_t serial = 1) {

@@ -1,0 +1,56 @@
+// The part of WorkerExecutor that lets a task go on when its worker has died: in another worker on the same device,
+// with the same ring, memory, modules and tables. Nothing was under way, and the worker's process, with all its
+// threads, is gone (its pidfd says so), so that nothing of it writes any more.
+
+#include "daemon/resumable.h"
+#include "daemon/task_trace.h"
+#include "daemon/worker_executor.h"
+
+namespace heddle::daemon {
+namespace {
+
+// Two workers that die at the same place of the log, the second one within so much time, would be followed by a third.
+constexpr Duration kShortLife = std::chrono::seconds(10);
+
+}  // namespace
+
+std::string WorkerExecutor::obstacle_to_resume(const Worker& worker, const Session& session,
+                                               VirtualDevice& device) const {
+  if (session.failed || session.ending) return "its session is over";
+  if (!device.task || device.task->state != TaskState::kRunning) return "its task was not running";
+  if (!worker.last_fault.empty()) return "its session had failed";
+  const std::string obstacle = present_obstacle(device);
+  if (!obstacle.empty()) return obstacle;
+  const Resumption& last = device.resumed;
+  if (last.count != 0 && last.completed == device.control->log().completed && shared_.now() - last.when < kShortLife)
+    return "the worker before it ended at the same place";
+  return "";
+}
+
+void WorkerExecutor::resume(const Worker& worker, Session& session, VirtualDevice& device, const std::string& how,
+                            bool certainly) {
+  device.worker = nullptr;
+  leases_.worker_gone(session, device);
+  if (certainly) SegmentStore::let_go_all(session, device.index);
+  if (say_again(session, device)) return;
+  device.resumed = {device.control->log().completed, device.resumed.count + 1, shared_.now()};
+  shared_.log->warn(
+      "worker {}, process {}, on device {} ended unexpectedly ({}); nothing was under way: session {} goes on in "
+      "another",
+      worker.id.value, worker.pid, worker.device.value, how, session.id.value);
+  events_->executor_lost(session, device);
+}
+
+// What the worker may have done and not said. True: its task is over.
+bool WorkerExecutor::say_again(Session& session, VirtualDevice& device) {
+  const protocol::ControlPage& page = *device.control;
+  const protocol::LogState log = page.log();
+  if (log.task != device.task->serial) return false;
+  const uint64_t known = std::min(log.freed, protocol::ControlPage::kFreedNumbers);
+  for (uint64_t index = log.freed - known; index < log.freed; ++index)
+    events_->segment_freed(session, device, page.freed(index));
+  if (log.ended) events_->finished(session, device, log.unmapped);
+  return log.ended;
+}
+
+}  // namespace heddle::daemon
