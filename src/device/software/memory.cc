@@ -22,6 +22,18 @@ bool overlaps(uint64_t address, uint64_t bytes, uint64_t base, uint64_t window) 
   return address <= base + (window - 1) && last >= base;
 }
 
+// Right behind the window or before it, so that a session's next worker has its variables where they were; anywhere,
+// where both are taken.
+void* reserve_variables(uint64_t window_base, uint64_t window_bytes, size_t bytes) {
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  for (uint64_t wanted : {round_up(window_base + window_bytes, kGranule), window_base - bytes}) {
+    void* reserved = mmap(pointer(wanted), bytes, PROT_NONE, kFlags | MAP_FIXED_NOREPLACE, -1, 0);
+    if (reserved == pointer(wanted)) return reserved;
+    if (reserved != MAP_FAILED) munmap(reserved, bytes);  // a kernel that does not know the flag
+  }
+  return mmap(nullptr, bytes, PROT_NONE, kFlags, -1, 0);
+}
+
 }  // namespace
 
 DeviceMemory::DeviceMemory(uint64_t base, uint64_t bytes, Mapping variables, MemoryMap map)
@@ -31,7 +43,7 @@ DeviceMemory::DeviceMemory(uint64_t base, uint64_t bytes, Mapping variables, Mem
 
 Result<DeviceMemory> DeviceMemory::create(uint64_t window_base, uint64_t window_bytes) {
   size_t reserved = kVariableWindow + kGranule;
-  void* variables = mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* variables = reserve_variables(window_base, window_bytes, reserved);
   if (variables == MAP_FAILED) return fail_errno(-1, "reserving %zu bytes of addresses for module variables", reserved);
   Mapping owned(variables, reserved);
   uint64_t aligned = round_up(reinterpret_cast<uintptr_t>(variables), kGranule);
@@ -96,18 +108,38 @@ Status DeviceMemory::unmap(uint64_t address, Bytes size) {
   return {};
 }
 
-Result<uint64_t> DeviceMemory::add_variables(uint64_t bytes) {
-  if (bytes > kVariableWindow - kGranule || round_up(bytes, kGranule) > kVariableWindow - variables_used_)
-    return fail(ErrorCode::kOutOfMemory, "%llu bytes of module variables: %llu of %llu are in use",
-                static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(variables_used_),
-                static_cast<unsigned long long>(kVariableWindow));
-  uint64_t room = round_up(bytes, kGranule);
-  uint64_t address = variables_base_ + variables_used_;
-  if (room > 0 && mprotect(pointer(address), room, PROT_READ | PROT_WRITE) != 0)
+bool DeviceMemory::fits(uint64_t bytes) const {
+  return bytes <= kVariableWindow - kGranule &&
+         round_up(bytes, kGranule) <= kVariableWindow - variables_used_ - own_used_;
+}
+
+Result<uint64_t> DeviceMemory::open_up(uint64_t address, uint64_t bytes) {
+  if (bytes > 0 && mprotect(pointer(address), bytes, PROT_READ | PROT_WRITE) != 0)
     return fail(ErrorCode::kOutOfMemory, "%llu bytes of module variables: the host has no memory for them",
                 static_cast<unsigned long long>(bytes));
-  HEDDLE_TRY(map_.add(address, room));
-  variables_used_ += room;
+  HEDDLE_TRY(map_.add(address, bytes));
+  return address;
+}
+
+Result<uint64_t> DeviceMemory::add_variables(uint64_t bytes) {
+  if (!fits(bytes))
+    return fail(ErrorCode::kOutOfMemory, "%llu bytes of module variables: %llu of %llu are in use",
+                static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(variables_used_ + own_used_),
+                static_cast<unsigned long long>(kVariableWindow));
+  uint64_t room = round_up(bytes, kGranule);
+  auto address = open_up(variables_base_ + variables_used_, room);
+  if (address) variables_used_ += room;
+  return address;
+}
+
+Result<uint64_t> DeviceMemory::add_own(uint64_t bytes) {
+  if (!fits(bytes))
+    return fail(ErrorCode::kOutOfMemory, "%llu bytes beside module variables: %llu of %llu are in use",
+                static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(variables_used_ + own_used_),
+                static_cast<unsigned long long>(kVariableWindow));
+  uint64_t room = round_up(bytes, kGranule);
+  auto address = open_up(variables_base_ + kVariableWindow - own_used_ - room, room);
+  if (address) own_used_ += room;
   return address;
 }
 
@@ -124,7 +156,7 @@ Status DeviceMemory::set_heap_bytes(uint64_t bytes) {
 
 Status DeviceMemory::make_heap() {
   if (heap_) return {};
-  auto base = add_variables(heap_bytes_);
+  auto base = add_own(heap_bytes_);
   if (!base) return tl::unexpected(base.error());
   heap_ = std::make_unique<DeviceHeap>(*base, heap_bytes_);
   return {};
@@ -132,7 +164,7 @@ Status DeviceMemory::make_heap() {
 
 Result<uint64_t> DeviceMemory::grid_workspace(uint64_t grid_id) {
   if (workspaces_ == 0) {
-    auto base = add_variables(kWorkspaces * kWorkspaceBytes);
+    auto base = add_own(kWorkspaces * kWorkspaceBytes);
     if (!base) return tl::unexpected(base.error());
     workspaces_ = *base;
   }

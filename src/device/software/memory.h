@@ -26,7 +26,9 @@ class DeviceMemory {
   Status map(uint64_t address, Bytes size, const Fd& memory);
   Status unmap(uint64_t address, Bytes size);
 
-  // Zeroed memory for the variables of a module, aligned to 2 MiB, until this object ends. kOutOfMemory.
+  // Zeroed memory for the variables of a module, aligned to 2 MiB, until this object ends. kOutOfMemory. Another
+  // process with the same window that asks for the same in the same order gets the same addresses, where they are free
+  // there.
   Result<uint64_t> add_variables(uint64_t bytes);
 
   // The heap of device malloc, made before the first launch of a kernel that may use it; null before. Its size can be
@@ -52,13 +54,17 @@ class DeviceMemory {
 
  private:
   DeviceMemory(uint64_t base, uint64_t bytes, Mapping variables, MemoryMap map);
+  // The same for what no program is told the address of: it disturbs no variable's.
+  Result<uint64_t> add_own(uint64_t bytes);
+  Result<uint64_t> open_up(uint64_t address, uint64_t bytes);
+  bool fits(uint64_t bytes) const;
   Status check_range(uint64_t address, uint64_t bytes) const;
   bool any_mapped(uint64_t address, uint64_t bytes) const;
 
   uint64_t base_ = 0, bytes_ = 0;
-  Mapping variables_;            // reserved addresses for module variables
-  uint64_t variables_base_ = 0;  // the aligned part of it
-  uint64_t variables_used_ = 0;
+  Mapping variables_;                           // reserved addresses for module variables
+  uint64_t variables_base_ = 0;                 // the aligned part of it
+  uint64_t variables_used_ = 0, own_used_ = 0;  // from its start, and from its end
   MemoryMap map_;
   uint64_t heap_bytes_ = kHeapBytes;
   std::unique_ptr<DeviceHeap> heap_;

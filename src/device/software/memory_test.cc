@@ -66,6 +66,21 @@ TEST_F(DeviceMemoryTest, VariablesAreZeroAndApart) {
   EXPECT_TRUE(memory->map().contains(*first, 100));
 }
 
+// As a session's next worker does, in a process of its own; here the first has to be gone.
+TEST_F(DeviceMemoryTest, TheNextHasItsVariablesAtTheSameAddresses) {
+  uint64_t first[2], again[2];
+  for (auto* addresses : {first, again}) {
+    auto memory = DeviceMemory::create(base_, kWindow);
+    ASSERT_TRUE(memory);
+    addresses[0] = *memory->add_variables(100);
+    // What a launch may have added in between belongs to no program.
+    if (addresses == first) ASSERT_TRUE(memory->make_heap() && memory->grid_workspace(1));
+    addresses[1] = *memory->add_variables(3 * kMiB);
+  }
+  EXPECT_EQ(first[0], again[0]);
+  EXPECT_EQ(first[1], again[1]);
+}
+
 TEST_F(DeviceMemoryTest, VariablesBeyondAllAddressesAreRefused) {
   auto memory = DeviceMemory::create(base_, kWindow);
   ASSERT_TRUE(memory);
