@@ -1,0 +1,147 @@
+// Workers are killed while their programs wait: another one goes on, and the programs print what they print
+// undisturbed.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "node.h"
+
+namespace heddle::e2e {
+namespace {
+
+constexpr int kSteps = 4;
+
+std::string config(const std::string& more = "") {
+  return "[daemon]\nwarm_workers = 1\n" + more +
+         "[[device]]\npreset = 'P100'\nmemory = '256M'\nslowdown = 0\ncopy_slowdown = 0\n";
+}
+
+std::string program(const std::string& name) {
+  return std::string(HEDDLE_E2E_PROGRAMS) + "/" + name;
+}
+
+#define HEDDLE_NEEDS_PROGRAM(name) \
+  if (!std::filesystem::exists(program(name))) GTEST_SKIP() << name << " was not built on this machine"
+
+// A program that waits for files before each of its steps.
+class Steps {
+ public:
+  explicit Steps(Node& node) : node_(node), directory_(node.directory() + "/steps-XXXXXX") {
+    EXPECT_NE(::mkdtemp(directory_.data()), nullptr);
+  }
+  ~Steps() { std::filesystem::remove_all(directory_); }
+
+  Process spawn(const std::string& name) { return node_.spawn_run(command(name)); }
+  // What it prints when nobody disturbs it.
+  std::string undisturbed(const std::string& name) {
+    for (int step = 1; step <= kSteps; ++step) go(step);
+    const Finished finished = node_.run(command(name));
+    for (int step = 1; step <= kSteps; ++step) std::filesystem::remove(directory_ + "/" + std::to_string(step));
+    EXPECT_EQ(finished.status, 0) << finished.out << finished.err;
+    return finished.out;
+  }
+  void go(int step) { std::ofstream(directory_ + "/" + std::to_string(step)).flush(); }
+  // The program stands before the step, and everything before it is done and saved.
+  bool reaches(const Process& process, int step) {
+    return Node::eventually([&] {
+      return process.out().find("step " + std::to_string(step) + "\n") != std::string::npos &&
+             task()["drained"] == true;
+    });
+  }
+  Json task() {
+    const Json ps = node_.ask({{"command", "ps"}});
+    if (!ps.contains("sessions") || ps["sessions"].empty() || ps["sessions"][0]["tasks"].empty()) return {};
+    return ps["sessions"][0]["tasks"][0];
+  }
+  pid_t worker() {
+    const Json now = task();
+    return now.contains("worker_pid") ? now["worker_pid"].get<pid_t>() : -1;
+  }
+  void kill_worker() {
+    const pid_t victim = worker();
+    ASSERT_GT(victim, 1) << task();
+    ASSERT_EQ(::kill(victim, SIGKILL), 0);
+  }
+
+ private:
+  Arguments command(const std::string& name) const { return {program(name), directory_, std::to_string(kSteps)}; }
+  Node& node_;
+  std::string directory_;
+};
+
+struct Outlives : testing::TestWithParam<std::tuple<const char*, const char*, const char*>> {};
+
+TEST_P(Outlives, ItsWorkers) {
+  const auto [name, what, more] = GetParam();
+  HEDDLE_NEEDS_PROGRAM(name);
+  Node node(config(more));
+  ASSERT_TRUE(node.ready()) << node.why();
+  Steps steps(node);
+  const std::string wanted = steps.undisturbed(name);
+  ASSERT_NE(wanted.find("PASS"), std::string::npos) << wanted;
+  Process job = steps.spawn(name);
+  for (int step = 1; step <= kSteps; ++step) {
+    ASSERT_TRUE(steps.reaches(job, step)) << job.out() << node.ask({{"command", "ps"}}) << node.log();
+    EXPECT_EQ(steps.task().value("resumptions", 0), step - 1);
+    steps.kill_worker();
+    steps.go(step);
+  }
+  const Finished finished = job.wait();
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node.log();
+  EXPECT_EQ(finished.out, wanted) << finished.err;
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
+  EXPECT_TRUE(node.stop_cleanly());
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, Outlives,
+                         testing::Values(std::tuple("outlives", "plain", ""),
+                                         std::tuple("outlives", "managed_on_device", "managed_memory = 'device'\n"),
+                                         std::tuple("outlives", "lent", "[dispatch]\npolicy = 'tfs'\n"),
+                                         std::tuple("libraries_outlive", "plain", "")),
+                         [](const auto& row) {
+                           return std::string(std::get<0>(row.param)) + "_" + std::get<1>(row.param);
+                         });
+
+struct Resume : testing::Test {
+  void SetUp() override { ASSERT_TRUE(node.ready()) << node.why(); }
+  Node node{config()};
+  Steps steps{node};
+};
+
+TEST_F(Resume, TheDeathsOfHeddledAndOfTheWorkerAtOnce) {
+  HEDDLE_NEEDS_PROGRAM("outlives");
+  const std::string wanted = steps.undisturbed("outlives");
+  Process job = steps.spawn("outlives");
+  for (int step = 1; step <= kSteps; ++step) {
+    ASSERT_TRUE(steps.reaches(job, step)) << job.out() << node.log();
+    const pid_t worker = steps.worker(), heddled = node.daemon_pid();
+    ASSERT_GT(worker, 1);
+    ASSERT_GT(heddled, 1);
+    ASSERT_EQ(::kill(step % 2 ? heddled : worker, SIGKILL), 0);
+    ASSERT_EQ(::kill(step % 2 ? worker : heddled, SIGKILL), 0);
+    steps.go(step);
+  }
+  const Finished finished = job.wait();
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node.log();
+  EXPECT_EQ(finished.out, wanted) << finished.err;
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
+}
+
+TEST_F(Resume, AProgramThatIsKilledMeanwhileLeavesNothing) {
+  HEDDLE_NEEDS_PROGRAM("outlives");
+  Process job = steps.spawn("outlives");
+  ASSERT_TRUE(steps.reaches(job, 1)) << job.out() << node.log();
+  const Json ps = node.ask({{"command", "ps"}});
+  steps.kill_worker();
+  ASSERT_EQ(::kill(ps["sessions"][0]["pid"].get<pid_t>(), SIGKILL), 0);
+  EXPECT_EQ(job.wait().status, 128 + SIGKILL);
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
+  EXPECT_TRUE(node.stop_cleanly());
+}
+
+}  // namespace
+}  // namespace heddle::e2e
