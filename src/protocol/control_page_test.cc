@@ -9,6 +9,8 @@
 #include <atomic>
 #include <thread>
 
+#include "protocol/saved_variables.h"
+
 namespace heddle::protocol {
 namespace {
 
@@ -160,6 +162,89 @@ TEST_F(ControlPageTest, AReaderNeverSeesTheTermsOfAnotherGeneration) {
   stop = true;
   writer.join();
   EXPECT_GT(whole, 0);
+}
+
+TEST_F(ControlPageTest, TheLogBeginsWithNothingDone) {
+  const LogState log = page.log();
+  EXPECT_EQ(log.task, 0u);
+  EXPECT_FALSE(log.ended || log.computes());
+  EXPECT_TRUE(log.variables_are_saved());
+}
+
+TEST_F(ControlPageTest, WhatIsHandedOverIsUnderWayUntilTheLogIsBehindIt) {
+  page.note_affected(3);
+  EXPECT_TRUE(page.log().computes());
+  page.note_completed(2, 128);
+  EXPECT_TRUE(page.log().computes());
+  page.note_completed(3, 192);
+  EXPECT_FALSE(page.log().computes());
+  EXPECT_EQ(page.log().record_head, 192u);
+}
+
+// Its number is stored last.
+TEST_F(ControlPageTest, AWorkerThatDiesWhileItCompletesLeavesTheLastCut) {
+  page.note_completed(0x7777, 0x8888);
+  const size_t completed = place_of(0x7777);
+  page.note_completed(5, 320);
+  page.note_completed(6, 384);       // where the first was
+  const uint64_t next[] = {7, 448};  // over the one before
+  ASSERT_EQ(::pwrite(fd.get(), next, sizeof next, static_cast<off_t>(completed - sizeof next)),
+            static_cast<ssize_t>(sizeof next));
+  EXPECT_EQ(page.log().completed, 6u);
+  EXPECT_EQ(page.log().record_head, 384u);
+}
+
+TEST_F(ControlPageTest, ATaskEndsOnceItsLastRecordIsDone) {
+  page.begin_task(4, true);
+  page.note_end(9, true);
+  page.note_completed(8, 512);
+  EXPECT_FALSE(page.log().ended);
+  page.note_completed(9, 576);
+  EXPECT_TRUE(page.log().ended && page.log().unmapped);
+  page.begin_task(5, false);
+  EXPECT_FALSE(page.log().ended || page.log().unmapped);
+  EXPECT_EQ(page.log().task, 5u);
+}
+
+TEST_F(ControlPageTest, ANewTaskForgetsWhatTheLastOneFreed) {
+  page.begin_task(1, true);
+  for (uint64_t number = 1; number <= ControlPage::kFreedNumbers + 2; ++number) page.note_freed(number);
+  EXPECT_EQ(page.log().freed, ControlPage::kFreedNumbers + 2);
+  EXPECT_EQ(page.freed(2), 3u) << "the oldest that is there";
+  EXPECT_EQ(page.freed(page.log().freed - 1), ControlPage::kFreedNumbers + 2);
+  page.begin_task(2, false);
+  EXPECT_EQ(page.log().freed, 0u);
+}
+
+TEST_F(ControlPageTest, ModulesStayWithTheirWorker) {
+  page.begin_task(1, true);
+  ASSERT_TRUE(page.note_module({7, 0x1234}));
+  page.note_obstacle(Obstacle::kDeviceMalloc);
+  page.begin_task(2, false);
+  EXPECT_EQ(page.log().modules, 1u);
+  EXPECT_EQ(page.module(0).module, 7u);
+  EXPECT_EQ(page.log().obstacle, Obstacle::kDeviceMalloc);
+  page.begin_task(3, true);
+  EXPECT_EQ(page.log().modules, 0u);
+  EXPECT_EQ(page.log().obstacle, Obstacle::kNone);
+  for (uint64_t n = 0; n < ControlPage::kMostModules; ++n) ASSERT_TRUE(page.note_module({1, 0}));
+  EXPECT_FALSE(page.note_module({1, 0}));
+}
+
+TEST_F(ControlPageTest, VariablesAreSavedBesideThoseThatWereSavedLast) {
+  auto saved = SavedVariables::attach(fd);
+  ASSERT_TRUE(saved) << saved.error().text;
+  EXPECT_FALSE(saved->any());
+  saved->next()[0] = std::byte{1};
+  saved->publish(1);
+  saved->next()[0] = std::byte{2};  // and dies
+  auto again = SavedVariables::attach(fd);
+  ASSERT_TRUE(again);
+  EXPECT_TRUE(again->any());
+  EXPECT_EQ(again->latest()[0], std::byte{1});
+  EXPECT_EQ(again->modules(), 1u);
+  EXPECT_EQ(again->latest().size(), ControlPage::kVariableBytes.value);
+  EXPECT_EQ(page.log().task, 0u);  // the page is another part
 }
 
 TEST_F(ControlPageTest, OtherMemoryIsRefused) {

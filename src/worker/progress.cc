@@ -79,7 +79,8 @@ void Progress::complete(const Finished& finished) {
     stream.trailing = std::max(stream.trailing, finished.sequence);
   }
   if (idle(slot.stream)) stream.done = std::max(stream.done, stream.trailing);
-  commit_.stream(slot.stream, stream.done);
+  // Of what a worker before has shown of the stream, nothing is known here.
+  if (stream.done != 0) commit_.stream(slot.stream, stream.done);
   slot.done.store(finished.sequence, std::memory_order_release);
 }
 

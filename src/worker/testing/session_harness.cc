@@ -46,12 +46,12 @@ void SessionHarness::start_worker() {
   const auto describe = [this](std::span<const std::byte>, uint32_t) -> Result<image::ModuleInfo> {
     return module_info;
   };
-  auto started = Session::start(ring_fd, control_fd, {model, window, kTaskSerial, describe, shared_faults}, *context,
+  auto started = Session::start(ring_fd, control_fd, {model, window, bound_serial, describe, shared_faults}, *context,
                                 printer, *outbox);
   ASSERT_TRUE(started) << started.error().text;
   session = std::move(*started);
   for (const uint32_t module : std::vector(modules)) send_module(module);
-  proceed();
+  if (!hold_back) proceed();
 }
 
 uint64_t SessionHarness::simple(protocol::RecordType type, uint32_t stream, uint64_t a, uint64_t b) {

@@ -73,7 +73,9 @@ struct SessionHarness : ::testing::Test {
   std::function<void(FakeContext&)> prepare_context;
   bool shared_faults = false;
   std::unique_ptr<Session> session;
-  std::vector<uint32_t> modules;  // that were sent: every worker gets them
+  uint64_t bound_serial = kTaskSerial;  // of the next worker's task
+  bool hold_back = false;               // the next worker is not told to proceed
+  std::vector<uint32_t> modules;        // that were sent: every worker gets them
 };
 
 template <class Message>

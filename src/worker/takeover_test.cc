@@ -1,0 +1,193 @@
+// A worker dies, and another one takes over: the same ring and control page, the rest anew.
+
+#include <gmock/gmock.h>
+
+#include "worker/testing/session_harness.h"
+
+namespace heddle::worker {
+namespace {
+
+using protocol::RecordType;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr uint64_t kCounter = kTestBase + 4 * kSegmentBytes;  // where the worker has its variable; not the program's
+
+struct TakeoverTest : SessionHarness {
+  void SetUp() override {
+    SessionHarness::SetUp();
+    module_info.kernels.resize(2);
+    module_info.kernels[0].name = "count";
+    module_info.kernels[1].name = "nothing";
+    module_info.variables.push_back({"counter", 8, false, false});
+    prepare_context = [this](FakeContext& device) {
+      ASSERT_TRUE(device.map(kCounter, Bytes{kSegmentBytes}, *create_memfd("variables", Bytes{kSegmentBytes}), false));
+      device.variables["counter"] = {kCounter + moved, 8};
+      counter(moved) = 100;
+      device.kernels["count"] = [this](auto) {
+        ++counter(moved);
+        return 0u;
+      };
+      device.kernels["nothing"] = [](auto) { return 0u; };
+    };
+    start_worker();
+    send_module(1);
+  }
+  static uint64_t& counter(uint64_t offset = 0) {
+    return *reinterpret_cast<uint64_t*>(kCounter + offset);  // NOLINT(performance-no-int-to-ptr)
+  }
+  bool saved() {
+    return eventually([&] {
+      const protocol::LogState log = control_page.log();
+      return !log.computes() && log.variables_are_saved() && log.completed == writer->last_sequence();
+    });
+  }
+  uint64_t symbol() {
+    const uint64_t position = reserve_bulk(16);
+    auto* record = writer->reserve<protocol::SymbolRecord>(RecordType::kSymbol, 0);
+    record->module = 1;
+    record->index = 0;
+    record->position = position;
+    return writer->publish();
+  }
+
+  uint64_t moved = 0;  // of the next worker's variable
+};
+
+TEST_F(TakeoverTest, VariablesKeepWhatWasWritten) {
+  for (int i = 0; i < 3; ++i) launch(0, 0);
+  ASSERT_TRUE(saved());
+  start_worker();
+  ASSERT_TRUE(completes(launch(0, 0)));
+  EXPECT_EQ(header().fault.load(), 0u) << header().fault_text;
+  EXPECT_EQ(counter(), 104u);
+  ASSERT_TRUE(saved());
+  start_worker();
+  ASSERT_TRUE(completes(launch(0, 0)));
+  EXPECT_EQ(counter(), 105u);
+}
+
+TEST_F(TakeoverTest, WhatNobodyMayHaveWrittenIsNotSaved) {
+  module_info.variables[0].constant = true;
+  ASSERT_TRUE(completes(launch(0, 0)));
+  ASSERT_TRUE(saved());
+  EXPECT_EQ(control_page.log().variables_written, 0u);
+  EXPECT_THAT(context->handed_over(), ElementsAre(1));
+}
+
+TEST_F(TakeoverTest, UntilTheyAreSavedVariablesAreInTheWay) {
+  context->pause(0);
+  launch(0, 0);
+  ASSERT_TRUE(eventually([&] { return context->handed_over().size() == 1; }));
+  EXPECT_TRUE(control_page.log().computes());
+  EXPECT_FALSE(control_page.log().variables_are_saved());
+  context->resume(0);
+  EXPECT_TRUE(saved());
+}
+
+// heddled binds no other worker then; one that is bound all the same does not go on with less.
+TEST_F(TakeoverTest, WithoutThemTheSessionFails) {
+  context->pause(0);
+  launch(0, 0);
+  ASSERT_TRUE(eventually([&] { return context->handed_over().size() == 1; }));
+  start_worker();
+  ASSERT_TRUE(eventually([&] { return header().fault.load() != 0; }));
+  EXPECT_EQ(header().fault.load(), kCudaLaunchFailure);
+  EXPECT_THAT(header().fault_text, HasSubstr("was not saved"));
+}
+
+TEST_F(TakeoverTest, ElsewhereTheyFailTheSessionByName) {
+  ASSERT_TRUE(completes(symbol()));
+  moved = 64;
+  start_worker();
+  ASSERT_TRUE(eventually([&] { return header().fault.load() != 0; }));
+  EXPECT_EQ(header().fault.load(), kCudaLaunchFailure);
+  EXPECT_THAT(header().fault_text, HasSubstr("the variables of module 1 have other addresses"));
+}
+
+TEST_F(TakeoverTest, ALaterTasksWorkerBeginsAnew) {
+  ASSERT_TRUE(completes(launch(0, 0)));
+  ASSERT_TRUE(saved());
+  simple(RecordType::kTaskEnd, 0, kTaskSerial);
+  ASSERT_TRUE(eventually([&] { return told<protocol::TaskEnded>() == 1; }));
+  EXPECT_TRUE(control_page.log().ended);
+  bound_serial = kTaskSerial + 1;
+  start_worker();
+  EXPECT_FALSE(control_page.log().ended);
+  EXPECT_EQ(control_page.log().modules, 0u);
+  ASSERT_TRUE(completes(launch(0, 0)));
+  EXPECT_EQ(counter(), 101u);
+}
+
+TEST_F(TakeoverTest, DeviceMallocCannotBeTakenOver) {
+  module_info.allocates = true;
+  ASSERT_TRUE(completes(launch(0, 1)));
+  EXPECT_EQ(control_page.log().obstacle, protocol::Obstacle::kDeviceMalloc);
+}
+
+TEST_F(TakeoverTest, MoreVariablesThanAreSavedAreInTheWay) {
+  prepare_context = nullptr;
+  module_info.variables[0].size = protocol::ControlPage::kVariableBytes.value + 1;
+  context->variables["counter"].bytes = protocol::ControlPage::kVariableBytes.value + 1;
+  ASSERT_TRUE(completes(launch(0, 1)));
+  EXPECT_EQ(control_page.log().obstacle, protocol::Obstacle::kVariables);
+  EXPECT_EQ(header().fault.load(), 0u);
+}
+
+// The program had it back, or not: the segment is the worker's to give back.
+TEST_F(TakeoverTest, FreesThatWereSaidAreNoted) {
+  map(1, kTestBase);
+  map(2, kTestBase + kSegmentBytes);
+  simple(RecordType::kNeed, 0, 2);
+  simple(RecordType::kFree, 0, 2);
+  ASSERT_TRUE(completes(writer->last_sequence()));
+  const protocol::LogState log = control_page.log();
+  EXPECT_EQ(log.task, kTaskSerial);
+  ASSERT_EQ(log.freed, 1u);
+  EXPECT_EQ(control_page.freed(0), 2u);
+}
+
+TEST_F(TakeoverTest, ATaskThatItsForerunnerTookEnds) {
+  header().idle.task = protocol::IdleTable::taken_task(kTaskSerial);
+  start_worker();
+  EXPECT_TRUE(eventually([&] { return told<protocol::TaskEnded>() == 1; }));
+  EXPECT_TRUE(control_page.log().ended);
+}
+
+TEST_F(TakeoverTest, SegmentsThatItsForerunnerTookGoBack) {
+  const Fd memory = std::move(*create_memfd("segment", Bytes{kSegmentBytes}));
+  header().idle.segments[3] = 1 | protocol::IdleTable::kSegmentTaken;
+  hold_back = true;
+  start_worker();
+  map_same_memory(1, kTestBase, memory);
+  proceed();
+  ASSERT_TRUE(eventually([&] { return told<protocol::SegmentFreed>() == 1; }));
+  EXPECT_EQ(last<protocol::SegmentFreed>().number, 1u);
+}
+
+TEST_F(TakeoverTest, AnEventKeepsItsTime) {
+  simple(RecordType::kHostCall, 1);
+  live_stream(2, protocol::kStreamNonBlocking);
+  const uint64_t recorded = simple(RecordType::kEventRecord, 2, 5);
+  ASSERT_TRUE(eventually([&] { return ring.events()[5].completed.load() == recorded; }));
+  const uint64_t time = ring.events()[5].time_ns;
+  start_worker();
+  ASSERT_TRUE(eventually([&] { return stream(1).host_reached.load() == 1; }));
+  stream(1).host_done = 1;
+  protocol::ring_bell(header().to_worker);
+  ASSERT_TRUE(completes(recorded));
+  EXPECT_EQ(ring.events()[5].time_ns.load(), time);
+}
+
+TEST_F(TakeoverTest, TheRingsWordsCountForNothing) {
+  ASSERT_TRUE(completes(marker()));
+  header().committed = header().completed = 50;
+  header().record_head = 64 * 50;
+  start_worker();
+  EXPECT_EQ(header().committed.load(), 1u);
+  EXPECT_TRUE(completes(marker()));
+  EXPECT_EQ(header().fault.load(), 0u) << header().fault_text;
+}
+
+}  // namespace
+}  // namespace heddle::worker
