@@ -55,6 +55,12 @@ std::string lease(const Json& task) {
 }
 
 // One line a task; a session without one gets a line of its own. What belongs to the session stands in its first line.
+// With what keeps the task from outliving its worker, if anything does.
+std::string reason_of(const Json& task) {
+  const std::string reason = string_of(task, "reason"), obstacle = string_of(task, "not_revocable");
+  return obstacle.empty() ? reason : reason + "; revocable: no (" + obstacle + ")";
+}
+
 void add_rows(Table& table, const Json& session, const std::map<std::string, Json>& jobs) {
   const std::string job = string_of(session, "job"), id = string_of(session, "session"),
                     pid = string_of(session, "pid");
@@ -72,7 +78,7 @@ void add_rows(Table& table, const Json& session, const std::map<std::string, Jso
   for (const Json& task : *tasks) {
     const std::string state = string_of(task, "state");
     table.add(row({job, id, pid, program, state, string_of(task, "device", "-"), lease(task), bytes_of(task, "memory")},
-                  once, {seconds(number_of(task, "waited_ns")), string_of(task, "reason")}));
+                  once, {seconds(number_of(task, "waited_ns")), reason_of(task)}));
     once.assign(once.size(), "");
   }
 }

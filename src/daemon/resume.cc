@@ -15,14 +15,16 @@ constexpr Duration kShortLife = std::chrono::seconds(10);
 }  // namespace
 
 std::string WorkerExecutor::obstacle_to_resume(const Worker& worker, const Session& session,
-                                               VirtualDevice& device) const {
+                                               const VirtualDevice& device) const {
   if (session.failed || session.ending) return "its session is over";
   if (!device.task || device.task->state != TaskState::kRunning) return "its task was not running";
   if (!worker.last_fault.empty()) return "its session had failed";
+  const protocol::LogState log = device.control ? device.control->log() : protocol::LogState{};
+  if (log.task == device.task->serial && log.ended) return "";  // nobody needs to go on
   const std::string obstacle = present_obstacle(device);
   if (!obstacle.empty()) return obstacle;
   const Resumption& last = device.resumed;
-  if (last.count != 0 && last.completed == device.control->log().completed && shared_.now() - last.when < kShortLife)
+  if (last.count != 0 && last.completed == log.completed && shared_.now() - last.when < kShortLife)
     return "the worker before it ended at the same place";
   return "";
 }

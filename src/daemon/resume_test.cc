@@ -30,6 +30,20 @@ class ResumeTest : public HouseholdTest {
     house_->kill(worker);
     return replaced(client, worker);
   }
+  // And no other can be had.
+  void lose_worker_for_now(const TestClient& client) {
+    const pid_t serving = worker_of(client);
+    house_->wait_for("devices", [](const Json& answer) { return answer["devices"][0]["warm_workers"] == 1; });
+    house_->fail_workers(true);
+    for (const pid_t worker : house_->processes("heddle-worker"))
+      if (worker != serving) house_->kill(worker);
+    house_->wait_for("devices", [](const Json& answer) { return answer["devices"][0]["warm_workers"] == 0; });
+    house_->kill(serving);
+    house_->wait_for("ps", [](const Json& ps) {
+      const Json& tasks = ps["sessions"][0]["tasks"];
+      return !tasks.empty() && tasks[0]["state"] == "resuming";
+    });
+  }
   void expect_used(Bytes bytes) {
     house_->wait_for("devices", [&](const Json& answer) { return answer["devices"][0]["used"] == bytes.value; });
   }
@@ -82,6 +96,23 @@ TEST_F(ResumeTest, WhatTheRingSaysCountsForNothing) {
   EXPECT_EQ(client.header().error.load(), 719u);
 }
 
+TEST_F(ResumeTest, WhatStandsInTheWayIsShownAndTold) {
+  start(kOneDevice);
+  TestClient client = running(Bytes{8 * kMiB});
+  const auto task = [this] { return (*house_->ask({{"command", "ps"}}))["sessions"][0]["tasks"][0]; };
+  EXPECT_EQ(task()["revocable"], true);
+  EXPECT_EQ(task()["drained"], true);
+  client.record(RecordType::kLimit);
+  ASSERT_TRUE(client.wait_completed(1));
+  EXPECT_EQ(task()["revocable"], false);
+  EXPECT_EQ(task()["drained"], false);
+  EXPECT_THAT(task()["not_revocable"].get<std::string>(), HasSubstr("device malloc"));
+  house_->kill(worker_of(client));
+  ASSERT_TRUE(client.wait_binding(Binding::kFailed));
+  EXPECT_EQ(client.header().error.load(), 719u);
+  EXPECT_THAT(client.error_text(), HasSubstr("device malloc"));
+}
+
 TEST_F(ResumeTest, WithSharedFaultsNeighboursOfAnIdleWorkerAreUnharmed) {
   start(std::string(kOneDevice) + "shared_faults = true\n");
   TestClient victim = running(Bytes{8 * kMiB}), neighbour = running(Bytes{8 * kMiB});
@@ -106,14 +137,10 @@ TEST_F(ResumeTest, AKeptWorkerThatDiesIsForgotten) {
   EXPECT_EQ(client.header().error.load(), 0u);
 }
 
-// No other worker can be had meanwhile.
 TEST_F(ResumeTest, AProgramThatEndsBeforeAnotherWorkerIsFoundLeavesNothing) {
   start(kOneDevice);
   TestClient client = running(Bytes{8 * kMiB});
-  house_->wait_for("devices", [](const Json& answer) { return answer["devices"][0]["warm_workers"] == 1; });
-  house_->fail_workers(true);
-  for (const pid_t worker : house_->processes("heddle-worker")) house_->kill(worker);
-  house_->wait_for("ps", [](const Json& ps) { return ps["sessions"][0]["tasks"][0]["state"] == "resuming"; });
+  lose_worker_for_now(client);
   expect_used(Bytes{8 * kMiB});
   client.socket().close();
   EXPECT_TRUE(house_->client());  // the same process as another program: ends the session before it
@@ -123,10 +150,7 @@ TEST_F(ResumeTest, AProgramThatEndsBeforeAnotherWorkerIsFoundLeavesNothing) {
 TEST_F(ResumeTest, ExtensionsAreGrantedMeanwhile) {
   start(kOneDevice);
   TestClient client = running(Bytes{8 * kMiB});
-  house_->wait_for("devices", [](const Json& answer) { return answer["devices"][0]["warm_workers"] == 1; });
-  house_->fail_workers(true);
-  for (const pid_t worker : house_->processes("heddle-worker")) house_->kill(worker);
-  house_->wait_for("ps", [](const Json& ps) { return ps["sessions"][0]["tasks"][0]["state"] == "resuming"; });
+  lose_worker_for_now(client);
   ASSERT_TRUE(client.declare(2, client.at(8), Bytes{2 * kMiB}));
   client.record(RecordType::kNeed, 2);
   client.fill(client.at(8), 1);
@@ -162,10 +186,7 @@ TEST_F(ResumeAndRestartTest, AWorkerThatDiedMeanwhileIsReplaced) {
 TEST_F(ResumeAndRestartTest, HeddledDiesWhileNobodyServes) {
   start(kOneDevice);
   TestClient client = running(Bytes{8 * kMiB});
-  house_->wait_for("devices", [](const Json& answer) { return answer["devices"][0]["warm_workers"] == 1; });
-  house_->fail_workers(true);
-  for (const pid_t worker : house_->processes("heddle-worker")) house_->kill(worker);
-  house_->wait_for("ps", [](const Json& ps) { return ps["sessions"][0]["tasks"][0]["state"] == "resuming"; });
+  lose_worker_for_now(client);
   restart();
   house_->fail_workers(false);
   client.fill(client.at(0), 2);

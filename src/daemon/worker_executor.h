@@ -61,7 +61,7 @@ class WorkerExecutor : public Executor {
   Worker* worker_of(const Session& session, const VirtualDevice& device);
 
   // A worker has died, and another can go on in its place, or not (resume.cc).
-  std::string obstacle_to_resume(const Worker& worker, const Session& session, VirtualDevice& device) const;
+  std::string obstacle_to_resume(const Worker& worker, const Session& session, const VirtualDevice& device) const;
   void resume(const Worker& worker, Session& session, VirtualDevice& device, const std::string& how, bool certainly);
   bool say_again(Session& session, VirtualDevice& device);
 

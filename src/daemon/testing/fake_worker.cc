@@ -196,6 +196,7 @@ class FakeWorker {
       if (!mute_) (void)socket_.send(SegmentFreed{header.a});
     }
     if (header.type == RecordType::kReset) (header.a == 1 ? mute_ : reset_) = true;  // 1: says nothing more to heddled
+    if (header.type == RecordType::kLimit) control_.note_obstacle(Obstacle::kDeviceMalloc);
     if (header.type == RecordType::kFill) return fill(record_.as<FillRecord>());
     if (header.type == RecordType::kLaunch) {  // how tests ask for a crash
       control_.note_affected(header.sequence);
