@@ -131,6 +131,29 @@ TEST_F(Resume, TheDeathsOfHeddledAndOfTheWorkerAtOnce) {
   EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
 }
 
+// Its memory is whole, but nobody knows how much of the kernel was done.
+TEST(ResumeAtWork, AWorkerThatDiesInMidKernelFailsItsProgram) {
+  HEDDLE_NEEDS_WORKLOADS();
+  Node node(
+      "[daemon]\nwarm_workers = 1\n[[device]]\npreset = 'P100'\nmemory = '64M'\nslowdown = 25000\ncopy_slowdown = 1\n");
+  ASSERT_TRUE(node.ready()) << node.why();
+  Process job = node.spawn_run({workload("vecadd"), "--size", "4000000", "--check", "sample"});
+  Json task;
+  ASSERT_TRUE(Node::eventually([&] {
+    const Json ps = node.ask({{"command", "ps"}});
+    if (!ps.contains("sessions") || ps["sessions"].empty() || ps["sessions"][0]["tasks"].empty()) return false;
+    task = ps["sessions"][0]["tasks"][0];
+    return ps["sessions"][0]["usage"]["busy_now"] == true;
+  }));
+  EXPECT_EQ(task["drained"], false);
+  EXPECT_EQ(task["revocable"], true);
+  ASSERT_EQ(::kill(task["worker_pid"].get<pid_t>(), SIGKILL), 0);
+  const Finished finished = job.wait();
+  EXPECT_EQ(finished.status, 1) << finished.out << finished.err;
+  EXPECT_NE(finished.err.find("work of the program's was under way"), std::string::npos) << finished.err;
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
+}
+
 TEST_F(Resume, AProgramThatIsKilledMeanwhileLeavesNothing) {
   HEDDLE_NEEDS_PROGRAM("outlives");
   Process job = steps.spawn("outlives");
