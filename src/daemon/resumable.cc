@@ -26,7 +26,7 @@ std::string lasting_obstacle(const VirtualDevice& device) {
 }
 
 std::string present_obstacle(const VirtualDevice& device) {
-  const std::string lasting = lasting_obstacle(device);
+  std::string lasting = lasting_obstacle(device);
   if (!lasting.empty()) return lasting;
   const protocol::LogState log = device.control->log();
   if (log.computes()) return "work of the program's was under way";

@@ -21,7 +21,7 @@ std::string WorkerExecutor::obstacle_to_resume(const Worker& worker, const Sessi
   if (!worker.last_fault.empty()) return "its session had failed";
   const protocol::LogState log = device.control ? device.control->log() : protocol::LogState{};
   if (log.task == device.task->serial && log.ended) return "";  // nobody needs to go on
-  const std::string obstacle = present_obstacle(device);
+  std::string obstacle = present_obstacle(device);
   if (!obstacle.empty()) return obstacle;
   const Resumption& last = device.resumed;
   if (last.count != 0 && last.completed == log.completed && shared_.now() - last.when < kShortLife)

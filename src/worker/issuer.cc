@@ -55,13 +55,16 @@ void Issuer::run() {
     attend();
     if (next() && take()) {
       nap_ = kFirstSleep;
-      if (awaits_quiet_) stop_awaiting_quiet();
       attend_lease_meanwhile();
       continue;
     }
     parts_.context.flush();
     parts_.usage.end_burst_at(parts_.progress.completed());
-    lease_.exclusive() ? attend_lease() : stop_counting();
+    if (lease_.exclusive()) {
+      attend_lease();
+    } else {
+      counts_ = false;
+    }
     if (parts_.variables.to_be_saved()) save_variables();
     rest(bell, seen);
   }

@@ -23,6 +23,9 @@ struct HostCall {
   uint64_t sequence;
 };
 
+// Its stream stands there, and the program's call is over; or nobody waits for it any more.
+bool has_returned(const SessionParts& parts, const HostCall& call);
+
 // The thread that takes records from the ring and hands them to the device: the main path of a worker.
 //
 // A record is copied out of the ring and executed (execution.h), or what it asks for is done behind the work that was
@@ -66,14 +69,11 @@ class Issuer {
   void run_deferred();
   void carry_out(const Deferred& deferred);
   void finish_host_calls();
-  bool host_call_returned(const HostCall& call) const;
   void go_on();
   void save_variables();
-  void stop_awaiting_quiet();
 
   // Leases.
   void count_leases();
-  void stop_counting() { counts_ = false; }
   void follow_host_calls();
   bool blocking(uint32_t stream) const;
   bool may_issue(const WorkKind& work);

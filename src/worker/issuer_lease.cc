@@ -157,7 +157,7 @@ bool Issuer::waits_for_device() const {
   if (parts_.fault.raised()) return false;
   if (have_record_ && needs_device(record_.header.type) && !awaits_call_) return true;
   return std::any_of(host_calls_.begin(), host_calls_.end(),
-                     [this](const HostCall& call) { return last_work_ > call.sequence && host_call_returned(call); });
+                     [this](const HostCall& call) { return last_work_ > call.sequence && has_returned(parts_, call); });
 }
 
 // Nothing can be taken from the ring just now.

@@ -6,6 +6,12 @@
 
 namespace heddle::worker {
 
+bool has_returned(const SessionParts& parts, const HostCall& call) {
+  if (!parts.progress.host_call_reached(call.stream, call.sequence)) return false;
+  if (parts.fault.raised()) return true;
+  return parts.ring.streams()[call.stream].host_done.load(std::memory_order_acquire) >= call.sequence;
+}
+
 // Not before heddled says so: it may have chosen another device, and so another worker, for the records that follow.
 void Issuer::begin_task(uint64_t serial) {
   if (serial != task_serial_) parts_.commit.begin_task(serial, false);
@@ -43,19 +49,14 @@ void Issuer::go_on() {
 
 // While the ring is quiet and the device is not lent to others. Else the end of what was taken wakes us.
 void Issuer::save_variables() {
+  awaits_quiet_ = false;
   const TimePoint now = MonotonicClock().now();
   if (!gate_.serving() || parts_.fault.raised() || parts_.variables.until_due(now) > Duration::zero()) return;
   if (lease_.exclusive() && !lease_.holds(now)) return;
-  const bool wakes = deferred_.empty();
-  if (wakes) parts_.progress.wake_issuer_at(entered_);
+  // Ask to be woken, then look: it may have become quiet in between.
+  parts_.progress.wake_issuer_once_at(entered_);
   if (is_quiet()) parts_.variables.save_if_due(entered_, now);
-  awaits_quiet_ = wakes;
-  if (!parts_.variables.to_be_saved()) stop_awaiting_quiet();
-}
-
-void Issuer::stop_awaiting_quiet() {
-  if (awaits_quiet_ && deferred_.empty()) parts_.progress.wake_issuer_at(Progress::kNever);
-  awaits_quiet_ = false;
+  awaits_quiet_ = parts_.variables.to_be_saved();
 }
 
 // Everything in the ring was taken and is done.
@@ -113,7 +114,7 @@ void Issuer::carry_out(const Deferred& deferred) {
 
 void Issuer::finish_host_calls() {
   std::erase_if(host_calls_, [this](const HostCall& call) {
-    if (!host_call_returned(call) || !may_release(call)) return false;
+    if (!has_returned(parts_, call) || !may_release(call)) return false;
     if (counts_) {
       held_.release({call.stream, call.sequence});
       parts_.in_flight.release({call.stream, call.sequence});
@@ -123,12 +124,6 @@ void Issuer::finish_host_calls() {
     parts_.progress.finish(call.sequence);
     return true;
   });
-}
-
-bool Issuer::host_call_returned(const HostCall& call) const {
-  if (!parts_.progress.host_call_reached(call.stream, call.sequence)) return false;
-  if (parts_.fault.raised()) return true;
-  return parts_.ring.streams()[call.stream].host_done.load(std::memory_order_acquire) >= call.sequence;
 }
 
 }  // namespace heddle::worker

@@ -65,7 +65,9 @@ void Progress::finish(std::span<const Finished> records) {
     completed = completed_.load(std::memory_order_relaxed);
   }
   commit_.ring_client();
-  if (completed >= wake_at_.load(std::memory_order_seq_cst)) protocol::ring_bell(ring_.header().to_worker);
+  const bool once = completed >= wake_once_at_.load(std::memory_order_seq_cst);
+  if (once) wake_once_at_.store(kNever, std::memory_order_relaxed);
+  if (once || completed >= wake_at_.load(std::memory_order_seq_cst)) protocol::ring_bell(ring_.header().to_worker);
 }
 
 void Progress::complete(const Finished& finished) {

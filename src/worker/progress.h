@@ -55,6 +55,8 @@ class Progress {
   // The issuer wants to_worker to be rung when `completed` reaches `sequence`; kNever for no more.
   static constexpr uint64_t kNever = ~0ull;
   void wake_issuer_at(uint64_t sequence) { wake_at_.store(sequence, std::memory_order_seq_cst); }
+  // The same, beside that, and once.
+  void wake_issuer_once_at(uint64_t sequence) { wake_once_at_.store(sequence, std::memory_order_seq_cst); }
 
   // Either thread. Publishes, and wakes who waits for it.
   void finish(std::span<const Finished> records);
@@ -89,7 +91,7 @@ class Progress {
   std::unique_ptr<uint64_t[]> events_;  // by slot, sequence of the latest record that was reached; under mutex_
   std::mutex mutex_;
   std::atomic<uint64_t> completed_{0};
-  std::atomic<uint64_t> wake_at_{kNever};
+  std::atomic<uint64_t> wake_at_{kNever}, wake_once_at_{kNever};
 };
 
 }  // namespace heddle::worker

@@ -122,9 +122,10 @@ Result<uint64_t> DeviceMemory::open_up(uint64_t address, uint64_t bytes) {
 }
 
 Result<uint64_t> DeviceMemory::add_variables(uint64_t bytes) {
+  const uint64_t used = variables_used_ + own_used_;
   if (!fits(bytes))
     return fail(ErrorCode::kOutOfMemory, "%llu bytes of module variables: %llu of %llu are in use",
-                static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(variables_used_ + own_used_),
+                static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(used),
                 static_cast<unsigned long long>(kVariableWindow));
   uint64_t room = round_up(bytes, kGranule);
   auto address = open_up(variables_base_ + variables_used_, room);
@@ -133,9 +134,10 @@ Result<uint64_t> DeviceMemory::add_variables(uint64_t bytes) {
 }
 
 Result<uint64_t> DeviceMemory::add_own(uint64_t bytes) {
+  const uint64_t used = variables_used_ + own_used_;
   if (!fits(bytes))
     return fail(ErrorCode::kOutOfMemory, "%llu bytes beside module variables: %llu of %llu are in use",
-                static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(variables_used_ + own_used_),
+                static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(used),
                 static_cast<unsigned long long>(kVariableWindow));
   uint64_t room = round_up(bytes, kGranule);
   auto address = open_up(variables_base_ + kVariableWindow - own_used_ - room, room);

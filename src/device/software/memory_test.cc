@@ -74,7 +74,9 @@ TEST_F(DeviceMemoryTest, TheNextHasItsVariablesAtTheSameAddresses) {
     ASSERT_TRUE(memory);
     addresses[0] = *memory->add_variables(100);
     // What a launch may have added in between belongs to no program.
-    if (addresses == first) ASSERT_TRUE(memory->make_heap() && memory->grid_workspace(1));
+    if (addresses == first) {
+      ASSERT_TRUE(memory->make_heap() && memory->grid_workspace(1));
+    }
     addresses[1] = *memory->add_variables(3 * kMiB);
   }
   EXPECT_EQ(first[0], again[0]);
