@@ -30,7 +30,8 @@ std::string program(const std::string& name) {
 // A program that waits for files before each of its steps.
 class Steps {
  public:
-  explicit Steps(Node& node) : node_(node), directory_(node.directory() + "/steps-XXXXXX") {
+  explicit Steps(Node& node, Arguments more = {})
+      : node_(node), directory_(node.directory() + "/steps-XXXXXX"), more_(std::move(more)) {
     EXPECT_NE(::mkdtemp(directory_.data()), nullptr);
   }
   ~Steps() { std::filesystem::remove_all(directory_); }
@@ -68,19 +69,18 @@ class Steps {
   }
 
  private:
-  Arguments command(const std::string& name) const { return {program(name), directory_, std::to_string(kSteps)}; }
+  Arguments command(const std::string& name) const {
+    Arguments command{program(name), directory_, std::to_string(kSteps)};
+    command.insert(command.end(), more_.begin(), more_.end());
+    return command;
+  }
   Node& node_;
   std::string directory_;
+  Arguments more_;
 };
 
-struct Outlives : testing::TestWithParam<std::tuple<const char*, const char*, const char*>> {};
-
-TEST_P(Outlives, ItsWorkers) {
-  const auto [name, what, more] = GetParam();
-  HEDDLE_NEEDS_PROGRAM(name);
-  Node node(config(more));
-  ASSERT_TRUE(node.ready()) << node.why();
-  Steps steps(node);
+// Its worker is killed before each step.
+void expect_outlives(Node& node, Steps& steps, const std::string& name) {
   const std::string wanted = steps.undisturbed(name);
   ASSERT_NE(wanted.find("PASS"), std::string::npos) << wanted;
   Process job = steps.spawn(name);
@@ -97,6 +97,17 @@ TEST_P(Outlives, ItsWorkers) {
   EXPECT_TRUE(node.stop_cleanly());
 }
 
+struct Outlives : testing::TestWithParam<std::tuple<const char*, const char*, const char*>> {};
+
+TEST_P(Outlives, ItsWorkers) {
+  const auto [name, what, more] = GetParam();
+  HEDDLE_NEEDS_PROGRAM(name);
+  Node node(config(more));
+  ASSERT_TRUE(node.ready()) << node.why();
+  Steps steps(node);
+  expect_outlives(node, steps, name);
+}
+
 INSTANTIATE_TEST_SUITE_P(Programs, Outlives,
                          testing::Values(std::tuple("outlives", "plain", ""),
                                          std::tuple("outlives", "managed_on_device", "managed_memory = 'device'\n"),
@@ -105,6 +116,19 @@ INSTANTIATE_TEST_SUITE_P(Programs, Outlives,
                          [](const auto& row) {
                            return std::string(std::get<0>(row.param)) + "_" + std::get<1>(row.param);
                          });
+
+#ifdef HEDDLE_TEST_DRIVER
+// Everything is a GPU's but the driver, which is the tests' own (src/device/cuda/testing).
+TEST(OutlivesOnAGpu, ItsWorkers) {
+  HEDDLE_NEEDS_PROGRAM("outlives");
+  ::setenv("HEDDLE_CUDA_LIBRARY", HEDDLE_TEST_DRIVER, 1);
+  Node node(Node::gpu_config());
+  ::unsetenv("HEDDLE_CUDA_LIBRARY");
+  ASSERT_TRUE(node.ready() && node.warm()) << node.why() << node.log();
+  Steps steps(node, {"device"});
+  expect_outlives(node, steps, "outlives");
+}
+#endif
 
 struct Resume : testing::Test {
   void SetUp() override { ASSERT_TRUE(node.ready()) << node.why(); }

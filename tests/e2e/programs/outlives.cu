@@ -3,7 +3,8 @@
 // and managed memory, variables and constants whose addresses are out, streams, events, a texture, a host function,
 // printf.
 //
-// Usage: outlives DIRECTORY STEPS: step n begins when DIRECTORY/n is there.
+// Usage: outlives DIRECTORY STEPS [device]: step n begins when DIRECTORY/n is there. `device`: no host memory for
+// kernels.
 #include <unistd.h>
 
 #include <cstdio>
@@ -52,7 +53,7 @@ void wait_for(const std::string& path) {
   while (access(path.c_str(), F_OK) != 0) usleep(2000);
 }
 
-int main(int, char** arguments) {
+int main(int count, char** arguments) {
   const std::string directory = arguments[1];
   const int steps = std::atoi(arguments[2]);
   float *numbers, *out, *pinned;
@@ -60,14 +61,14 @@ int main(int, char** arguments) {
   CHECK(cudaMalloc(&numbers, kCount * sizeof(float)));
   CHECK(cudaMalloc(&out, 32 * sizeof(float)));
   CHECK(cudaMalloc(&seen, 4 * sizeof(unsigned)));
-  CHECK(cudaMallocHost(&pinned, 4096));
+  CHECK(count > 3 ? cudaMalloc(&pinned, 4096) : cudaMallocHost(&pinned, 4096));
   CHECK(cudaMallocManaged(&managed, 4096));
+  CHECK(cudaMemset(pinned, 0, 4096));
   CHECK(cudaMemset(numbers, 0, kCount * sizeof(float)));
   unsigned values[64];
   for (unsigned i = 0; i < 64; ++i) values[i] = i * i;
   CHECK(cudaMemcpyToSymbol(table, values, sizeof values));
   CHECK(cudaGetSymbolAddress(reinterpret_cast<void**>(&counter_address), counter));
-  pinned[0] = 0;
   managed[0] = 5;
   remember<<<1, 1>>>(numbers);
   cudaResourceDesc resource{};
@@ -108,12 +109,14 @@ int main(int, char** arguments) {
     CHECK(cudaMemcpy(host_out, out, sizeof host_out, cudaMemcpyDeviceToHost));
     CHECK(cudaMemcpy(host_numbers, numbers + 100, sizeof host_numbers, cudaMemcpyDeviceToHost));
     CHECK(cudaEventElapsedTime(&elapsed, start, end));
+    float host_pinned = -1;
+    CHECK(cudaMemcpy(&host_pinned, pinned, sizeof host_pinned, cudaMemcpyDefault));
     unsigned counter_now = 0;
     CHECK(cudaMemcpyFromSymbol(&counter_now, counter, sizeof counter_now));
     managed[0] += 1;
     std::printf("seen %u %u %u, counter %u, called %d, out %g, numbers %g %g, pinned %g, managed %u, elapsed %d\n",
                 host_seen[0], host_seen[1], host_seen[2], counter_now, called, host_out[31], host_numbers[0],
-                host_numbers[2], pinned[0], managed[0], elapsed > 0);
+                host_numbers[2], host_pinned, managed[0], elapsed > 0);
   }
   CHECK(cudaDestroyTextureObject(texture));
   CHECK(cudaFree(numbers));
