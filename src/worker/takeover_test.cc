@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cstring>
+
 #include "worker/testing/session_harness.h"
 
 namespace heddle::worker {
@@ -36,6 +38,11 @@ struct TakeoverTest : SessionHarness {
   static uint64_t& counter(uint64_t offset = 0) {
     return *reinterpret_cast<uint64_t*>(kCounter + offset);  // NOLINT(performance-no-int-to-ptr)
   }
+  uint64_t counted() {
+    uint64_t value = 0;
+    std::memcpy(&value, device_text(kCounter, sizeof value).data(), sizeof value);
+    return value;
+  }
   bool saved() {
     return eventually([&] {
       const protocol::LogState log = control_page.log();
@@ -60,11 +67,11 @@ TEST_F(TakeoverTest, VariablesKeepWhatWasWritten) {
   start_worker();
   ASSERT_TRUE(completes(launch(0, 0)));
   EXPECT_EQ(header().fault.load(), 0u) << header().fault_text;
-  EXPECT_EQ(counter(), 104u);
+  EXPECT_EQ(counted(), 104u);
   ASSERT_TRUE(saved());
   start_worker();
   ASSERT_TRUE(completes(launch(0, 0)));
-  EXPECT_EQ(counter(), 105u);
+  EXPECT_EQ(counted(), 105u);
 }
 
 TEST_F(TakeoverTest, WhatNobodyMayHaveWrittenIsNotSaved) {
@@ -116,7 +123,7 @@ TEST_F(TakeoverTest, ALaterTasksWorkerBeginsAnew) {
   EXPECT_FALSE(control_page.log().ended);
   EXPECT_EQ(control_page.log().modules, 0u);
   ASSERT_TRUE(completes(launch(0, 0)));
-  EXPECT_EQ(counter(), 101u);
+  EXPECT_EQ(counted(), 101u);
 }
 
 TEST_F(TakeoverTest, DeviceMallocCannotBeTakenOver) {
@@ -177,6 +184,18 @@ TEST_F(TakeoverTest, AnEventKeepsItsTime) {
   protocol::ring_bell(header().to_worker);
   ASSERT_TRUE(completes(recorded));
   EXPECT_EQ(ring.events()[5].time_ns.load(), time);
+}
+
+// The program runs each of its calls once; the worker that had asked for this one is gone when it has returned.
+TEST_F(TakeoverTest, AHostCallThatReturnsMeanwhileIsOver) {
+  const uint64_t call = simple(RecordType::kHostCall, 1), behind = marker(1);
+  ASSERT_TRUE(eventually([&] { return stream(1).host_reached.load() == call; }));
+  EXPECT_FALSE(control_page.log().computes());
+  session.reset();
+  stream(1).host_done = call;
+  start_worker();
+  EXPECT_TRUE(completes(behind));
+  EXPECT_EQ(stream(1).host_reached.load(), call);
 }
 
 TEST_F(TakeoverTest, TheRingsWordsCountForNothing) {

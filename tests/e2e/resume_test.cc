@@ -7,6 +7,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <random>
+#include <thread>
 
 #include "node.h"
 
@@ -30,8 +32,8 @@ std::string program(const std::string& name) {
 // A program that waits for files before each of its steps.
 class Steps {
  public:
-  explicit Steps(Node& node, Arguments more = {})
-      : node_(node), directory_(node.directory() + "/steps-XXXXXX"), more_(std::move(more)) {
+  explicit Steps(Node& node, Arguments more = {}, int count = kSteps)
+      : node_(node), directory_(node.directory() + "/steps-XXXXXX"), more_(std::move(more)), count_(count) {
     EXPECT_NE(::mkdtemp(directory_.data()), nullptr);
   }
   ~Steps() { std::filesystem::remove_all(directory_); }
@@ -39,11 +41,14 @@ class Steps {
   Process spawn(const std::string& name) { return node_.spawn_run(command(name)); }
   // What it prints when nobody disturbs it.
   std::string undisturbed(const std::string& name) {
-    for (int step = 1; step <= kSteps; ++step) go(step);
+    go_on();
     const Finished finished = node_.run(command(name));
-    for (int step = 1; step <= kSteps; ++step) std::filesystem::remove(directory_ + "/" + std::to_string(step));
+    for (int step = 1; step <= count_; ++step) std::filesystem::remove(directory_ + "/" + std::to_string(step));
     EXPECT_EQ(finished.status, 0) << finished.out << finished.err;
     return finished.out;
+  }
+  void go_on() {
+    for (int step = 1; step <= count_; ++step) go(step);
   }
   void go(int step) { std::ofstream(directory_ + "/" + std::to_string(step)).flush(); }
   // The program stands before the step, and everything before it is done and saved.
@@ -70,13 +75,14 @@ class Steps {
 
  private:
   Arguments command(const std::string& name) const {
-    Arguments command{program(name), directory_, std::to_string(kSteps)};
+    Arguments command{program(name), directory_, std::to_string(count_)};
     command.insert(command.end(), more_.begin(), more_.end());
     return command;
   }
   Node& node_;
   std::string directory_;
   Arguments more_;
+  int count_;
 };
 
 // Its worker is killed before each step.
@@ -176,6 +182,42 @@ TEST(ResumeAtWork, AWorkerThatDiesInMidKernelFailsItsProgram) {
   EXPECT_EQ(finished.status, 1) << finished.out << finished.err;
   EXPECT_NE(finished.err.find("work of the program's was under way"), std::string::npos) << finished.err;
   EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
+}
+
+// A program whose worker is killed at any moment is right to its end, or up to where it is told why it cannot go on.
+TEST(ResumeAtWork, AtAnyMomentAProgramIsRightOrToldWhy) {
+  HEDDLE_NEEDS_PROGRAM("outlives");
+  Node node(config());
+  ASSERT_TRUE(node.ready()) << node.why();
+  Steps steps(node, {}, 100);
+  const std::string wanted = steps.undisturbed("outlives");
+  steps.go_on();
+  std::mt19937 random(20261);
+  int kills = 0, right = 0;
+  constexpr int kRounds = 15;
+  for (int round = 0; round < kRounds; ++round) {
+    Process job = steps.spawn("outlives");
+    for (int i = 0; i < 3 && job.running(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1 + random() % 60));
+      const pid_t victim = steps.worker();
+      if (victim > 1) kills += ::kill(victim, SIGKILL) == 0;
+    }
+    const Finished finished = job.wait();
+    ASSERT_NE(finished.status, -1) << "round " << round << ": it hangs\n" << finished.out << node.log();
+    if (finished.status == 0) {
+      EXPECT_EQ(finished.out, wanted) << "round " << round;
+      ++right;
+      continue;
+    }
+    EXPECT_EQ(finished.status, 1) << finished.out << finished.err;
+    const size_t last = finished.out.rfind('\n', finished.out.size() - 2);
+    const std::string before = finished.out.substr(0, last + 1);
+    EXPECT_EQ(before, wanted.substr(0, before.size())) << "round " << round;
+    EXPECT_NE(finished.out.find(": 719 "), std::string::npos) << finished.out;
+    ASSERT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
+  }
+  std::printf("%d workers were killed; %d of %d programs were right to their end\n", kills, right, kRounds);
+  EXPECT_TRUE(node.stop_cleanly());
 }
 
 TEST_F(Resume, AProgramThatIsKilledMeanwhileLeavesNothing) {
