@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/clock.h"
 #include "core/log.h"
 
 namespace heddle::worker {
@@ -15,8 +14,6 @@ constexpr Duration kLongestSleep = std::chrono::seconds(1);
 // The first sleeps are shorter: a program that has called nothing for two of them gives back what it has freed. One
 // that frees and allocates in a loop is back long before.
 constexpr Duration kFirstSleep = std::chrono::milliseconds(25);
-// Variables that cannot be saved just now, because the device is lent to others, are looked after this much later.
-constexpr Duration kLookAfterVariables = std::chrono::milliseconds(5);
 
 }  // namespace
 
@@ -65,7 +62,7 @@ void Issuer::run() {
     } else {
       counts_ = false;
     }
-    if (parts_.variables.to_be_saved()) save_variables();
+    save_variables();
     rest(bell, seen);
   }
 }
@@ -74,9 +71,8 @@ void Issuer::run() {
 // looking, too.
 void Issuer::rest(protocol::Bell& bell, uint32_t seen) {
   const bool watch = gate_.serving() && protocol::spare_watch() > Duration::zero();
-  Duration longest = lease_.exclusive() ? patience() : nap_;
-  if (parts_.variables.to_be_saved() && !awaits_quiet_)
-    longest = std::min(longest, std::max(parts_.variables.until_due(MonotonicClock().now()), kLookAfterVariables));
+  const Duration undisturbed = lease_.exclusive() ? patience() : nap_;
+  const Duration longest = std::min(undisturbed, save_in_.value_or(undisturbed));
   const bool rung = (watch ? protocol::watch_bell : protocol::wait_bell)(bell, seen, std::min(nap_, longest));
   if (rung || longest < nap_) return;
   const bool again = nap_ > kFirstSleep;

@@ -115,7 +115,7 @@ class Issuer {
   protocol::Record record_;
   bool have_record_ = false;                   // record_ waits to be taken
   bool reset_ = false;                         // the program has reset the device
-  bool awaits_quiet_ = false;                  // is to be woken when what was taken is done
+  std::optional<Duration> save_in_;            // until variables are to be saved; the bell may ring first
   std::optional<protocol::LogState> goes_on_;  // until that is done
   uint64_t entered_ = 0;                       // sequence of the record taken last
   uint64_t reclaims_ = 0;                      // of heddled's requests, those that were met

@@ -75,7 +75,9 @@ TEST_F(TakeoverTest, VariablesKeepWhatWasWritten) {
 }
 
 TEST_F(TakeoverTest, WhatNobodyMayHaveWrittenIsNotSaved) {
+  session.reset();
   module_info.variables[0].constant = true;
+  start_worker();
   ASSERT_TRUE(completes(launch(0, 0)));
   ASSERT_TRUE(saved());
   EXPECT_EQ(control_page.log().variables_written, 0u);
@@ -127,15 +129,20 @@ TEST_F(TakeoverTest, ALaterTasksWorkerBeginsAnew) {
 }
 
 TEST_F(TakeoverTest, DeviceMallocCannotBeTakenOver) {
+  session.reset();
   module_info.allocates = true;
+  start_worker();
   ASSERT_TRUE(completes(launch(0, 1)));
   EXPECT_EQ(control_page.log().obstacle, protocol::Obstacle::kDeviceMalloc);
 }
 
 TEST_F(TakeoverTest, MoreVariablesThanAreSavedAreInTheWay) {
-  prepare_context = nullptr;
-  module_info.variables[0].size = protocol::ControlPage::kVariableBytes.value + 1;
-  context->variables["counter"].bytes = protocol::ControlPage::kVariableBytes.value + 1;
+  session.reset();
+  prepare_context = [](FakeContext& device) {
+    device.variables["counter"] = {kCounter, protocol::ControlPage::kVariableBytes.value + 1};
+    device.kernels["nothing"] = [](auto) { return 0u; };
+  };
+  start_worker();
   ASSERT_TRUE(completes(launch(0, 1)));
   EXPECT_EQ(control_page.log().obstacle, protocol::Obstacle::kVariables);
   EXPECT_EQ(header().fault.load(), 0u);
