@@ -164,7 +164,13 @@ Status read_dispatch(const toml::table& table, const std::string& file, Dispatch
   reader.read("policy", dispatch.policy);
   reader.read("window", dispatch.window);
   reader.read("return_limit", dispatch.return_limit);
-  if (const auto made = policy::make_dispatch(dispatch.policy); !made) reader.wrong("policy", made.error().text);
+  const auto entry = policy::find_dispatch(dispatch.policy);
+  if (!entry) {
+    reader.wrong("policy", entry.error().text);
+  } else if ((*entry)->deadline) {
+    reader.wrong("policy", "deadline policy '" + dispatch.policy +
+                               "' is only simulated so far (heddle sim): take one " + "that 'heddle policies' lists");
+  }
   if (dispatch.return_limit == Duration::zero()) reader.wrong("return_limit", "more than 0 is wanted");
   return reader.finish();
 }

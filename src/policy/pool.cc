@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "policy/invariant.h"
+#include "policy/placement/gate.h"
 
 namespace heddle::policy {
 
@@ -44,6 +45,7 @@ Bytes Pool::need(const Request& request, DeviceId device) const {
 bool Pool::fits(const Request& request, DeviceId device) const {
   const DeviceLoad& there = load(device);
   if (request.memory > there.free || request.closed == device) return false;
+  if (request.gate && !request.gate->open({request.session, request.virtual_device}, device)) return false;
   if (!needs_worker(request, device)) return true;
   const bool full = there.max_workers != 0 && there.workers >= there.max_workers;
   return !full && there.context <= there.free - request.memory;

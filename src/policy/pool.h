@@ -11,6 +11,8 @@
 
 namespace heddle::policy {
 
+class PlacementGate;
+
 // A request as a policy sees it.
 struct Request {
   TaskId task;
@@ -22,6 +24,7 @@ struct Request {
   ComputeNeed compute;
   std::span<const DeviceId> workers;  // devices where this virtual device has a worker already
   std::optional<DeviceId> closed;     // reserved for an older request: not to be used
+  const PlacementGate* gate = {};     // where there is one: whether it may go to a device
 };
 
 // What is in use on one device. Laid out for a scan over a thousand of them.

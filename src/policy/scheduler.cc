@@ -28,6 +28,12 @@ Error too_large(Bytes asked, Bytes limit, std::string_view where) {
   return {ErrorCode::kOutOfMemory, text(asked, " asked for, more than ", where, " can ever hold: ", limit)};
 }
 
+// It is attempted only when the gate names it.
+bool is_set_aside(const Wait& wait, const PlacementState& state, const PlacementGate* gate) {
+  return gate && wait.kind == RequestKind::kTask && !state.holds(wait.session) &&
+         gate->is_special({wait.session, wait.virtual_device});
+}
+
 // None where it waits for reasons of its own.
 std::optional<Need> need_of(const Wait& wait, const ComputeNeed& compute, const PlacementState& state,
                             const UserMemory& users) {
@@ -209,8 +215,9 @@ Status Scheduler::adopt(const TaskRequest& asked, DeviceId device, TimePoint now
                 static_cast<unsigned long>(device.value), pool().size());
   const size_t model = pool().model_of(device);
   const auto workers = state_.ledger().workers(asked.session, asked.virtual_device);
-  const Request request{
-      asked.id, asked.session, session->job, asked.virtual_device, model, asked.memory, asked.compute, workers, {}};
+  const Request request{asked.id, asked.session, session->job,  asked.virtual_device,
+                        model,    asked.memory,  asked.compute, workers,
+                        {},       nullptr};
   if (!pool().fits(request, device))
     return fail(ErrorCode::kOutOfMemory, "task %lu runs on device %lu with %s, where only %s is free",
                 static_cast<unsigned long>(asked.id.value), static_cast<unsigned long>(device.value),
@@ -234,7 +241,7 @@ Status Scheduler::adopt_assignment(SessionId id, uint32_t virtual_device, Device
     return fail(ErrorCode::kInvalidArgument, "session %lu cannot be assigned to device %lu under this policy and pool",
                 static_cast<unsigned long>(id.value), static_cast<unsigned long>(device.value));
   const auto workers = state_.ledger().workers(id, virtual_device);
-  const Request request{{}, id, session->job, virtual_device, pool().model_of(device), {}, {}, workers, {}};
+  const Request request{{}, id, session->job, virtual_device, pool().model_of(device), {}, {}, workers, {}, nullptr};
   if (!pool().fits(request, device))
     return fail(ErrorCode::kOutOfMemory, "device %lu has no space for a context: %s is free",
                 static_cast<unsigned long>(device.value), to_string(pool().free(device)).c_str());
@@ -264,7 +271,8 @@ void Scheduler::enqueue(const WaitKey& key, Wait wait) {
   Session& session = sessions_.at(wait.session);
   session.waits.push_back(key);
   deadlock_possible_ = deadlock_possible_ || state_.holds(wait.session);
-  wait.need = need_of(wait, tasks_.at(wait.task).compute, state_, users_);
+  wait.set_aside = is_set_aside(wait, state_, options_.gate);
+  if (!wait.set_aside) wait.need = need_of(wait, tasks_.at(wait.task).compute, state_, users_);
   lines_[key.model].add(key, std::move(wait));
 }
 
@@ -282,7 +290,8 @@ void Scheduler::needs_changed(SessionId session) {
     for (const WaitKey& key : each.waits) {
       Line& line = lines_[key.model];
       const Wait& wait = line.at(key);
-      line.set_need(key, need_of(wait, tasks_.at(wait.task).compute, state_, users_));
+      const bool aside = is_set_aside(wait, state_, options_.gate);
+      line.set_need(key, aside ? std::nullopt : need_of(wait, tasks_.at(wait.task).compute, state_, users_), aside);
     }
   };
   const Session& changed = sessions_.at(session);

@@ -11,6 +11,7 @@
 #include "policy/budgets.h"
 #include "policy/deadlock.h"
 #include "policy/decision.h"
+#include "policy/placement/gate.h"
 #include "policy/placement_state.h"
 #include "policy/user_memory.h"
 #include "policy/views.h"
@@ -21,6 +22,9 @@ namespace heddle::policy {
 struct Options {
   Duration age_limit = std::chrono::seconds(2);  // from this wait on, the oldest request reserves a device
   Bytes memory_per_user;  // what the tasks of one user may hold of all devices together; 0: no limit
+  // Who may be placed where, besides; outlives the scheduler; null: everybody everywhere. Not under a memory-oblivious
+  // policy, which places without looking. Nothing is reserved for a request that the gate keeps back.
+  PlacementGate* gate = nullptr;
 };
 
 // Decides which task runs where and when. Events and a clock value in, decisions out; not thread-safe, nothing shared.
@@ -163,6 +167,7 @@ class Scheduler {
   std::unordered_map<TaskId, Task> tasks_;
   std::vector<Line> lines_;  // by model
   std::vector<Decision> decided_;
+  uint64_t gate_seen_ = 0;  // version of what it said
   uint64_t arrivals_ = 0;
   bool deadlock_possible_ = false;  // set where one could have come about since the last search
   TimePoint seen_{};                // the latest clock value

@@ -32,6 +32,12 @@ bool is_kept_for_another(Request request, const Pool& pool) {
   return closed && pool.fits(request, *closed);
 }
 
+// The gate keeps it back, wherever it would go.
+bool kept_back(const Wait& wait, const PlacementState& state, const PlacementGate* gate) {
+  return gate && wait.kind == RequestKind::kTask && !state.holds(wait.session) &&
+         !gate->may_go({wait.session, wait.virtual_device});
+}
+
 Decision refusal(ErrorCode error, std::string reason) {
   return {.kind = Decision::Kind::kRefuse, .error = error, .reason = std::move(reason)};
 }
@@ -40,6 +46,10 @@ Decision refusal(ErrorCode error, std::string reason) {
 
 std::vector<Decision> Scheduler::decisions(TimePoint now) {
   seen_ = std::max(seen_, now);
+  if (options_.gate && gate_seen_ != options_.gate->version()) {
+    gate_seen_ = options_.gate->version();
+    for (Line& line : lines_) line.retry = true;
+  }
   do {
     for (size_t model = 0; model < lines_.size(); ++model) {
       Line& line = lines_[model];
@@ -68,6 +78,9 @@ void Scheduler::serve(size_t model, TimePoint now) {
   Line& line = lines_[model];
   const std::vector<WaitKey> fresh = std::exchange(line.fresh, {});
   Pass pass = std::exchange(line.retry, false) ? Pass(line) : Pass(line, fresh);
+  if (options_.gate) {
+    for (const Lessee lessee : options_.gate->next()) pass.add(line.set_aside(lessee));
+  }
   reserve_for_oldest(line, now);
   while (const auto key = pass.next()) {
     if (attempt(*key, now)) {
@@ -121,11 +134,16 @@ bool Scheduler::attempt_extension(const WaitKey& key, Wait& wait, TimePoint now)
 }
 
 bool Scheduler::attempt_place(const WaitKey& key, Wait& wait, TimePoint now) {
+  if (kept_back(wait, state_, options_.gate)) {
+    if (wait.why.cause != WaitCause::kTurn) wait.why = {"others go first to the next device", WaitCause::kTurn};
+    return false;
+  }
   Request request = request_of(wait, key.model);
   const auto workers = state_.ledger().workers(wait.session, wait.virtual_device);
   request.workers = workers;
   const auto& reserved = lines_[key.model].reserved;
   if (reserved && reserved->holder != key && !state_.holds(wait.session)) request.closed = reserved->device;
+  if (!state_.holds(wait.session)) request.gate = options_.gate;
   Answer answer = state_.placement().place(request, pool());
   if (auto* later = std::get_if<NotNow>(&answer)) {
     wait.why = {std::move(later->reason), later->cause};
@@ -151,6 +169,7 @@ bool Scheduler::grant_where_placed(const WaitKey& key, const Request& request, P
     needs_changed(request.session);
     return true;
   }
+  if (request.gate) options_.gate->placed({request.session, request.virtual_device}, device);
   state_.begin(request, device);
   users_.take(request.session, request.memory);
   finish(key, {.kind = Decision::Kind::kGrant, .device = device, .reason = std::move(placed.reason)}, now);
@@ -165,16 +184,18 @@ void Scheduler::reserve_for_oldest(Line& line, TimePoint now) {
   const auto oldest = line.oldest(users_);
   if (oldest == line.waits().end()) return;
   const auto& [key, wait] = *oldest;
-  if (now - key.since < options_.age_limit) return;
+  if (now - key.since < options_.age_limit || kept_back(wait, state_, options_.gate)) return;
   const DeviceId device = wait.kind == RequestKind::kExtension ? state_.ledger().find(wait.session, wait.task)->device
                                                                : device_to_reserve(state_, request_of(wait, key.model));
+  if (options_.gate && !state_.holds(wait.session) && !options_.gate->open({wait.session, wait.virtual_device}, device))
+    return;
   line.reserved = Reservation{key, device};
 }
 
 Request Scheduler::request_of(const Wait& wait, size_t model) const {
   return {wait.task, wait.session, sessions_.at(wait.session).job, wait.virtual_device,
           model,     wait.memory,  tasks_.at(wait.task).compute,   {},
-          {}};
+          {},        nullptr};
 }
 
 bool Scheduler::break_deadlock(TimePoint now) {

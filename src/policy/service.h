@@ -17,6 +17,9 @@ struct Service {
   Duration longest_burst{};  // of a single one
   Duration merged_burst{};   // where bursts with gaps of at most 2 ms count as one
   Duration longest_gap{};    // from a burst's end to the beginning of the next
+  // Of a lessee that holds the lease, as things are now.
+  Duration drain{};        // how long what is in flight is likely to take
+  Duration uncommitted{};  // busy time that is lost, and run again, if its worker is terminated
 };
 
 }  // namespace heddle::policy

@@ -11,6 +11,7 @@ enum class WaitCause : uint8_t {
   kSms,          // a device has the memory, and none has room on its SMs
   kSeat,         // each device has as many jobs as the policy allows
   kReservation,  // the device that has what is needed is kept for an older request
+  kTurn,         // devices are kept for those who are in a hurry, or are others' turn
   kUserLimit,    // its user's programs hold all that they may together
 };
 
@@ -25,6 +26,8 @@ constexpr const char* name_of(WaitCause cause) {
       return "a device";
     case WaitCause::kReservation:
       return "an older request";
+    case WaitCause::kTurn:
+      return "its turn";
     case WaitCause::kUserLimit:
       return "the user's limit";
   }

@@ -17,16 +17,21 @@ Wait Line::remove(const WaitKey& key) {
   return wait;
 }
 
-void Line::set_need(const WaitKey& key, std::optional<Need> need) {
+void Line::set_need(const WaitKey& key, std::optional<Need> need, bool set_aside) {
   Wait& wait = waits_.at(key);
-  if (wait.need == need) return;
+  if (wait.need == need && wait.set_aside == set_aside) return;
   step_out(key, wait);
   if (need) wait.why = {};  // what was said of the old need; it is asked for again
   wait.need = need;
+  wait.set_aside = set_aside;
   stand(key, wait);
 }
 
 void Line::stand(const WaitKey& key, const Wait& wait) {
+  if (wait.set_aside) {
+    set_aside_[{wait.session, wait.virtual_device}] = key;
+    return;
+  }
   if (wait.need) {
     alike_[*wait.need].keys.insert(key);
   } else {
@@ -35,6 +40,10 @@ void Line::stand(const WaitKey& key, const Wait& wait) {
 }
 
 void Line::step_out(const WaitKey& key, Wait& wait) {
+  if (wait.set_aside) {
+    set_aside_.erase({wait.session, wait.virtual_device});
+    return;
+  }
   if (!wait.need) {
     others_.erase(key);
     return;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "policy/lessee.h"
 #include "policy/task.h"
 #include "policy/user_memory.h"
 #include "policy/wait_cause.h"
@@ -41,6 +42,7 @@ struct Wait {
   Bytes memory;
   WhyWaits why = {};              // as of the last attempt; empty: as for the others of its need
   std::optional<Need> need = {};  // none: it waits for reasons of its own
+  bool set_aside = false;         // attempted only when the gate names it (placement/gate.h)
 };
 
 struct Reservation {
@@ -59,7 +61,7 @@ class Line {
 
   void add(const WaitKey& key, Wait wait);
   Wait remove(const WaitKey& key);
-  void set_need(const WaitKey& key, std::optional<Need> need);
+  void set_need(const WaitKey& key, std::optional<Need> need, bool set_aside = false);
   // The request was attempted in vain, as `wait.why` says, and so were all others of its need.
   void answered_for_all(Wait& wait) { alike_.at(*wait.need).why = std::exchange(wait.why, {}); }
 
@@ -74,6 +76,11 @@ class Line {
   // The request that waits for the longest time for a device. A request that waits for programs of its own user would
   // keep a device from others for nothing: it is passed over.
   std::map<WaitKey, Wait>::const_iterator oldest(const UserMemory& users) const;
+  // The request of the lessee, if it is set aside.
+  std::optional<WaitKey> set_aside(Lessee lessee) const {
+    const auto found = set_aside_.find(lessee);
+    return found == set_aside_.end() ? std::nullopt : std::optional(found->second);
+  }
   // Whether any request waits for a device, and not for programs of its own user.
   bool anybody_waits(const UserMemory& users) const { return oldest(users) != waits_.end(); }
 
@@ -87,7 +94,8 @@ class Line {
 
   std::map<WaitKey, Wait> waits_;
   std::map<Need, Alike> alike_;
-  std::set<WaitKey> others_;  // those without a need
+  std::set<WaitKey> others_;  // those without a need that are not set aside
+  std::map<Lessee, WaitKey> set_aside_;
 };
 
 // Whom one pass over a line attempts, the older first. Who needs the same as one that was attempted in vain is passed
@@ -104,6 +112,10 @@ class Pass {
   void waits(bool alike);
   // The last one was decided. `fresh` came with that, and is attempted in this pass, by age.
   void decided(const std::vector<WaitKey>& fresh);
+  // If there is one it is to be attempted, too.
+  void add(const std::optional<WaitKey>& key) {
+    if (key) extra_.insert(*key);
+  }
 
  private:
   struct Head {

@@ -18,9 +18,13 @@ struct Lend {
   // lease goes back first. A burst that comes first with a lease is begun all the same.
   bool whole_bursts = false;
 };
-// The lessee's worker is to stop, to drain and to return the lease. What is in flight is never interrupted.
+// The lessee's worker is to stop, to drain and to return the lease.
 struct Withdraw {
   Lessee from;
+  // What is in flight is not waited for: the worker is terminated, and what was not committed is run again by another
+  // one when the lessee is lent the device anew. May follow a withdrawal without it. Only by policies that say so in
+  // the table (DispatchEntry::terminates).
+  bool terminate = false;
 };
 using LeaseOrder = std::variant<Lend, Withdraw>;
 
@@ -37,6 +41,9 @@ class Dispatch {
 
   // False: everybody may issue at any time, there are no leases and no orders, and no event need be told.
   virtual bool exclusive() const { return true; }
+  // True: the objects of all devices belong together (deadline/). What one is told may lead to orders of another, so
+  // that all of them are asked to decide.
+  virtual bool spans_devices() const { return false; }
 
   // A task of the lessee has this device. It has nothing pending yet.
   virtual void joined(Lessee lessee, const Tenant& tenant, TimePoint now) = 0;

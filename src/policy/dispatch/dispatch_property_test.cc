@@ -171,7 +171,8 @@ TEST_P(AnyLessees, AreServedTheSameEachTime) {
   for (uint64_t seed = 0; seed < 10; ++seed) EXPECT_EQ(orders_of(seed), orders_of(seed));
 }
 
-INSTANTIATE_TEST_SUITE_P(Dispatch, AnyLessees, testing::Values("fs", "tfs", "las", "token"));
+INSTANTIATE_TEST_SUITE_P(Dispatch, AnyLessees,
+                         testing::Values("fs", "tfs", "las", "token", "fifo", "priority:soft", "elastic:soft"));
 
 }  // namespace
 }  // namespace heddle::policy

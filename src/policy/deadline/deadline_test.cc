@@ -1,0 +1,321 @@
+#include "policy/deadline/deadline.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "policy/dispatch/table.h"
+#include "policy/dispatch/test_device.h"
+
+namespace heddle::policy {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// Devices of one model under a deadline policy, driven by hand.
+class Devices {
+ public:
+  Devices(const char* policy, size_t count)
+      : deadline_((*find_dispatch(policy))->deadline(ids(count))), count_(count) {}
+
+  static Tenant tenant(JobClass kind, const std::string& app = "app") { return {.job = {1}, .app = app, .kind = kind}; }
+  void request(uint64_t session, double when, const std::string& app = "app") {
+    deadline_->state().waits(lessee(session), tenant(JobClass::kUserFacing, app), moment(when));
+  }
+  void batch_waits(uint64_t session, double when) {
+    deadline_->state().waits(lessee(session), tenant(JobClass::kBatch), moment(when));
+  }
+  // A lessee that has the device, and a burst for it.
+  void works(uint64_t session, uint64_t device, JobClass kind, double when, const std::string& app = "app") {
+    deadline_->state().joined({device}, lessee(session), tenant(kind, app), moment(when));
+    deadline_->state().pending(lessee(session), moment(when));
+  }
+  void batch(uint64_t session, uint64_t device, double when) { works(session, device, JobClass::kBatch, when); }
+  void ends(uint64_t session, uint64_t device, double when, double busy = 0) {
+    deadline_->state().served(lessee(session), {.busy = ms(busy)});
+    deadline_->state().drained(lessee(session), moment(when));
+    deadline_->state().left({device}, lessee(session), moment(when));
+  }
+  // As the scheduler does it: those that may go, each to the first device that is open to it.
+  std::vector<std::string> place(double when, std::initializer_list<uint64_t> sessions) {
+    std::vector<std::string> placed;
+    deadline_->plan(moment(when));
+    for (const uint64_t session : sessions) {
+      for (uint64_t device = 0; device < count_ && deadline_->may_go(lessee(session)); ++device) {
+        if (!deadline_->open(lessee(session), {device})) continue;
+        placed.push_back(std::to_string(session) + " on " + std::to_string(device));
+        deadline_->placed(lessee(session), {device});
+        break;
+      }
+    }
+    return placed;
+  }
+  // Of the last few requests of the application, each so long: what is known of it.
+  void known(const std::string& app, double busy) {
+    for (int i = 0; i < 8; ++i) {
+      works(900, 0, JobClass::kUserFacing, 0, app);
+      ends(900, 0, 0, busy);
+    }
+  }
+  void in_flight(uint64_t session, double drain, double uncommitted) {
+    deadline_->state().served(lessee(session), {.drain = ms(drain), .uncommitted = ms(uncommitted)});
+  }
+  void returned(uint64_t session, uint64_t device, double when) {
+    deadline_->state().returned({device}, lessee(session), moment(when));
+  }
+  // "0: lend 1", "1: withdraw 2", "1: terminate 2"
+  std::vector<std::string> decide(double when) {
+    std::vector<std::string> texts;
+    for (uint64_t device = 0; device < count_; ++device) {
+      std::vector<LeaseOrder> orders;
+      deadline_->decide({device}, moment(when), orders);
+      for (const LeaseOrder& order : orders) {
+        const auto* lend = std::get_if<Lend>(&order);
+        const auto* withdraw = std::get_if<Withdraw>(&order);
+        const Lessee whose = lend ? lend->to : withdraw->from;
+        texts.push_back(std::to_string(device) + ": " +
+                        (lend                  ? "lend "
+                         : withdraw->terminate ? "terminate "
+                                               : "withdraw ") +
+                        std::to_string(whose.session.value));
+      }
+    }
+    return texts;
+  }
+  std::optional<TimePoint> next(uint64_t device, double when) { return deadline_->next({device}, moment(when)); }
+
+ private:
+  static std::vector<DeviceId> ids(size_t count) {
+    std::vector<DeviceId> ids;
+    for (uint64_t id = 0; id < count; ++id) ids.push_back({id});
+    return ids;
+  }
+  std::unique_ptr<Deadline> deadline_;
+  uint64_t count_;
+};
+
+TEST(Priority, RequestsGoToIdleDevicesAndNobodyIsRevoked) {
+  Devices devices("priority:soft", 2);
+  devices.batch(1, 0, 0);
+  EXPECT_THAT(devices.decide(0), ElementsAre("0: lend 1"));
+  devices.request(2, 5);
+  EXPECT_THAT(devices.place(5, {2}), ElementsAre("2 on 1"));
+  devices.works(2, 1, JobClass::kUserFacing, 5);
+  EXPECT_THAT(devices.decide(5), ElementsAre("1: lend 2"));
+}
+
+TEST(Priority, TheDeviceWithTheLeastWorkToLoseIsRevoked) {
+  Devices devices("priority:soft", 3);
+  for (const uint64_t session : {1, 2, 3}) devices.batch(session, session - 1, 0);
+  EXPECT_THAT(devices.decide(0), ElementsAre("0: lend 1", "1: lend 2", "2: lend 3"));
+  devices.in_flight(1, 50, 300);
+  devices.in_flight(2, 50, 100);
+  devices.in_flight(3, 50, 200);
+  devices.request(4, 10);
+  EXPECT_THAT(devices.place(10, {4}), IsEmpty());
+  EXPECT_THAT(devices.decide(10), ElementsAre("1: withdraw 2"));
+  devices.request(5, 11);
+  EXPECT_THAT(devices.decide(11), ElementsAre("2: withdraw 3"));
+  EXPECT_THAT(devices.decide(12), IsEmpty()) << "one for each request";
+  devices.returned(2, 1, 15);
+  EXPECT_THAT(devices.decide(15), IsEmpty()) << "batch is not lent it again before the request is placed";
+  EXPECT_THAT(devices.place(15, {5, 4}), ElementsAre("4 on 1"));
+}
+
+TEST(Priority, WithoutRevocationBurstsEnd) {
+  Devices devices("priority:off", 1);
+  devices.batch(1, 0, 0);
+  devices.batch(2, 0, 0);
+  EXPECT_THAT(devices.decide(0), ElementsAre("0: lend 1"));
+  devices.request(3, 10);
+  EXPECT_THAT(devices.decide(10), IsEmpty());
+  devices.ends(1, 0, 50);
+  EXPECT_THAT(devices.place(50, {3}), ElementsAre("3 on 0"));
+  devices.works(3, 0, JobClass::kUserFacing, 50);
+  EXPECT_THAT(devices.decide(50), ElementsAre("0: lend 3")) << "before the other batch lessee";
+}
+
+TEST(Priority, HardRevocationTerminatesWhatDoesNotDrain) {
+  Devices devices("priority:hard", 1);
+  devices.batch(1, 0, 0);
+  EXPECT_THAT(devices.decide(0), ElementsAre("0: lend 1"));
+  devices.in_flight(1, 50, 100);
+  devices.request(2, 10);
+  EXPECT_THAT(devices.decide(10), ElementsAre("0: withdraw 1"));
+  EXPECT_EQ(devices.next(0, 10), moment(15));
+  EXPECT_THAT(devices.decide(14), IsEmpty());
+  EXPECT_THAT(devices.decide(15), ElementsAre("0: terminate 1"));
+  EXPECT_THAT(devices.decide(20), IsEmpty());
+}
+
+TEST(Priority, HardRevocationTerminatesAtOnceWhatWouldMakeTheRequestLate) {
+  Devices devices("priority:hard", 1);
+  devices.batch(1, 0, 0);
+  EXPECT_THAT(devices.decide(0), ElementsAre("0: lend 1"));
+  devices.in_flight(1, 5000, 100);
+  devices.request(2, 10);
+  EXPECT_THAT(devices.decide(10), ElementsAre("0: terminate 1"));
+}
+
+TEST(Priority, ALesseeThatHasADeviceWaitsForThatOne) {
+  Devices devices("priority:soft", 2);
+  devices.batch(1, 0, 0);
+  EXPECT_THAT(devices.decide(0), ElementsAre("0: lend 1"));
+  devices.works(2, 0, JobClass::kUserFacing, 10);
+  EXPECT_THAT(devices.decide(10), ElementsAre("0: withdraw 1"));
+  devices.returned(1, 0, 12);
+  EXPECT_THAT(devices.decide(12), ElementsAre("0: lend 2"));
+}
+
+TEST(Deadlines, RequestsGoByDeadlineAndLateOnesBehind) {
+  Devices devices("priority:soft", 1);
+  devices.known("app", 40);
+  devices.works(1, 0, JobClass::kUserFacing, 0);
+  EXPECT_THAT(devices.decide(0), ElementsAre("0: lend 1"));
+  devices.request(2, 1);
+  devices.request(3, 30);
+  devices.request(4, 120);
+  devices.ends(1, 0, 165, 165);  // the second could end at 205 at best, and had to by 201
+  EXPECT_THAT(devices.place(165, {2, 3, 4}), ElementsAre("3 on 0"));
+  devices.works(3, 0, JobClass::kUserFacing, 165);
+  EXPECT_THAT(devices.decide(165), ElementsAre("0: lend 3"));
+  devices.ends(3, 0, 205, 40);
+  EXPECT_THAT(devices.place(205, {2, 3, 4}), ElementsAre("4 on 0"));
+  devices.works(4, 0, JobClass::kUserFacing, 205);
+  devices.ends(4, 0, 245, 40);
+  EXPECT_THAT(devices.place(245, {2, 3, 4}), ElementsAre("2 on 0")) << "late, but not forgotten";
+}
+
+// Three requests at once, of which two fit into 200 ms.
+TEST(Deadlines, WhereNotAllCanEndInTimeTheLongestIsGivenUp) {
+  Devices devices("priority:soft", 1);
+  devices.known("long", 150);
+  devices.known("short", 60);
+  devices.request(1, 0, "long");
+  devices.request(2, 0, "short");
+  devices.request(3, 0, "short");
+  EXPECT_THAT(devices.place(0, {1, 2, 3}), ElementsAre("2 on 0"));
+  devices.works(2, 0, JobClass::kUserFacing, 0, "short");
+  devices.ends(2, 0, 60, 60);
+  EXPECT_THAT(devices.place(60, {1, 3}), ElementsAre("3 on 0"));
+}
+
+TEST(Deadlines, NobodyIsRevokedForALateRequest) {
+  Devices devices("priority:soft", 1);
+  devices.batch(1, 0, 0);
+  EXPECT_THAT(devices.decide(0), ElementsAre("0: lend 1"));
+  devices.known("app", 300);
+  devices.request(2, 10);
+  EXPECT_THAT(devices.decide(10), IsEmpty());
+}
+
+TEST(Deadlines, BatchLesseesTakeTurnsOfASecond) {
+  Devices devices("elastic:off", 1);
+  devices.batch(1, 0, 0);
+  devices.batch(2, 0, 0);
+  EXPECT_THAT(devices.decide(0), ElementsAre("0: lend 1"));
+  EXPECT_EQ(devices.next(0, 0), moment(1000));
+  EXPECT_THAT(devices.decide(1000), ElementsAre("0: withdraw 1"));
+  devices.returned(1, 0, 1001);
+  EXPECT_THAT(devices.decide(1001), ElementsAre("0: lend 2"));
+}
+
+TEST(Deadlines, BatchIsPlacedWhereNobodyHasWork) {
+  Devices devices("priority:soft", 2);
+  devices.batch(1, 0, 0);
+  devices.decide(0);
+  devices.batch_waits(2, 1);
+  devices.batch_waits(3, 1);
+  EXPECT_THAT(devices.place(1, {2, 3}), ElementsAre("2 on 1"));
+  devices.request(4, 1);
+  EXPECT_THAT(devices.place(1, {2, 3, 4}), ElementsAre("4 on 1")) << "the idle one is the request's";
+}
+
+TEST(Elastic, KeepsAsManyDevicesAsRequestsNeedAndBatchOffThem) {
+  Devices devices("elastic:soft", 4);
+  // 100 requests a second of 16 ms: two devices are busy for 0.8 of their time.
+  for (int i = 0; i < 200; ++i) {
+    devices.works(100, 3, JobClass::kUserFacing, 10 * i);
+    devices.ends(100, 3, 10 * i, 15.9);
+  }
+  devices.batch_waits(1, 2000);
+  devices.batch_waits(2, 2000);
+  devices.batch_waits(3, 2000);
+  EXPECT_THAT(devices.place(2000, {1, 2, 3}), ElementsAre("1 on 2", "2 on 3"));
+  for (const uint64_t session : {1, 2}) devices.batch(session, session + 1, 2000);
+  devices.batch_waits(4, 13'000);
+  EXPECT_EQ(devices.place(13'000, {3, 4}).size(), 0u) << "fewer would do for no second yet";
+  EXPECT_EQ(devices.place(14'000, {3, 4}).size(), 2u);
+}
+
+TEST(Elastic, ABatchLesseeOnADeviceThatComesInIsRevoked) {
+  Devices devices("elastic:soft", 2);
+  for (const uint64_t session : {1, 2}) devices.batch(session, session - 1, 0);
+  EXPECT_THAT(devices.decide(0), ElementsAre("0: lend 1", "1: lend 2"));
+  devices.in_flight(1, 10, 500);
+  devices.in_flight(2, 10, 5);
+  devices.request(3, 10);
+  EXPECT_THAT(devices.decide(10), ElementsAre("1: withdraw 2")) << "nothing else would be free in time";
+  devices.returned(2, 1, 12);
+  EXPECT_THAT(devices.place(12, {3}), ElementsAre("3 on 1"));
+  devices.works(3, 1, JobClass::kUserFacing, 12);
+  EXPECT_THAT(devices.decide(12), ElementsAre("1: lend 3"));
+  devices.ends(3, 1, 30, 18);
+  EXPECT_THAT(devices.decide(31), IsEmpty()) << "for a second more it is the requests'";
+}
+
+TEST(Fifo, ClassesDoNotMatter) {
+  Devices devices("fifo", 1);
+  devices.batch(1, 0, 0);
+  EXPECT_THAT(devices.decide(0), ElementsAre("0: lend 1"));
+  devices.batch(2, 0, 10);
+  devices.works(3, 0, JobClass::kUserFacing, 11);
+  EXPECT_THAT(devices.decide(12), IsEmpty());
+  devices.ends(1, 0, 50);
+  EXPECT_THAT(devices.decide(50), ElementsAre("0: lend 2"));
+}
+
+TEST(Family, DevicesOfAnotherModelAreNoneOfItsBusiness) {
+  std::vector<DeviceSpec> specs(2);
+  specs[0].id = {0};
+  specs[0].model = "small";
+  specs[1].id = {1};
+  specs[1].model = "large";
+  DeadlineFamily family((*find_dispatch("priority:soft"))->deadline, specs);
+  const auto small = family.dispatch({0}), large = family.dispatch({1});
+  EXPECT_TRUE(small->spans_devices());
+  for (const auto& [dispatch, session] : {std::pair(small.get(), 1), std::pair(large.get(), 2)}) {
+    dispatch->joined(lessee(session), Devices::tenant(JobClass::kBatch), moment(0));
+    dispatch->pending(lessee(session), moment(0));
+    std::vector<LeaseOrder> orders;
+    dispatch->decide(moment(0), orders);
+    EXPECT_EQ(orders.size(), 1u);
+  }
+  family.waits("large", lessee(3), Devices::tenant(JobClass::kUserFacing), moment(10));
+  EXPECT_TRUE(family.is_special(lessee(3)));
+  EXPECT_TRUE(family.plan(moment(10)));
+  std::vector<LeaseOrder> orders;
+  small->decide(moment(10), orders);
+  EXPECT_THAT(orders, IsEmpty());
+  large->decide(moment(10), orders);
+  EXPECT_EQ(orders.size(), 1u);
+  family.waits_no_longer(lessee(3));
+  EXPECT_TRUE(family.may_go(lessee(3))) << "of whom nothing was said";
+}
+
+TEST(RequestRates, LoadIsThatOfTheLastTenSeconds) {
+  RequestRates rates;
+  EXPECT_EQ(rates.load(moment(0)), 0);
+  for (int i = 0; i < 500; ++i) {
+    rates.arrived(moment(20 * i));
+    rates.finished(i % 2 ? "long" : "short", ms(i % 2 ? 30 : 10), moment(20 * i));
+  }
+  EXPECT_NEAR(rates.load(moment(10'000)), 50 * 0.02, 0.06);
+  EXPECT_EQ(rates.expected("long"), ms(30));
+  EXPECT_EQ(rates.expected("short"), ms(10));
+  EXPECT_NEAR(static_cast<double>(rates.expected("new").count()), 20e6, 5e6);
+  EXPECT_EQ(rates.load(moment(25'000)), 0);
+}
+
+}  // namespace
+}  // namespace heddle::policy

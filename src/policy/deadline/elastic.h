@@ -1,0 +1,37 @@
+#pragma once
+
+#include "policy/deadline/deadline.h"
+
+namespace heddle::policy {
+
+// Elastic (TReM): the least number of devices with which requests end within their SLOs is reserved for them, and the
+// others are batch's.
+//
+//   s, lambda   mean busy time of requests, and arrivals a second, both over the last 10 s
+//   k           the larger of  ceil(lambda s / 0.8)
+//                              the least with which all requests that wait and can still end in time do so: they are
+//                              put one after the other, by deadline, on the device that is free first; a device that is
+//                              to be revoked is free after what a revocation takes
+//   reserved    k devices, at most all: grown at once, shrunk when k was smaller for a second. Members
+//               stay; what comes in is idle, else what loses the least work
+//
+// Batch is placed on and lent the other devices only; the batch lessee of one that comes in is revoked. Requests go to
+// any idle device, reserved or not, and one that is not is not taken from batch for a request that has no device. A
+// request whose lessee is on such a device has it revoked all the same.
+//
+// The paper says no more than "a minimum number of accelerators needed to sustain the SLA": all of this was chosen.
+class Elastic : public Deadline {
+ public:
+  using Deadline::Deadline;
+
+ protected:
+  void reserve(TimePoint now) override;
+  std::optional<TimePoint> next_reservation(TimePoint now) const override;
+
+ private:
+  std::vector<Place*> by_cost();
+
+  std::optional<TimePoint> fewer_since_;  // since when fewer would do
+};
+
+}  // namespace heddle::policy

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "policy/deadline/request_rates.h"
+#include "policy/lessee.h"
+#include "policy/percentiles.h"
+#include "policy/service.h"
+
+namespace heddle::policy {
+
+// The devices of one model, who has them, who wants them, and who goes before whom: what a deadline policy decides by.
+//
+// A request is a burst of a user-facing lessee. It arrives with its first record, or, where the lessee has no device
+// yet, when one is asked for; its deadline is its arrival and the SLO. Requests go by deadline. One that cannot end in
+// time any more is late: it goes behind those that can, and before batch. How long one takes is estimated by its
+// application. Batch lessees go by how long they have waited. Without classes all are batch.
+class ModelState {
+ public:
+  struct Member {
+    Lessee lessee;
+    Tenant tenant;
+    std::optional<DeviceId> device;  // none: it waits for one
+    bool working = false;            // has a burst
+    bool fresh = false;              // was placed late, and its first burst is to come
+    TimePoint arrival{};             // of its request
+    TimePoint since{};               // when it began to wait, or its work ended
+    Duration attained{};             // of its burst
+    Duration drain{}, uncommitted{};
+  };
+  struct Place {
+    DeviceId id;
+    std::vector<Lessee> lessees{};
+    std::optional<Lessee> holder{};
+    TimePoint lent{};
+    std::optional<TimePoint> withdrawn{};  // when it was taken back from its holder
+    bool revoked = false;                  // for a request: it is to be taken back from its holder, or was
+    bool terminated = false;
+    bool reserved = false;  // for requests, by the policy
+  };
+
+  // By id, at least one.
+  ModelState(const std::vector<DeviceId>& devices, bool has_classes);
+
+  // A request for a device; it ends with joined(), or with waits_no_longer().
+  void waits(Lessee lessee, const Tenant& tenant, TimePoint now);
+  void waits_no_longer(Lessee lessee);
+  // As Dispatch, of one device.
+  void joined(DeviceId device, Lessee lessee, const Tenant& tenant, TimePoint now);
+  void left(DeviceId device, Lessee lessee, TimePoint now);
+  void pending(Lessee lessee, TimePoint now);
+  void drained(Lessee lessee, TimePoint now);
+  void served(Lessee lessee, const Service& since_last);
+  void returned(DeviceId device, Lessee lessee, TimePoint now);
+  // Another one after each event that may change what is decided.
+  uint64_t version() const { return version_; }
+  void lend(Place& place, const Member& to, TimePoint now);
+
+  std::vector<Place>& places() { return places_; }  // by id
+  const std::vector<Place>& places() const { return places_; }
+  Place& place(DeviceId device);
+  const Place& place(DeviceId device) const { return const_cast<ModelState*>(this)->place(device); }
+  // Null where it is not there.
+  const Member* find(Lessee lessee) const;
+  const Member* holder_of(const Place& place) const { return place.holder ? find(*place.holder) : nullptr; }
+  // Requests without a device that can still end in time, by deadline. Those that cannot, or were given up, never come
+  // back.
+  std::vector<const Member*> live_requests(TimePoint now);
+  void give_up(const Member& request);
+  const std::set<std::pair<TimePoint, Lessee>>& late_requests() const { return late_; }  // by arrival
+
+  bool has_classes() const { return has_classes_; }
+  bool is_request(const Member& member) const { return has_classes_ && member.tenant.kind == JobClass::kUserFacing; }
+  static TimePoint deadline(const Member& member) { return member.arrival + member.tenant.slo; }
+  Duration expected(const Member& member) const { return rates_.expected(member.tenant.app); }
+  bool is_late(const Member& member, TimePoint now) const;
+  bool goes_before(const Member& one, const Member& other, TimePoint now) const;
+  // A batch lessee's burst has it.
+  bool has_batch(const Place& place) const;
+  // A request has it, or one that is there waits for it, or is about to begin.
+  bool has_request(const Place& place) const;
+  // Neither.
+  bool is_idle(const Place& place) const;
+  // Who waits for it and goes first of those that may have it; null: nobody.
+  const Member* next_on(const Place& place, TimePoint now) const;
+  // When the place is free for the next request, as far as that is known.
+  TimePoint free_at(const Place& place, TimePoint now) const;
+  // Whether the requests all end in time if they are put one after the other on the place that is free first.
+  bool all_end_in_time(const std::vector<const Member*>& requests, const std::vector<TimePoint>& free) const;
+  const RequestRates& rates() const { return rates_; }
+
+ private:
+  Member* member(Lessee lessee) { return const_cast<Member*>(find(lessee)); }
+  void asks_no_more(const Member& member);
+  Duration revocation_time() const;
+
+  const bool has_classes_;
+  std::vector<Place> places_;
+  std::map<Lessee, Member> members_;
+  // Requests without a device: those that could still end in time when that was last looked at, and others.
+  std::set<Lessee> asking_;
+  std::set<std::pair<TimePoint, Lessee>> late_;
+  RequestRates rates_;
+  Percentiles revocations_;
+  uint64_t version_ = 0;
+};
+
+}  // namespace heddle::policy
