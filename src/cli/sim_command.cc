@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "cli/report/report.h"
 #include "cli/sim_report.h"
+#include "cli/sim_sla.h"
 #include "core/input_log.h"
 #include "simulator/world.h"
 
@@ -16,7 +17,7 @@ namespace {
 
 constexpr char kExample[] =
     "A scenario is a TOML file:\n"
-    "  policy = \"mgb-warps\"     # and dispatch, workers, horizon, seed, age_limit, window\n"
+    "  policy = \"mgb-warps\"     # and dispatch, workers, horizon, seed, age_limit, window, terminate, resume, epoch\n"
     "  [[device]]\n"
     "  preset = \"P100\"          # and count, memory, context, slowdown, copy_slowdown, sharing, model\n"
     "  count = 2\n"
@@ -28,7 +29,8 @@ constexpr char kExample[] =
     "  bursts = 100             # of each task: host time, then a copy, then kernels\n"
     "  host = \"5ms\"\n"
     "  copy = \"1ms\"\n"
-    "  busy = \"20ms\"            # kernel: how long one of them is";
+    "  busy = \"20ms\"            # kernel: how long one of them is; busy_most: each is drawn between the two\n"
+    "  class = \"user-facing\"    # each burst is a request that is to end within slo; batch: the default";
 
 struct SimOptions {
   std::string file, log, report;
@@ -111,6 +113,8 @@ Json json_of(const Simulated& run, bool lists_jobs) {
             {"used", used(outcome)},
             {"jain", run.jain},
             {"events", outcome.events}};
+  json["requests"] = requests_json(outcome.user_facing);
+  json["batch"] = revocations_json(outcome.batch);
   for (const Duration busy : outcome.busy) json["device_busy"].push_back(seconds(busy));
   if (!lists_jobs) return json;
   for (const auto& job : outcome.jobs) json["jobs"].push_back(json_of(job));
@@ -141,6 +145,21 @@ std::string table_of(const std::vector<Simulated>& runs) {
   Table table(kSimColumns);
   for (const Simulated& run : runs) table.add(row_of(run, runs.front().outcome.runs_per_second()));
   return table.text();
+}
+
+// Empty where there are none.
+std::string requests_of(const std::vector<Simulated>& runs) {
+  std::vector<std::string> columns{"POLICY", "DISPATCH"};
+  columns.insert(columns.end(), request_columns().begin(), request_columns().end());
+  Table table(columns);
+  bool any = false;
+  for (const Simulated& run : runs) {
+    any |= run.outcome.user_facing.requests() > 0;
+    std::vector<std::string> row{run.policy, run.dispatch};
+    for (std::string& cell : request_row(run.outcome)) row.push_back(std::move(cell));
+    table.add(row);
+  }
+  return any ? "\n" + table.text() : "";
 }
 
 Status report_runs(const SimOptions& options, const std::vector<Simulated>& runs) {
@@ -249,6 +268,7 @@ void show(const SimOptions& options, const std::vector<Simulated>& runs) {
     return;
   }
   print(table_of(runs));
+  print(requests_of(runs));
   if (!options.lists_jobs) return;
   for (const Simulated& run : runs) print(jobs_of(run));
 }

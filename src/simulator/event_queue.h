@@ -11,13 +11,15 @@ namespace heddle::simulator {
 // What will happen, in the order of time; at the same time in the order in which it was put in.
 struct Event {
   enum class Kind {
-    kArrival,    // of job `index`
-    kHostDone,   // job `index` has computed on the host
-    kWorkDone,   // the device `index` has done something, unless it changed since (`version`)
-    kLeaseEnds,  // the lease of device `index` with number `version`
-    kDispatch,   // the dispatch policy of device `index` wants to decide
-    kSchedule,   // the scheduler wants to decide
-    kAdmission,  // jobs that wait in line may be admitted
+    kArrival,     // of job `index`
+    kHostDone,    // job `index` has computed on the host
+    kWorkDone,    // the device `index` has done something, unless it changed since (`version`)
+    kLeaseEnds,   // the lease of device `index` with number `version`
+    kWorkerGone,  // it was terminated, under the same
+    kResumed,     // another one goes on, under the same
+    kDispatch,    // the dispatch policy of device `index` wants to decide
+    kSchedule,    // the scheduler wants to decide
+    kAdmission,   // jobs that wait in line may be admitted
   };
   TimePoint at;
   Kind kind;

@@ -32,14 +32,35 @@ struct Job {
   uint64_t bursts = 0;                       // of the present task
   uint64_t told_bursts = 0;
   Duration burst{}, longest_burst{};  // on the device: the present one, and the task's largest
+  uint64_t draws = 0;                 // of bursts' lengths
+  Duration busy{};                    // that the present burst's kernels take
+  Duration committed{};               // of them, not to be run again
+  bool resumes = false;               // its worker was terminated in the burst
+  std::optional<TimePoint> request;   // when the present burst arrived; none: it has ended
+  std::optional<TimePoint> issued;    // when its first work went to the device
 
-  // Its copy and kernels are next.
-  void begin_piece() {
+  // Its copy and kernels are next, which take `length`.
+  void begin_piece(Duration length) {
     const bool copies = shape->copy > Duration::zero();
     phase = copies ? Phase::kCopy : Phase::kKernels;
-    left = copies ? shape->copy : shape->busy;
+    busy = length;
+    left = copies ? shape->copy : busy;
+    committed = {};
   }
+  Duration kernel() const { return shape->kernel > Duration::zero() ? shape->kernel : busy; }
+  policy::Tenant tenant() const;
+  // What is counted of its class.
+  policy::Sla& sla(Outcome& outcome) const;
+  // A burst begins: a request, where the job is user-facing. A task's first one arrived with the task, where the host
+  // has nothing to do before it.
+  void begin_request(TimePoint now);
+  void end_request(Outcome& outcome, TimePoint now);
+  // Of the burst's kernels, with `done` of them behind it: epochs are at least so long, and end with a kernel.
+  Duration committed_with(Duration done, Duration epoch) const;
   bool in_burst() const { return phase == Phase::kCopy || phase == Phase::kKernels; }
 };
+
+// How long the kernels of its next burst take: the same for the same seed, whatever else happens.
+Duration draw_busy(Job& job, uint32_t index, uint32_t seed);
 
 }  // namespace heddle::simulator

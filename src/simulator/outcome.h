@@ -6,6 +6,7 @@
 
 #include "core/ids.h"
 #include "core/units.h"
+#include "policy/sla.h"
 
 namespace heddle::simulator {
 
@@ -45,6 +46,8 @@ struct Outcome {
   Duration makespan{};           // until the last job ended, or the horizon
   uint64_t events = 0;           // of the simulation
   uint32_t most_at_once = 0;     // jobs that ran
+  policy::Sla user_facing;       // requests, of jobs of that class
+  policy::Sla batch;             // what others were busy with; under a deadline policy, what revocations cost them
 
   uint64_t completed() const;  // runs
   double runs_per_second() const;

@@ -42,13 +42,23 @@ Result<std::vector<DeviceModel>> parse_devices(const toml::table& table, const s
   return std::vector<DeviceModel>(count, *device);
 }
 
+void check_class(TomlTable& keys, const std::string& kind, bool says_slo, JobShape& shape) {
+  if (kind != "batch" && kind != "user-facing")
+    keys.wrong("class", "it is '" + kind + "', but must be user-facing or batch");
+  if (kind == "user-facing") shape.kind = policy::JobClass::kUserFacing;
+  if (says_slo && kind == "batch")
+    keys.wrong("slo",
+               "batch jobs have none: only a job of class = \"user-facing\" has requests that are to end in time");
+  if (shape.slo <= Duration::zero()) keys.wrong("slo", "how long a request may take is wanted: \"200ms\"");
+}
+
 Result<JobLine> parse_job(const toml::table& table, const std::string& file, size_t number) {
   TomlTable keys(table, file, "job");
   JobLine line;
   JobShape& shape = line.shape;
   uint32_t blocks = 1, threads = 256, registers = 32;
   Bytes shared;
-  std::string arrivals = "every";
+  std::string arrivals = "every", kind = "batch";
   shape.name = "job " + std::to_string(number);
   keys.read("name", shape.name);
   keys.read("app", shape.app);
@@ -56,6 +66,9 @@ Result<JobLine> parse_job(const toml::table& table, const std::string& file, siz
   keys.read("weight", shape.weight);
   keys.read("share", shape.request);
   keys.read("limit", shape.limit);
+  keys.read("class", kind);
+  const bool says_slo = table.contains("slo");
+  keys.read("slo", shape.slo);
   keys.read("memory", shape.memory);
   keys.read("blocks", blocks, 1);
   keys.read("threads", threads, 1, 1024);
@@ -66,6 +79,7 @@ Result<JobLine> parse_job(const toml::table& table, const std::string& file, siz
   keys.read("host", shape.host);
   keys.read("copy", shape.copy);
   keys.read("busy", shape.busy);
+  keys.read("busy_most", shape.busy_most);
   keys.read("kernel", shape.kernel);
   keys.read("count", line.count, 1, 10'000'000);
   keys.read("start", line.start);
@@ -75,11 +89,14 @@ Result<JobLine> parse_job(const toml::table& table, const std::string& file, siz
   if (arrivals != "every" && arrivals != "random")
     keys.wrong("arrivals", "it is '" + arrivals + "', but must be every or random");
   if (shape.busy <= Duration::zero()) keys.wrong("busy", "how long each burst's kernels take is wanted: \"20ms\"");
+  if (shape.busy_most > Duration::zero() && shape.busy_most < shape.busy)
+    keys.wrong("busy_most", "it is " + to_string(shape.busy_most) + ", but must not be below busy, " +
+                                to_string(shape.busy) + ": each burst is drawn between the two");
+  check_class(keys, kind, says_slo, shape);
   if (const auto wrong = wrong_share(shape.weight, shape.request, shape.limit)) keys.wrong(wrong->key, wrong->text);
   HEDDLE_TRY(keys.finish());
   shape.need = {blocks, threads, registers, shared};
   if (shape.app.empty()) shape.app = shape.name;
-  if (shape.kernel <= Duration::zero()) shape.kernel = shape.busy;
   line.random = arrivals == "random";
   return line;
 }
@@ -120,6 +137,9 @@ Status read_root(const toml::table& root, const std::string& file, Scenario& sce
   keys.read("dispatch", scenario.dispatch);
   keys.read("age_limit", scenario.age_limit);
   keys.read("window", scenario.window);
+  keys.read("terminate", scenario.revocation.terminate);
+  keys.read("resume", scenario.revocation.resume);
+  keys.read("epoch", scenario.revocation.epoch);
   read_workers(root, keys, scenario.workers);
   keys.read("horizon", scenario.horizon);
   keys.read("seed", scenario.seed);

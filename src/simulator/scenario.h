@@ -7,6 +7,7 @@
 
 #include "core/device_model.h"
 #include "core/units.h"
+#include "policy/lessee.h"
 #include "policy/task.h"
 
 namespace heddle::simulator {
@@ -19,6 +20,8 @@ struct JobShape {
   std::string app;    // what it is known by in the history; empty: its name
   std::string model;  // of the devices that it asks for; empty: the first device's
   double weight = 1, request = 0, limit = 1;
+  policy::JobClass kind = policy::JobClass::kBatch;
+  Duration slo = policy::kDefaultSlo;  // of a user-facing job's bursts
   Bytes memory;
   policy::ComputeNeed need;
   uint32_t tasks = 1;
@@ -26,7 +29,8 @@ struct JobShape {
   Duration host{};
   Duration copy{};
   Duration busy{};
-  Duration kernel{};  // one of them: how long a device that is taken back waits at most; 0: the whole burst
+  Duration busy_most{};  // above `busy`: each burst's is drawn evenly between the two
+  Duration kernel{};     // one of them: how long a device that is taken back waits at most; 0: the whole burst
 };
 
 // Jobs alike: `count` of them, the first at `start`, each further one `every` later, or that on average (`random`, a
@@ -45,14 +49,23 @@ struct Workers {
   bool automatic = false;  // as many as policy::JobAdmission admits, whatever `most` says
 };
 
+// What it costs to take a device back by force.
+struct RevocationCosts {
+  Duration terminate = std::chrono::milliseconds(15);  // until a terminated worker is gone
+  Duration resume = std::chrono::milliseconds(30);     // until another one goes on, when the device is lent anew
+  // Work commits at the end of the first kernel after so long, so that it is not run again; 0: at each kernel's end.
+  Duration epoch{};
+};
+
 struct Scenario {
   std::string policy = "mgb-warps";
   std::string dispatch = "open";
   Duration age_limit = std::chrono::seconds(2);
   Duration window = std::chrono::milliseconds(2);  // of work in flight under exclusive dispatch, on the device's clock
-  Workers workers;                                 // jobs that come later wait in line
-  Duration horizon{};                              // the end; 0: when all jobs have ended
-  uint32_t seed = 1;                               // of random arrivals
+  RevocationCosts revocation;
+  Workers workers;     // jobs that come later wait in line
+  Duration horizon{};  // the end; 0: when all jobs have ended
+  uint32_t seed = 1;   // of random arrivals
   std::vector<DeviceModel> devices;
   std::vector<JobLine> jobs;
 };

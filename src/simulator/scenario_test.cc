@@ -45,7 +45,7 @@ repeats = true
   EXPECT_EQ(line.count, 7u);
   EXPECT_TRUE(line.random);
   EXPECT_EQ(line.shape.app, "train");
-  EXPECT_EQ(line.shape.kernel, line.shape.busy);
+  EXPECT_EQ(line.shape.kernel, Duration{});
 }
 
 TEST(Scenario, WorkersAreANumberOrAuto) {
@@ -71,26 +71,32 @@ TEST_P(Wrong, IsToldWithItsPlace) {
 
 INSTANTIATE_TEST_SUITE_P(
     Scenarios, Wrong,
-    ::testing::Values(std::pair("[[job]]\nbusy = '1ms'\n", "here: no devices: add a [[device]] table"),
-                      std::pair("[[device]]\n", "here: no jobs"),
-                      std::pair("[device]\n", "'device' is no list of tables"),
-                      std::pair("[[device]]\npreset = 'P100\n", "here:2:"),
-                      std::pair("[[device]]\npreset = 'P1000'\n", "here:2: device.preset: "),
-                      std::pair("[[device]]\nslowdown = 0\n",
-                                "here:2: device.slowdown: simulated time needs one above 0"),
-                      std::pair("[[device]]\n[[job]]\n", "here:2: job.busy: "),
-                      std::pair("[[device]]\n[[job]]\nbusy = '1ms'\nlimit = 1.5\n", "here:4: job.limit: limit 1.5: "),
-                      std::pair("[[device]]\n[[job]]\nlimit = 0.009\nbusy = '1ms'\n",
-                                "here:3: job.limit: limit 0.009: it is a part of the device, from 0.01 to 1"),
-                      std::pair("[[device]]\n[[job]]\nbusy = '1ms'\nweight = 0.0001\n",
-                                "here:4: job.weight: weight 0.0001: a job's weight is at least 0.001"),
-                      std::pair("[[device]]\n[[job]]\nbusy = '1ms'\nlimit = 0.5\nshare = 0.6\n",
-                                "here:5: job.share: share 0.6 is above limit 0.5"),
-                      std::pair("[[device]]\n[[job]]\nbusy = '1ms'\nrepeats = true\n", "the scenario needs a horizon"),
-                      std::pair("workers = 'many'\n[[device]]\n[[job]]\nbusy = '1ms'\n",
-                                "here:1: scenario.workers: it is 'many', but must be \"auto\" or a number"),
-                      std::pair("[[device]]\n[[job]]\nbusy = '1ms'\nbuzy = 1\n", "buzy"),
-                      std::pair("polici = 'sa'\n[[device]]\n[[job]]\nbusy = '1ms'\n", "polici")));
+    ::testing::Values(
+        std::pair("[[job]]\nbusy = '1ms'\n", "here: no devices: add a [[device]] table"),
+        std::pair("[[device]]\n", "here: no jobs"), std::pair("[device]\n", "'device' is no list of tables"),
+        std::pair("[[device]]\npreset = 'P100\n", "here:2:"),
+        std::pair("[[device]]\npreset = 'P1000'\n", "here:2: device.preset: "),
+        std::pair("[[device]]\nslowdown = 0\n", "here:2: device.slowdown: simulated time needs one above 0"),
+        std::pair("[[device]]\n[[job]]\n", "here:2: job.busy: "),
+        std::pair("[[device]]\n[[job]]\nbusy = '1ms'\nlimit = 1.5\n", "here:4: job.limit: limit 1.5: "),
+        std::pair("[[device]]\n[[job]]\nlimit = 0.009\nbusy = '1ms'\n",
+                  "here:3: job.limit: limit 0.009: it is a part of the device, from 0.01 to 1"),
+        std::pair("[[device]]\n[[job]]\nbusy = '1ms'\nweight = 0.0001\n",
+                  "here:4: job.weight: weight 0.0001: a job's weight is at least 0.001"),
+        std::pair("[[device]]\n[[job]]\nbusy = '1ms'\nlimit = 0.5\nshare = 0.6\n",
+                  "here:5: job.share: share 0.6 is above limit 0.5"),
+        std::pair("[[device]]\n[[job]]\nbusy = '1ms'\nrepeats = true\n", "the scenario needs a horizon"),
+        std::pair("workers = 'many'\n[[device]]\n[[job]]\nbusy = '1ms'\n",
+                  "here:1: scenario.workers: it is 'many', but must be \"auto\" or a number"),
+        std::pair("[[device]]\n[[job]]\nbusy = '1ms'\nclass = 'urgent'\n",
+                  "here:4: job.class: it is 'urgent', but must be user-facing or batch"),
+        std::pair("[[device]]\n[[job]]\nbusy = '1ms'\nslo = '1s'\n", "here:4: job.slo: batch jobs have none"),
+        std::pair("[[device]]\n[[job]]\nbusy = '1ms'\nclass = 'user-facing'\nslo = '0s'\n",
+                  "here:5: job.slo: how long a request may take"),
+        std::pair("[[device]]\n[[job]]\nbusy = '2ms'\nbusy_most = '1ms'\n",
+                  "here:4: job.busy_most: it is 1 ms, but must not be below busy, 2 ms"),
+        std::pair("[[device]]\n[[job]]\nbusy = '1ms'\nbuzy = 1\n", "buzy"),
+        std::pair("polici = 'sa'\n[[device]]\n[[job]]\nbusy = '1ms'\n", "polici")));
 
 }  // namespace
 }  // namespace heddle::simulator

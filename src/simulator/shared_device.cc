@@ -52,6 +52,13 @@ void SharedDevice::cut(JobIndex job, Duration to, TimePoint now) {
   work.left = kept;
 }
 
+Duration SharedDevice::left_of(JobIndex job, TimePoint now) {
+  advance(now);
+  const size_t index = find(job);
+  if (index == works_.size()) return {};
+  return Duration(std::llround(std::max(0.0, works_[index].left) + works_[index].withheld));
+}
+
 double SharedDevice::rate(const Work& work) const {
   if (work.kind == Kind::kCopy) return 1 / (copies_ * copy_slowdown_);
   if (!concurrent_) return 1 / (kernels_ * slowdown_);

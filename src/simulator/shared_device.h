@@ -40,6 +40,8 @@ class SharedDevice {
   // What is done first, if nothing changes; ties go to the lower job.
   std::optional<End> next() const;
 
+  // What of its length is left to do, a cut not counted.
+  Duration left_of(JobIndex job, TimePoint now);
   // How long kernels of the job have been on the device.
   Duration busy_of(JobIndex job, TimePoint now);
   // How long a copy of it has been.

@@ -48,16 +48,13 @@ World::Lease* World::Place::lease_of(JobIndex job) {
 Status World::build(InputLog* log) {
   auto placement = policy::make_placement(scenario_.policy);
   if (!placement) return tl::unexpected(std::move(placement).error());
-  for (const DeviceModel& model : scenario_.devices) {
-    places_.emplace_back(model);
-    auto dispatch = policy::make_dispatch(scenario_.dispatch);
-    if (!dispatch) return tl::unexpected(std::move(dispatch).error());
-    const DeviceId device{places_.size() - 1};
-    places_.back().dispatch = policy::recorded(std::move(*dispatch), scenario_.dispatch, device, log);
-  }
+  for (const DeviceModel& model : scenario_.devices) places_.emplace_back(model);
   specs_ = policy::specs_of(scenario_.devices);
+  HEDDLE_TRY(build_dispatch(log));
+  gates_ = deadlines_ && !(*placement)->memory_oblivious();
   const bool binds_jobs = (*placement)->scope() == policy::Scope::kSession;
-  scheduler_.emplace(scenario_.policy, std::move(*placement), specs_, policy::Options{.age_limit = scenario_.age_limit},
+  scheduler_.emplace(scenario_.policy, std::move(*placement), specs_,
+                     policy::Options{.age_limit = scenario_.age_limit, .gate = gates_ ? deadlines_.get() : nullptr},
                      log);
   if (scenario_.workers.automatic) begin_admission(binds_jobs);
   std::mt19937_64 random(scenario_.seed);
@@ -96,12 +93,14 @@ Outcome World::play() {
     ++outcome_.events;
   }
   if (end != TimePoint::max()) now_ = end;
+  miss_what_is_open();
   TimePoint last{};
   for (JobIndex job = 0; job < jobs_.size(); ++job) {
     Job& each = jobs_[job];
     if (each.in_burst()) {
       const Duration busy = place_of(each).shared.busy_of(job, now_);
       each.outcome.busy += busy;
+      each.sla(outcome_).was_busy(busy);
       show_use(job, busy);
     }
     if (each.in_burst() || each.phase == Job::Phase::kHost) show_stay(job);
@@ -135,12 +134,19 @@ void World::handle(const Event& event) {
       if (place.version != event.version) return;  // something else has come or gone since
       return work_done(place.shared.next()->job);
     }
-    case Event::Kind::kLeaseEnds: {
+    case Event::Kind::kLeaseEnds:
+    case Event::Kind::kWorkerGone:
+    case Event::Kind::kResumed: {
       Place& place = places_[event.index];
-      const auto ended = std::find_if(place.leases.begin(), place.leases.end(),
-                                      [&](const Lease& lease) { return lease.number == event.version; });
-      if (ended != place.leases.end()) withdraw(place, *ended);
-      return;
+      const auto lease = std::find_if(place.leases.begin(), place.leases.end(),
+                                      [&](const Lease& each) { return each.number == event.version; });
+      if (lease == place.leases.end()) return;
+      if (event.kind == Event::Kind::kLeaseEnds) return withdraw(place, *lease);
+      if (event.kind == Event::Kind::kWorkerGone) return give_back(place, lease->holder);
+      // Another worker has taken the lessee over: it goes on, if it still may.
+      if (lease->withdrawing) return;
+      jobs_[lease->holder].resumes = false;
+      return go_on(lease->holder);
     }
     case Event::Kind::kDispatch: {
       Place& place = places_[event.index];
@@ -160,19 +166,29 @@ void World::handle(const Event& event) {
 
 // As heddled's turn: the scheduler once about all that has changed, then each device's dispatch.
 void World::decide() {
-  while (books_changed_) {
-    books_changed_ = false;
-    for (const policy::Decision& decision : scheduler_->decisions(now_)) carry_out(decision);
-    const auto next = scheduler_->next_deadline();
-    if (next && next != comes_of_age_) queue_.put({std::max(now_, *next), Event::Kind::kSchedule});
-    comes_of_age_ = next;
-  }
-  for (size_t i = 0; i < told_.size(); ++i) decide_leases(places_[told_[i]]);
-  told_.clear();
+  do {
+    plan();
+    while (books_changed_) {
+      books_changed_ = false;
+      for (const policy::Decision& decision : scheduler_->decisions(now_)) carry_out(decision);
+      const auto next = scheduler_->next_deadline();
+      if (next && next != comes_of_age_) queue_.put({std::max(now_, *next), Event::Kind::kSchedule});
+      comes_of_age_ = next;
+      plan();
+    }
+    for (size_t i = 0; i < told_.size(); ++i) decide_leases(places_[told_[i]]);
+    told_.clear();
+    plan();
+  } while (books_changed_ || !told_.empty());
 }
 
 // Its dispatch policy has been told something, and is to decide.
 void World::told(Place& place) {
+  if (place.dispatch->spans_devices()) {
+    for (Place& each : places_) {
+      if (!std::exchange(each.undecided, true)) told_.push_back(index_of(each));
+    }
+  }
   if (!std::exchange(place.undecided, true)) told_.push_back(index_of(place));
 }
 
@@ -184,8 +200,8 @@ void World::decide_leases(Place& place) {
     for (const policy::LeaseOrder& order : orders_) {
       if (const auto* lent = std::get_if<policy::Lend>(&order)) {
         lend(place, *lent);
-      } else if (Lease* lease = place.lease_of(job_of(std::get<policy::Withdraw>(order).from.session))) {
-        withdraw(place, *lease);
+      } else {
+        revoke(place, std::get<policy::Withdraw>(order));
       }
     }
   }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "policy/deadline/family.h"
 #include "policy/dispatch/dispatch.h"
 #include "policy/job_admission.h"
 #include "policy/record/recorded_scheduler.h"
@@ -31,8 +32,10 @@ class World {
     uint64_t number;
     TimePoint until;
     bool whole_bursts;
-    bool fresh = true;         // no burst has begun with it
-    bool withdrawing = false;  // taken back, or at its end: its holder drains
+    bool fresh = true;                   // no burst has begun with it
+    bool withdrawing = false;            // taken back, or at its end: its holder drains
+    std::optional<TimePoint> revoked{};  // when it was taken back in the middle of a burst
+    bool terminated = false;             // its worker was
   };
   // A device, and who holds leases of it where its dispatch is exclusive.
   struct Place {
@@ -87,6 +90,14 @@ class World {
   policy::Lessee lessee_of(JobIndex job) const { return {jobs_[job].session, 0}; }
   JobIndex job_of(SessionId session) const { return owners_[session.value]; }
 
+  // Classes, and leases taken back by force (world_deadlines.cc).
+  Status build_dispatch(InputLog* log);
+  void wait_for_device(JobIndex job);
+  void miss_what_is_open();
+  void plan();
+  void revoke(Place& place, const policy::Withdraw& order);
+  void terminate(Place& place, Lease& lease);
+
   void show_stay(JobIndex job);
   void show_use(JobIndex job, Duration busy);
 
@@ -97,6 +108,8 @@ class World {
   std::optional<policy::RecordedScheduler> scheduler_;
   std::vector<policy::DeviceSpec> specs_;
   std::vector<Place> places_;
+  std::unique_ptr<policy::DeadlineFamily> deadlines_;  // where the dispatch policy has any
+  bool gates_ = false;                                 // it has a say in where tasks go
   std::vector<Job> jobs_;
   std::vector<JobIndex> owners_;  // by session
   std::unordered_map<TaskId, JobIndex> tasks_;

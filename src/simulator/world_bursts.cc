@@ -15,8 +15,9 @@ bool World::may_issue(Place& place, JobIndex job) {
 void World::begin_burst(JobIndex index) {
   Job& job = jobs_[index];
   Place& place = place_of(job);
-  job.begin_piece();
+  job.begin_piece(draw_busy(job, index, scenario_.seed));
   job.burst = Duration{};
+  job.begin_request(now_);
   ++job.bursts;
   if (place.dispatch->exclusive()) {
     place.dispatch->pending(lessee_of(index), now_);
@@ -33,7 +34,12 @@ void World::begin_burst(JobIndex index) {
 void World::go_on(JobIndex index) {
   Job& job = jobs_[index];
   Place& place = place_of(job);
-  if (Lease* lease = place.lease_of(index)) lease->fresh = false;
+  if (Lease* lease = place.lease_of(index)) {
+    lease->fresh = false;
+    if (job.resumes)
+      return queue_.put({now_ + scenario_.revocation.resume, Event::Kind::kResumed, index_of(place), lease->number});
+  }
+  if (!job.issued) job.issued = now_;
   const bool copies = job.phase == Job::Phase::kCopy;
   place.shared.add(index, copies ? SharedDevice::Kind::kCopy : SharedDevice::Kind::kKernels, job.left, job.warps, now_);
   watch(place);
@@ -51,6 +57,7 @@ void World::work_done(JobIndex index) {
   Place& place = place_of(job);
   const Duration busy = place.shared.busy_of(index, now_), copied = place.shared.copied_of(index, now_);
   job.outcome.busy += busy;
+  job.sla(outcome_).was_busy(busy);
   show_use(index, busy);
   job.copied += copied;
   job.burst += busy + copied;
@@ -59,7 +66,7 @@ void World::work_done(JobIndex index) {
   const bool taken_back = !may_issue(place, index);
   if (job.left <= Duration::zero() && job.phase == Job::Phase::kCopy) {
     job.phase = Job::Phase::kKernels;
-    job.left = job.shape->busy;
+    job.left = job.busy;
     if (!taken_back) return go_on(index);
   }
   if (job.left > Duration::zero()) return give_back(place, index);  // the rest waits for the next lease
@@ -72,9 +79,10 @@ void World::burst_over(JobIndex index) {
   // Without a pause the ring never runs empty: it goes on as one burst.
   if (job.shape->host <= Duration::zero() && job.bursts_left > 1) {
     --job.bursts_left;
-    job.begin_piece();
+    job.begin_piece(draw_busy(job, index, scenario_.seed));
     return may_issue(place, index) ? go_on(index) : give_back(place, index);
   }
+  job.end_request(outcome_, now_);
   job.longest_burst = std::max(job.longest_burst, job.burst);
   job.phase = Job::Phase::kHost;
   if (place.dispatch->exclusive()) {
@@ -103,12 +111,16 @@ void World::withdraw(Place& place, Lease& lease) {
   if (!place.shared.has(index)) return give_back(place, index);
   if (job.phase != Job::Phase::kKernels) return;
   const Duration window(static_cast<int64_t>(double(scenario_.window.count()) / place.model.slowdown));
-  place.shared.cut(index, std::max(window, job.shape->kernel), now_);
+  place.shared.cut(index, std::max(window, job.kernel()), now_);
   watch(place);
 }
 
 void World::give_back(Place& place, JobIndex holder) {
   tell_service(place, holder);
+  if (const Lease* held = place.lease_of(holder); deadlines_ && held && held->revoked)
+    jobs_[holder].sla(outcome_).revoked(now_ - *held->revoked, held->terminated);
+  // What has drained has committed.
+  if (Job& job = jobs_[holder]; job.phase == Job::Phase::kKernels && !job.resumes) job.committed = job.busy - job.left;
   std::erase_if(place.leases, [&](const Lease& lease) { return lease.holder == holder; });
   place.dispatch->returned(lessee_of(holder), now_);
   told(place);
@@ -123,6 +135,12 @@ void World::tell_service(Place& place, JobIndex index) {
   service.copies = copied - std::exchange(job.told_copied, copied);
   service.bursts = job.bursts - std::exchange(job.told_bursts, job.bursts);
   service.longest_burst = job.longest_burst;
+  if (deadlines_ && job.phase == Job::Phase::kKernels && place.shared.has(index)) {
+    const Duration done = job.busy - place.shared.left_of(index, now_);
+    const double slowdown = place.model.slowdown;
+    service.drain = Duration(static_cast<int64_t>(double(std::min(job.kernel(), job.busy - done).count()) * slowdown));
+    service.uncommitted = done - job.committed_with(done, scenario_.revocation.epoch);
+  }
   place.dispatch->served(lessee_of(index), service, now_);
 }
 

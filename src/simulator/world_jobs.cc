@@ -40,6 +40,7 @@ void World::begin_task(JobIndex index) {
   request.job = JobId{job.session.value};
   request.memory = job.shape->memory;
   request.compute = job.shape->need;
+  wait_for_device(index);
   scheduler_->task_arrived(request, now_);
   books_changed_ = true;
 }
@@ -54,6 +55,9 @@ void World::carry_out(const policy::Decision& decision) {
   if (decision.kind == policy::Decision::Kind::kRefuse) {
     job.outcome.refused = decision.reason;
     tasks_.erase(found);
+    if (gates_) deadlines_->waits_no_longer(lessee_of(index));
+    if (job.shape->kind == policy::JobClass::kUserFacing) outcome_.user_facing.request_missed();
+    job.request.reset();
     return close(index);
   }
   job.granted = now_;
@@ -69,9 +73,7 @@ void World::carry_out(const policy::Decision& decision) {
   job.bursts = job.told_bursts = 0;
   job.longest_burst = Duration{};
   if (place.dispatch->exclusive()) {
-    const JobShape& shape = *job.shape;
-    place.dispatch->joined(lessee_of(index),
-                           {JobId{job.session.value}, shape.weight, shape.request, shape.limit, shape.app}, now_);
+    place.dispatch->joined(lessee_of(index), job.tenant(), now_);
     told(place);
   }
   next_burst(index);
