@@ -8,13 +8,12 @@
 namespace heddle::policy {
 namespace {
 
-constexpr Duration kSoft = std::chrono::milliseconds(5);  // what hard revocation waits before it terminates
-constexpr Duration kTurn = std::chrono::seconds(1);       // of who is in no hurry, while others wait
+constexpr Duration kTurn = std::chrono::seconds(1);  // of who is in no hurry, while others wait
 
 }  // namespace
 
 Deadline::Deadline(const std::vector<DeviceId>& devices, Revocation revocation, bool has_classes)
-    : revocation_(revocation), state_(devices, has_classes) {}
+    : revocation_(revocation), state_(devices, has_classes, revocation == Revocation::kHard) {}
 
 bool Deadline::is_special(Lessee lessee) const {
   const Member* member = state_.find(lessee);
@@ -154,11 +153,14 @@ std::optional<TimePoint> Deadline::kept_until(const Place& place, TimePoint now)
   return state_.deadline(*live_.front()) + Duration(1);
 }
 
-bool Deadline::must_terminate(const Place& place, const Member& holder, TimePoint now) const {
-  if (revocation_ != Revocation::kHard || place.terminated) return false;
-  if (place.withdrawn && now >= *place.withdrawn + kSoft) return true;
+// When what is in flight of the holder may not be waited for any longer: the request that goes first is late if it
+// does not have the device a revocation's time later. At once where it would be, by what is known of what is in flight.
+std::optional<TimePoint> Deadline::terminates_at(const Place& place, const Member& holder, TimePoint now) const {
+  if (revocation_ != Revocation::kHard || place.terminated) return {};
   const Member* first = first_waiting(place, now);
-  return first && now + holder.drain + state_.expected(*first) > state_.deadline(*first);
+  if (!first) return {};
+  const TimePoint latest = state_.deadline(*first) - state_.expected(*first);
+  return now + holder.drain > latest ? now : latest - state_.revocation_time();
 }
 
 // When the holder's turn is over, if others wait for the device.
@@ -181,7 +183,7 @@ void Deadline::lend(Place& place, TimePoint now, std::vector<LeaseOrder>& out) {
 
 void Deadline::withdraw(Place& place, bool terminate, TimePoint now, std::vector<LeaseOrder>& out) {
   if (!place.withdrawn) place.withdrawn = now;
-  place.terminated |= terminate;
+  if (terminate) place.terminated = now;
   out.emplace_back(Withdraw{*place.holder, terminate});
 }
 
@@ -191,7 +193,8 @@ void Deadline::decide(DeviceId device, TimePoint now, std::vector<LeaseOrder>& o
   if (!there.holder) return lend(there, now, out);
   const Member& holder = *state_.holder_of(there);
   if (there.revoked && holder.working) {
-    const bool terminate = must_terminate(there, holder, now);
+    const auto at = terminates_at(there, holder, now);
+    const bool terminate = at && *at <= now;
     if (!there.withdrawn || terminate) withdraw(there, terminate, now, out);
     return;
   }
@@ -211,9 +214,9 @@ std::optional<TimePoint> Deadline::next(DeviceId device, TimePoint now) const {
     if (state_.next_on(there, now)) at(kept_until(there, now));
     return next;
   }
-  if (there.revoked && there.withdrawn && revocation_ == Revocation::kHard && !there.terminated)
-    at(*there.withdrawn + kSoft);
-  at(gives_way(there, *state_.holder_of(there), now));
+  const Member& holder = *state_.holder_of(there);
+  if (there.revoked && holder.working) at(terminates_at(there, holder, now));
+  at(gives_way(there, holder, now));
   return next;
 }
 

@@ -9,8 +9,8 @@ namespace heddle::policy {
 enum class Revocation {
   kOff,   // not at all: its burst ends
   kSoft,  // it is withdrawn: what is in flight ends, the rest of the burst waits
-  kHard,  // the same, but what has not ended 5 ms later is terminated and run again; at once where it would last longer
-          // than a waiting request has time
+  kHard,  // the same, but what is in flight is terminated and run again where a waiting request would else be late:
+          // at once, or when what seemed to end in time did not
 };
 
 // Deadlines (TReM): who of the lessees of all devices of a model issues work where, so that requests of user-facing
@@ -75,7 +75,7 @@ class Deadline {
   void revoke_for_requests(TimePoint now);
   const Member* first_waiting(const Place& place, TimePoint now) const;
   std::optional<TimePoint> kept_until(const Place& place, TimePoint now) const;
-  bool must_terminate(const Place& place, const Member& holder, TimePoint now) const;
+  std::optional<TimePoint> terminates_at(const Place& place, const Member& holder, TimePoint now) const;
   std::optional<TimePoint> gives_way(const Place& place, const Member& holder, TimePoint now) const;
   void lend(Place& place, TimePoint now, std::vector<LeaseOrder>& out);
   void withdraw(Place& place, bool terminate, TimePoint now, std::vector<LeaseOrder>& out);

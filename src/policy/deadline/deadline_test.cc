@@ -135,17 +135,20 @@ TEST(Priority, WithoutRevocationBurstsEnd) {
   EXPECT_THAT(devices.decide(50), ElementsAre("0: lend 3")) << "before the other batch lessee";
 }
 
-TEST(Priority, HardRevocationTerminatesWhatDoesNotDrain) {
+// What was to end after 50 ms has not, and the request has to begin at 170 and a revocation takes 22.
+TEST(Priority, HardRevocationTerminatesWhatDoesNotDrainInTime) {
   Devices devices("priority:hard", 1);
+  devices.known("app", 40);
   devices.batch(1, 0, 0);
   EXPECT_THAT(devices.decide(0), ElementsAre("0: lend 1"));
   devices.in_flight(1, 50, 100);
   devices.request(2, 10);
   EXPECT_THAT(devices.decide(10), ElementsAre("0: withdraw 1"));
-  EXPECT_EQ(devices.next(0, 10), moment(15));
-  EXPECT_THAT(devices.decide(14), IsEmpty());
-  EXPECT_THAT(devices.decide(15), ElementsAre("0: terminate 1"));
-  EXPECT_THAT(devices.decide(20), IsEmpty());
+  EXPECT_EQ(devices.next(0, 10), moment(148));
+  devices.in_flight(1, 5, 150);
+  EXPECT_THAT(devices.decide(147), IsEmpty());
+  EXPECT_THAT(devices.decide(148), ElementsAre("0: terminate 1"));
+  EXPECT_THAT(devices.decide(149), IsEmpty());
 }
 
 TEST(Priority, HardRevocationTerminatesAtOnceWhatWouldMakeTheRequestLate) {

@@ -16,7 +16,8 @@ constexpr uint64_t kMeasured = 8;                                // revocations 
 
 }  // namespace
 
-ModelState::ModelState(const std::vector<DeviceId>& devices, bool has_classes) : has_classes_(has_classes) {
+ModelState::ModelState(const std::vector<DeviceId>& devices, bool has_classes, bool terminates)
+    : has_classes_(has_classes), terminates_(terminates) {
   require(!devices.empty(), "a pool has a device");
   for (const DeviceId device : devices) places_.push_back({.id = device});
 }
@@ -139,10 +140,12 @@ void ModelState::returned(DeviceId device, Lessee lessee, TimePoint now) {
   ++version_;
   Place& there = place(device);
   if (there.holder != lessee) return;
-  if (there.revoked && there.withdrawn) revocations_.add(now - *there.withdrawn);
+  const auto since = terminates_ ? there.terminated : there.withdrawn;
+  if (there.revoked && since) revocations_.add(now - *since);
   there.holder.reset();
   there.withdrawn.reset();
-  there.revoked = there.terminated = false;
+  there.terminated.reset();
+  there.revoked = false;
   if (Member* member = this->member(lessee); member && member->working) member->since = now;
 }
 
@@ -201,7 +204,8 @@ const ModelState::Member* ModelState::next_on(const Place& place, TimePoint now)
 
 TimePoint ModelState::free_at(const Place& place, TimePoint now) const {
   const Member* holder = holder_of(place);
-  if (has_batch(place)) return std::max(now, place.withdrawn.value_or(now) + revocation_time());
+  if (has_batch(place))
+    return std::max(now, (terminates_ ? place.terminated : place.withdrawn).value_or(now) + revocation_time());
   if (holder && holder->working) return std::max(now, place.lent + expected(*holder));
   if (!has_request(place)) return now;
   const auto asks = [&](Lessee lessee) {

@@ -47,10 +47,12 @@ constexpr DispatchEntry kDispatchTable[] = {
     deadlines<Fifo>("fifo", "one at a time, who has waited longest first, until its burst ends"),
     deadlines<Priority, Revocation::kOff>("priority:off", "requests of user-facing jobs first, when a burst has ended"),
     deadlines<Priority, Revocation::kSoft>("priority:soft", "as priority:off, but batch jobs are withdrawn for them"),
-    deadlines<Priority, Revocation::kHard>("priority:hard", "as priority:soft, and terminated after 5 ms"),
+    deadlines<Priority, Revocation::kHard>("priority:hard",
+                                           "as priority:soft, and terminated where a request would else be late"),
     deadlines<Elastic, Revocation::kOff>("elastic:off", "as many devices kept for requests as they need"),
     deadlines<Elastic, Revocation::kSoft>("elastic:soft", "as elastic:off, but batch jobs there are withdrawn"),
-    deadlines<Elastic, Revocation::kHard>("elastic:hard", "as elastic:soft, and terminated after 5 ms"),
+    deadlines<Elastic, Revocation::kHard>("elastic:hard",
+                                          "as elastic:soft, and terminated where a request would else be late"),
 };
 
 std::string known() {
