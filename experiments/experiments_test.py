@@ -13,6 +13,7 @@ import case  # noqa: E402
 import gemini  # noqa: E402
 import page  # noqa: E402
 import rain  # noqa: E402
+import trem  # noqa: E402
 from exhibit import Claim, Exhibit, Reproduction, markdown  # noqa: E402
 from simulation import Failed, Scenario, Simulator  # noqa: E402
 
@@ -65,6 +66,33 @@ class Rain(unittest.TestCase):
         pairs = rain.Pairs(Simulator(HEDDLE), [1], silent)
         for letter in ("A", "Y"):
             self.assertGreater(pairs.speedup(letter, "gmin", "open"), pairs.speedup(letter, "grr", "open"))
+
+
+class Trem(unittest.TestCase):
+    POLICIES = ["fifo", "priority:off", "elastic:off", "elastic:hard"]
+
+    def setUp(self):
+        trem.HORIZON = 300
+        self.made = trem.measure(Simulator(HEDDLE), [1], silent, self.POLICIES, loads=[1.0, 2.0])
+
+    def test_requests_are_met_where_devices_are_kept_for_them(self):
+        met = {policy: each.met for policy, each in self.made[1.0].items()}
+        self.assertLess(met["fifo"], met["priority:off"])
+        self.assertLess(met["priority:off"], 98)
+        self.assertGreaterEqual(met["elastic:hard"], 99.5)
+
+    def test_where_they_ask_for_all_devices_few_are_missed(self):
+        self.assertGreaterEqual(self.made[2.0]["elastic:hard"].met, 97.5)
+        self.assertGreaterEqual(self.made[2.0]["elastic:hard"].met, self.made[2.0]["elastic:off"].met)
+
+    def test_little_work_is_run_again(self):
+        self.assertLessEqual(trem.again_at_all_loads(self.made, "elastic:hard"), 2)
+        self.assertEqual(trem.again_at_all_loads(self.made, "elastic:off"), 0)
+
+    def test_jobs_ask_for_the_load(self):
+        jobs = trem.jobs_of(0.5, trem.REQUESTS, {})
+        asked = sum(job["count"] * (float(job["busy"][:-2]) + float(job["busy_most"][:-2])) / 2e9 for job in jobs)
+        self.assertAlmostEqual(asked / trem.HORIZON, 0.5 * trem.GPUS, delta=0.05)
 
 
 class Reports(unittest.TestCase):

@@ -93,17 +93,17 @@ class Simulator:
         self.heddle = heddle
         self.runs = 0
 
-    def run(self, scenario, pairs):
-        """The scenario under each (placement policy, dispatch policy) of `pairs`. Failed where heddle refuses it."""
+    def run(self, scenario, pairs, lists_jobs=True):
+        """The scenario under each (placement policy, dispatch policy) of `pairs`; Run.jobs only with `lists_jobs`. Failed where heddle refuses it."""
         with tempfile.NamedTemporaryFile("w", suffix=".toml", delete=False) as file:
             file.write(scenario.text())
         try:
-            return [self._run(file.name, *pair) for pair in pairs]
+            return [self._run(file.name, *pair, lists_jobs) for pair in pairs]
         finally:
             os.unlink(file.name)
 
-    def _run(self, path, policy, dispatch):
-        command = [self.heddle, "sim", path, "--policy", policy, "--dispatch", dispatch, "--jobs", "--json"]
+    def _run(self, path, policy, dispatch, lists_jobs):
+        command = [self.heddle, "sim", path, "--policy", policy, "--dispatch", dispatch, "--json", *(["--jobs"] if lists_jobs else [])]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise Failed(f"{' '.join(command)}: status {done.returncode}: {done.stderr.strip()}")
