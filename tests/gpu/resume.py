@@ -30,7 +30,7 @@ class Steps:
         self.directory = tempfile.TemporaryDirectory(prefix="heddle-steps-")
         self.steps, self.begins, self.lines = steps, {}, []
         self.process = subprocess.Popen([*command, self.directory.name, str(steps)], stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+                                        stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, start_new_session=True)
         self.errors = ""
         self.readers = [threading.Thread(target=self.read_output), threading.Thread(target=self.read_errors)]
         for reader in self.readers:
@@ -50,8 +50,11 @@ class Steps:
     def wait_for(self, step, limit=60):
         deadline = time.monotonic() + limit
         while step not in self.begins:
-            if time.monotonic() > deadline or self.process.poll() is not None:
+            if time.monotonic() > deadline:
                 return False
+            if self.process.poll() is not None:  # what it has said may still be read
+                self.readers[0].join(5)
+                return step in self.begins
             time.sleep(0.002)
         return True
 
@@ -59,11 +62,14 @@ class Steps:
         with open(os.path.join(self.directory.name, str(step)), "w", encoding="ascii"):
             return time.monotonic()
 
+    def kill(self):
+        os.killpg(self.process.pid, signal.SIGKILL)
+
     def end(self):
         try:
             self.process.wait(60)
         except subprocess.TimeoutExpired:
-            self.process.kill()
+            self.kill()
         for reader in self.readers:
             reader.join()
         return "".join(self.lines)
@@ -96,7 +102,7 @@ def run(options, command, name, kill):
             break
         if kill:
             task = drained(options.heddle, name)
-            if not task.get("drained") or task.get("resumptions") != step - 1:
+            if not task.get("drained") or task.get("resumptions", 0) != step - 1:
                 problem = f"before step {step} its task is {json.dumps(task)}"
                 break
             os.kill(task["worker_pid"], signal.SIGKILL)
@@ -106,7 +112,7 @@ def run(options, command, name, kill):
             break
         times.append(program.begins[step + 1] - begin)
     if problem:
-        program.process.kill()
+        program.kill()
     output = program.end()
     if not problem and program.process.returncode != 0:
         problem = f"exit status {program.process.returncode}"
