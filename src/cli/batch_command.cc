@@ -173,7 +173,7 @@ Status publish(const BatchOptions& options, const std::vector<Outcome>& outcomes
   }
   // A file that cannot be written takes nothing along.
   Status written;
-  if (!options.json_file.empty()) written = write_text(options.json_file, json_of(outcomes).dump(2) + "\n");
+  if (!options.json_file.empty()) written = write_text(options.json_file, json_text(json_of(outcomes), 2) + "\n");
   if (!options.report.empty()) {
     if (Status reported = report_outcomes(options, outcomes); !reported) written = std::move(reported);
   }

@@ -51,7 +51,7 @@ int status(bool as_json) {
   }
   Table table({"", ""});
   for (const auto& [key, value] : answer->items())
-    table.add({key, value.is_string() ? value.get<std::string>() : value.dump()});
+    table.add({key, value.is_string() ? value.get<std::string>() : json_text(value)});
   print(table.text());
   return kSuccess;
 }

@@ -47,7 +47,7 @@ Result<DaemonLink> DaemonLink::connect(const std::string& socket_path) {
 }
 
 Result<Json> DaemonLink::request(const Json& command) {
-  const std::string text = command.dump();
+  const std::string text = json_text(command);
   protocol::Command message;
   if (text.size() >= sizeof message.text)
     return fail(ErrorCode::kLimitExceeded, "the request has %zu bytes, heddled takes %zu", text.size(),

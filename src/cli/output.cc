@@ -61,7 +61,7 @@ int report(const Error& error) {
 std::string string_of(const Json& object, const char* key, const std::string& fallback) {
   const auto found = object.find(key);
   if (found == object.end() || found->is_null()) return fallback;
-  return found->is_string() ? found->get<std::string>() : found->dump();
+  return found->is_string() ? found->get<std::string>() : json_text(*found);
 }
 
 uint64_t count_of(const Json& object, const char* key) {

@@ -98,7 +98,7 @@ Result<Job> open_job(DaemonLink& link, const JobRequest& request) {
   if (!answer) return tl::unexpected(std::move(answer).error());
   const auto job = answer->find("job"), secret = answer->find("secret");
   if (job == answer->end() || secret == answer->end() || !job->is_number_unsigned() || !secret->is_number_unsigned())
-    return fail(ErrorCode::kProtocol, "heddled's answer names no job: %s", answer->dump().c_str());
+    return fail(ErrorCode::kProtocol, "heddled's answer names no job: %s", json_text(*answer).c_str());
   return Job{job->get<uint64_t>(), secret->get<uint64_t>()};
 }
 

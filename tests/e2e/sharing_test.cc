@@ -239,6 +239,20 @@ TEST(Batch, LeavesNoProgramBehindWhereItEndsWithAnError) {
   EXPECT_FALSE(some_process_has(followed));
 }
 
+TEST(Batch, BytesThatAreNoTextDoNotBreakItsResults) {
+  Node node;
+  ASSERT_TRUE(node.ready()) << node.why();
+  const std::string jobs = node.directory() + "/jobs.toml", result = node.directory() + "/result.json";
+  std::ofstream(jobs) << "[[job]]\ncommand = ['printf', 'caf\\351\\n']\n";
+  const Finished finished = node.heddle({"batch", jobs, "--json", "--json-file", result});
+  EXPECT_EQ(finished.status, 0) << finished.err;
+  std::ifstream file(result);
+  const Json written = Json::parse(file, nullptr, false);
+  ASSERT_FALSE(written.is_discarded());
+  EXPECT_EQ(written["jobs"][0]["last_line"], "caf\xef\xbf\xbd");
+  EXPECT_EQ(node.heddle({"run", "--name", "caf\xe9", "--", "true"}).status, 0);
+}
+
 uid_t user_of(pid_t pid) {
   std::ifstream status("/proc/" + std::to_string(pid) + "/status");
   for (std::string line; std::getline(status, line);) {

@@ -150,7 +150,7 @@ Status write_perfetto(const std::string& path, const BatchResult& result, const 
                      {"args", details_of(slice)}});
   }
   std::ofstream file(path);
-  file << Json{{"traceEvents", trace}, {"displayTimeUnit", "ms"}}.dump();
+  file << json_text({{"traceEvents", trace}, {"displayTimeUnit", "ms"}});
   file.close();
   if (!file) return fail_errno(-1, "cannot write '%s'", path.c_str());
   return {};

@@ -16,7 +16,7 @@ std::string percent(const Json& share) {
 
 std::string joined(const Json& numbers) {
   std::string text;
-  for (const Json& each : numbers) text += (text.empty() ? "" : ",") + each.dump();
+  for (const Json& each : numbers) text += (text.empty() ? "" : ",") + json_text(each);
   return text.empty() ? "-" : text;
 }
 
