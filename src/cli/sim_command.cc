@@ -290,9 +290,13 @@ void add_sim_command(CLI::App& app, Action& chosen) {
       "sim", "Simulate a scenario: the scheduler and the policies of heddled on devices that are only counted");
   command->add_option("scenario", options->file, "The TOML file")->required();
   command
-      ->add_option("--policy", options->policies, "Placement policies instead of the scenario's, one after the other")
-      ->delimiter(',');
-  command->add_option("--dispatch", options->dispatches, "Dispatch policies likewise: each with each")->delimiter(',');
+      ->add_option("--policy", options->policies,
+                   "Placement policies instead of the scenario's, with commas between them")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--dispatch", options->dispatches, "Dispatch policies likewise: each with each")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command
       ->add_option("--workers", options->workers,
                    "Jobs at once instead of the scenario's, likewise: a number (0: all), or auto")
