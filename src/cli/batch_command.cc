@@ -34,11 +34,31 @@ void interrupt(int) {
   interrupted = true;
 }
 
-void show_progress(const Progress& progress, const std::string& policy) {
-  std::fprintf(stderr, "\r%-12s %5.1f s  %d of %d done, %d running, %d crashed   ", policy.c_str(),
-               static_cast<double>(progress.elapsed.count()) / 1e9, progress.completed + progress.crashed,
-               progress.total, progress.running, progress.crashed);
-}
+// One line on a terminal; an outage of heddled is said in any case, once.
+class ProgressLine {
+ public:
+  ProgressLine(bool shows, std::string policy) : shows_(shows), policy_(std::move(policy)) {}
+
+  void show(const Progress& progress) {
+    if (!progress.unreached.empty() && !waiting_) {
+      clear();
+      std::fprintf(stderr, "heddle: waiting for heddled to start the next job: %s\n", progress.unreached.c_str());
+    }
+    waiting_ = !progress.unreached.empty();
+    if (!shows_) return;
+    std::fprintf(stderr, "\r%-12s %5.1f s  %d of %d done, %d running, %d crashed   ", policy_.c_str(),
+                 static_cast<double>(progress.elapsed.count()) / 1e9, progress.completed + progress.crashed,
+                 progress.total, progress.running, progress.crashed);
+  }
+  void clear() const {
+    if (shows_) std::fprintf(stderr, "\r\033[K");
+  }
+
+ private:
+  const bool shows_;
+  const std::string policy_;
+  bool waiting_ = false;
+};
 
 // One policy's run of the queue.
 struct Outcome {
@@ -205,6 +225,20 @@ void await_ends(DaemonLink& link, const BatchResult& result) {
   }
 }
 
+// What heddled saw of the jobs. One that was started anew during the batch has forgotten what its predecessor saw.
+Result<std::vector<TraceEvent>> events_of(DaemonLink& link, uint64_t cursor, const BatchResult& result) {
+  await_ends(link, result);
+  auto events = read_trace(link, cursor);
+  if (events || events.error().code != ErrorCode::kPeerDied) return events;
+  std::fprintf(
+      stderr,
+      "heddle: heddled was restarted during the batch: waits, kernel times and traces are of what came after\n");
+  auto successor = connect_to_running();
+  if (!successor) return tl::unexpected(std::move(successor).error());
+  await_ends(*successor, result);
+  return read_trace(*successor, 0);
+}
+
 Result<Outcome> run_one(const BatchOptions& options, const std::vector<BatchJob>& jobs, const std::string& policy,
                         const std::string& directory, const KernelBaseline& baseline) {
   auto link = connect_or_start();
@@ -216,21 +250,19 @@ Result<Outcome> run_one(const BatchOptions& options, const std::vector<BatchJob>
   auto cursor = trace_cursor(*link);
   if (!cursor) return tl::unexpected(std::move(cursor).error());
 
-  const bool show = !options.quiet && ::isatty(STDERR_FILENO);
+  ProgressLine line(!options.quiet && ::isatty(STDERR_FILENO), pool->policy);
   const TimePoint begin = MonotonicClock().now();
   Outcome outcome{{pool->policy, options.workers, 0, {}, {}}, {}, directory};
-  auto finished = run_jobs(jobs, directory, *concurrency, interrupted, [&](const Progress& progress) {
-    if (show) show_progress(progress, pool->policy);
-  });
+  auto finished =
+      run_jobs(jobs, directory, *concurrency, interrupted, [&](const Progress& progress) { line.show(progress); });
   outcome.result.workers = concurrency->most_at_once();
-  if (show) std::fprintf(stderr, "\r\033[K");
+  line.clear();
   if (!finished) return tl::unexpected(std::move(finished).error());
   outcome.result.jobs = std::move(*finished);
   for (const JobResult& job : outcome.result.jobs)
     outcome.result.makespan = std::max(outcome.result.makespan, job.ended);
 
-  await_ends(*link, outcome.result);
-  auto events = read_trace(*link, *cursor);
+  auto events = events_of(*link, *cursor, outcome.result);
   if (!events) return tl::unexpected(std::move(events).error());
   add_trace(outcome.result, *events, begin);
   if (!options.trace.empty())

@@ -170,6 +170,10 @@ Status start_daemon(const std::string& socket_path, const DaemonStart& how) {
               to_string(kStartLimit).c_str());
 }
 
+Result<DaemonLink> connect_to_running() {
+  return DaemonLink::connect(protocol::control_socket_path());
+}
+
 Result<DaemonLink> connect_or_start() {
   const std::string path = protocol::control_socket_path();
   auto link = DaemonLink::connect(path);

@@ -46,6 +46,8 @@ struct DaemonStart {
 // Of several at once for one socket, one after the other does so. kPermission where the socket's directory is not this
 // user's alone.
 Status start_daemon(const std::string& socket_path, const DaemonStart& how);
+// To the heddled of the environment's socket; none is started.
+Result<DaemonLink> connect_to_running();
 // Connects, starting a daemon first where none listens; says so on stderr.
 Result<DaemonLink> connect_or_start();
 

@@ -102,6 +102,10 @@ std::string Process::out() const {
   return contents_of(out_path_);
 }
 
+std::string Process::err() const {
+  return contents_of(err_path_);
+}
+
 bool Process::running() {
   if (!reaped_) reaped_ = ::waitpid(pid_, &status_, WNOHANG) == pid_;
   return !reaped_;

@@ -34,6 +34,7 @@ class Process {
   void signal(int signal) const;
   bool running();
   std::string out() const;  // what it has written so far
+  std::string err() const;
   // Waits for its end, up to `limit`.
   Finished wait(Duration limit = std::chrono::seconds(120));
 

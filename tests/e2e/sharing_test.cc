@@ -253,6 +253,49 @@ TEST(Batch, BytesThatAreNoTextDoNotBreakItsResults) {
   EXPECT_EQ(node.heddle({"run", "--name", "caf\xe9", "--", "true"}).status, 0);
 }
 
+// The first job takes heddled's socket away; the second, where it runs beside, goes on until it is there again.
+TEST(Batch, OutlastsAHeddledThatCannotBeReachedWhateverRuns) {
+  const std::vector<Arguments> all{{"--workers", "1"}, {"--workers", "2"}, {"--max-workers", "2"}};
+  for (const Arguments& workers : all) {
+    Node node;
+    ASSERT_TRUE(node.ready()) << node.why();
+    const std::string jobs = node.directory() + "/jobs.toml", away = node.directory() + "/away";
+    const std::string mark = node.directory() + "/mark";
+    std::ofstream(jobs) << "[[job]]\ncommand = ['sh', '-c', 'mv " << node.socket() << " " << away << "; echo > " << mark
+                        << "']\n[[job]]\ncommand = ['sh', '-c', 'until [ -e " << mark << " ]; do sleep 0.05; done; "
+                        << "while [ -e " << away
+                        << " ]; do sleep 0.05; done']\n[[job]]\ncommand = ['true']\ncount = 2\n";
+    Arguments arguments{"batch", jobs, "--json"};
+    arguments.insert(arguments.end(), workers.begin(), workers.end());
+    Process batch = node.spawn(arguments);
+    const bool waits = Node::eventually(
+        [&] { return batch.err().find("waiting for heddled") != std::string::npos || !batch.running(); });
+    EXPECT_TRUE(waits && batch.running()) << batch.err();
+    std::filesystem::rename(away, node.socket());
+    const Finished finished = batch.wait();
+    EXPECT_EQ(finished.status, 0) << workers[1] << finished.err;
+    EXPECT_EQ(Json::parse(finished.out, nullptr, false)["completed"], 4) << finished.out << finished.err;
+  }
+}
+
+TEST(Batch, LosesNothingWhereHeddledIsRestarted) {
+  Node node;
+  ASSERT_TRUE(node.ready()) << node.why();
+  const std::string jobs = node.directory() + "/jobs.toml", mark = node.directory() + "/mark";
+  std::ofstream(jobs) << "[[job]]\ncommand = ['sh', '-c', 'until [ -e " << mark << " ]; do sleep 0.05; done']\n"
+                      << "[[job]]\ncommand = ['true']\ncount = 3\n";
+  Process batch = node.spawn({"batch", jobs, "--json", "--workers", "1"});
+  ASSERT_TRUE(Node::eventually([&] { return !node.ask({{"command", "ps"}}).value("jobs", Json::array()).empty(); }));
+  const pid_t heddled = node.daemon_pid();
+  ::kill(heddled, SIGKILL);
+  EXPECT_TRUE(Node::eventually([&] { return node.daemon_pid() > 0 && node.daemon_pid() != heddled; }));
+  std::ofstream(mark) << "";
+  const Finished finished = batch.wait();
+  EXPECT_EQ(finished.status, 0) << finished.err;
+  EXPECT_NE(finished.err.find("restarted during the batch"), std::string::npos) << finished.err;
+  EXPECT_EQ(Json::parse(finished.out, nullptr, false)["completed"], 4) << finished.out << finished.err;
+}
+
 uid_t user_of(pid_t pid) {
   std::ifstream status("/proc/" + std::to_string(pid) + "/status");
   for (std::string line; std::getline(status, line);) {

@@ -36,7 +36,6 @@ Result<bool> Concurrency::admits() {
 Status Concurrency::look() {
   if (!link_) {
     auto link = connect_();
-    if (!link && !running_.empty()) return {};  // jobs may outlast this, too
     if (!link) return tl::unexpected(std::move(link).error());
     link_.emplace(std::move(*link));
   }

@@ -19,11 +19,10 @@ class Concurrency {
  public:
   explicit Concurrency(uint32_t number) : number_(number) {}
   using Connect = std::function<Result<DaemonLink>()>;  // to heddled
-  explicit Concurrency(policy::AdmissionLimits limits, Connect connect = connect_or_start)
+  explicit Concurrency(policy::AdmissionLimits limits, Connect connect = connect_to_running)
       : admission_(limits), connect_(std::move(connect)) {}
 
-  // Whether another job is to be started now. Asks heddled where that matters. Where it cannot be reached none is as
-  // long as jobs run, and it fails where none runs.
+  // Whether another job is to be started now. Asks heddled where that matters; fails where it cannot be reached.
   Result<bool> admits();
   void started(uint64_t job, pid_t process);
   // `most` is the largest amount of host memory that the job needed.

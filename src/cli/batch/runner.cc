@@ -17,6 +17,8 @@ namespace {
 
 constexpr Duration kTick = std::chrono::seconds(1);
 constexpr Duration kStopGrace = std::chrono::seconds(5);
+constexpr Duration kOutageLimit = std::chrono::seconds(30);  // a heddled that cannot be reached, while nothing runs
+constexpr Duration kTryEvery = std::chrono::milliseconds(200);
 
 struct Running {
   size_t index;
@@ -32,6 +34,12 @@ std::string last_line_of(const std::string& path) {
     if (!line.empty()) last = line;
   }
   return last;
+}
+
+// As opposed to one that refuses.
+bool says_unreached(const Error& error) {
+  return error.code == ErrorCode::kPeerDied || error.code == ErrorCode::kTimeout ||
+         error.code == ErrorCode::kNotFound || error.code == ErrorCode::kSystem;
 }
 
 class Runner {
@@ -52,11 +60,11 @@ class Runner {
         next_ = results_.size();
       }
       if (stopping && clock_.now() - *stopping > kStopGrace) signal_all(SIGKILL);
-      if (started) started = start_some();
+      if (started) started = outlast(start_some());
       if (!started && !stopping) continue;
       show_(progress());
       const bool all_started = next_ == results_.size();
-      wait_a_little(stopping ? kTick / 10 : all_started ? kTick : concurrency_.pause(kTick));
+      wait_a_little(stopping ? kTick / 10 : all_started ? kTick : unreached_ ? kTryEvery : concurrency_.pause(kTick));
       reap();
     }
     show_(progress());
@@ -73,15 +81,28 @@ class Runner {
       const Result<bool> admits = concurrency_.admits();
       if (!admits) return tl::unexpected(admits.error());
       if (!*admits) break;
-      HEDDLE_TRY(start(next_++));
+      HEDDLE_TRY(start(next_));
+      ++next_;
     }
     return {};
   }
 
-  // A program that cannot be started is a crashed job; a daemon that cannot be reached ends the batch.
+  // What starting some came to, or nothing where heddled is still waited for.
+  Status outlast(Status started) {
+    if (started || !says_unreached(started.error())) {
+      unreached_.reset();
+      return started;
+    }
+    if (!unreached_) unreached_ = Outage{clock_.now(), {}};
+    unreached_->why = started.error().text;
+    if (running_.empty() && clock_.now() - unreached_->since >= kOutageLimit) return started;
+    return {};
+  }
+
+  // A program that cannot be started is a crashed job.
   Status start(size_t index) {
     JobResult& result = results_[index];
-    auto anchor = connect_or_start();
+    auto anchor = connect_to_running();
     if (!anchor) return tl::unexpected(std::move(anchor).error());
     auto job = open_job(*anchor, {result.job.name, result.job.memory, result.job.share});
     if (!job) return tl::unexpected(std::move(job).error());
@@ -136,7 +157,9 @@ class Runner {
   }
 
   Progress progress() const {
-    return {static_cast<int>(results_.size()), static_cast<int>(running_.size()), completed_, crashed_, elapsed()};
+    return {
+        static_cast<int>(results_.size()),           static_cast<int>(running_.size()), completed_, crashed_, elapsed(),
+        unreached_ ? unreached_->why : std::string()};
   }
 
   const std::string& directory_;
@@ -146,6 +169,11 @@ class Runner {
   TimePoint begin_;
   std::vector<JobResult> results_;
   std::vector<Running> running_;
+  struct Outage {
+    TimePoint since;
+    std::string why;
+  };
+  std::optional<Outage> unreached_;  // since when, and why, heddled cannot be reached for the next job
   size_t next_ = 0;
   int completed_ = 0, crashed_ = 0;
 };
