@@ -105,6 +105,21 @@ TEST_F(Leases, ThePolicyIsShown) {
   EXPECT_EQ(listed["dispatch"]["policies"][0]["name"], "open");
 }
 
+TEST(Policies, AreListedWhereNoDaemonRunsAndNoneIsStarted) {
+  Node node(Node::default_config(), "cg:3");
+  ASSERT_TRUE(node.ready()) << node.why();
+  EXPECT_EQ(Json::parse(node.heddle({"policies", "--json"}).out)["current"], "cg:3");
+  EXPECT_NE(node.heddle({"policies"}).out.find("cg:<ratio>  *"), std::string::npos);
+  EXPECT_EQ(node.heddle({"daemon", "stop"}).status, 0);
+  const Finished text = node.heddle({"policies"}), json = node.heddle({"policies", "--json"});
+  EXPECT_EQ(text.status, 0) << text.err;
+  EXPECT_NE(text.out.find("mgb-warps"), std::string::npos);
+  EXPECT_NE(text.out.find("no heddled answers"), std::string::npos) << text.out;
+  EXPECT_EQ(text.out.find("* in use"), std::string::npos) << text.out;
+  EXPECT_TRUE(Json::parse(json.out)["current"].is_null()) << json.out;
+  EXPECT_EQ(node.daemon_pid(), -1);
+}
+
 TEST_F(Leases, AProgramAloneRunsAsEver) {
   Process program = spawn(kShort);
   expect_pass(program);
