@@ -22,8 +22,7 @@ namespace heddle::policy {
 //   who       the first in line if its job had nothing in the window; else, of those with something remaining, first
 //             those with something missing, by how much of their request; then by least usage
 //   quota     250 ms where no burst was seen; else, each time, the mean of the last quota and the longest merged burst
-//   of
-//             the last seconds (pauses up to 2 ms are part of it), at least 100 ms, at most limit * 10 s
+//             of the last seconds (pauses up to 2 ms are part of it), at least 100 ms, at most limit * 10 s
 //   bursts    one that would not end within the quota is not begun (Lend::whole_bursts)
 //
 // The article says what it takes into account and has no formula; all of these are the program's. Where the two leave
@@ -44,7 +43,11 @@ namespace heddle::policy {
 // - Bursts are those that are seen here, from event to event, while their lessee has the token: what a worker says of
 //   them would let who waits long have long tokens, and who lies. The program doubles a burst where no pause was longer
 //   than 2 ms; here it is as long as its token then.
-// - request, limit and usage are a job's: its lessees share them. Quotas are a lessee's.
+// - request, limit and usage are a job's: its lessees share them, and its usage outlives them for the window. Quotas
+//   are a lessee's. A new job has used nothing: who runs short jobs one after the other, each of them a job of its own,
+//   is each time one who had nothing. Simulated, jobs of 0.3 s that request 30 % have 55 % beside one that requests
+//   60 %. To count what their predecessors had, a Tenant would have to say which user's job it is. Its app alone does
+//   not do: a user names it as he likes, and could have what he uses counted against others.
 class Token : public Dispatch {
  public:
   explicit Token(bool overlap = false) : overlap_(overlap) {}
