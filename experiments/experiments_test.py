@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""What of the reproductions has to hold: experiments_test.py HEDDLE. Simulated, so the same each time."""
+"""What of the reproductions has to hold: experiments_test.py HEDDLE. Simulated, so the same each time, but for a few seconds."""
 
 import os
 import sys
 import tempfile
+import time
 import unittest
 
 sys.dont_write_bytecode = True
@@ -13,11 +14,13 @@ import case  # noqa: E402
 import gemini  # noqa: E402
 import page  # noqa: E402
 import rain  # noqa: E402
+import software  # noqa: E402
 import trem  # noqa: E402
 from exhibit import Claim, Exhibit, Reproduction, markdown  # noqa: E402
 from simulation import Failed, Scenario, Simulator  # noqa: E402
 
 HEDDLE = os.path.abspath(sys.argv.pop(1))
+EPISODES = os.path.join(os.path.dirname(HEDDLE), "..", "workloads", "episodes")
 
 
 def silent(_):
@@ -27,6 +30,22 @@ def silent(_):
 class Gemini(unittest.TestCase):
     def test_every_claim_holds(self):
         self.assertEqual([claim.text for claim in gemini.simulate(Simulator(HEDDLE), 1, silent).missed()], [])
+
+
+    def test_shares_are_those_of_windows_behind_the_first(self):
+        looks = [(gemini.LOOK * at, {"a": 0.5 * at, "b": at}) for at in range(2 * gemini.LOOKS_OF_WINDOW + 2)]
+        self.assertEqual(gemini.shares_of(looks, ["b", "a"]), [[40, 40], [20, 20]])
+        with self.assertRaisesRegex(Failed, "not at work"):
+            gemini.shares_of(looks, ["a", "c"])
+
+    @unittest.skipUnless(os.access(EPISODES, os.X_OK), "the workloads were not built")
+    def test_programs_on_a_device_of_its_own_are_watched(self):
+        loads = [(["--share", "0.2"], [EPISODES, *gemini.EPISODES, *gemini.ALWAYS]), (["--share", "0.8"], [EPISODES, *gemini.EPISODES, *gemini.LAZY])]
+        with software.Node(HEDDLE, "P100", 1, dispatch="token", slowdown=gemini.SLOWDOWN) as node, node.running(loads):
+            deadline = time.monotonic() + 60
+            while min((looks := node.looks(2, 1))[1][1].get(name, 0) for name in ("job-0", "job-1")) == 0:
+                self.assertLess(time.monotonic(), deadline)
+        self.assertGreater(looks[1][0], looks[0][0])
 
 
 class Case(unittest.TestCase):

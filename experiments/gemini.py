@@ -1,8 +1,10 @@
 """Gemini (papers/gemini.txt): jobs request fractions of a GPU's time and are limited to others. The article tells no
 numbers; what it promises is held against windows of ten seconds."""
 
+import os
+
 from exhibit import Claim, Exhibit, Reproduction, number
-from simulation import Scenario, seconds
+from simulation import Failed, Scenario, seconds
 
 GPU = {"preset": "V100"}
 WINDOW = 10  # seconds
@@ -114,3 +116,103 @@ def simulate(simulator, seed, progress):
     ]
     return Reproduction("gemini", "Gemini: shares of a GPU by token", "simulated", claims,
                         [two, three, limited, idle, without(simulator, progress)], SETTLED)
+
+
+# On software devices. Bursts of 20 kernels of about 0.6 ms, as simulated; a kernel is little work for the host.
+SLOWDOWN = 500
+EPISODES = ["--size", "256", "--steps", "20", "--iterations", "1000000", "--check", "none"]
+ALWAYS, LAZY = ["--launches", "20", "--gap", "0"], ["--launches", "16", "--gap", "90"]
+LOOK = 2.5  # seconds
+LOOKS_OF_WINDOW = round(WINDOW / LOOK)
+
+SETTLED_SOFTWARE = [
+    "A job that always has work: `workloads/episodes`, bursts of 20 launches of about 0.6 ms, one after the other without a pause.",
+    f"Shares are looked at in two windows of {WINDOW} s that begin {LOOK} s apart, behind the first {WINDOW} s: the part of a window in "
+    "which a job's kernels were on the device, as `heddle top` tells it. The worst window counts.",
+    "Requests of jobs that always have work are held against the time in which the device worked: where the host is late, nobody has "
+    "the device for a while. Limits are held against the whole window.",
+    "A limit may be exceeded by one quota in a window, 2.5 points: our goal.",
+]
+LATE = "time in which the device waits for its host counts as its holder's, and is not the same for all where the host is busy"
+
+
+def shares_of(looks, names):
+    """For each job: the fraction of each window behind the first, in per cent, in which its kernels were on the device."""
+    if any(name not in looks[LOOKS_OF_WINDOW][1] for name in names):
+        raise Failed(f"of the jobs {', '.join(names)} some were not at work after {WINDOW} s")
+    windows_of = list(zip(looks[LOOKS_OF_WINDOW:], looks[2 * LOOKS_OF_WINDOW:]))
+    return [[100 * (after[name] - before[name]) / (end - begin) for (begin, before), (end, after) in windows_of] for name in names]
+
+
+class Device:
+    """One software device that is lent by token, anew for each group of jobs."""
+
+    def __init__(self, node_of, workloads, progress):
+        self.node_of, self.program, self.progress = node_of, os.path.join(workloads, "episodes"), progress
+
+    def had(self, title, jobs):
+        """What jobs of (request, limit, what they do) had in each window, in per cent."""
+        self.progress(title)
+        commands = [(["--share", str(request), "--limit", str(limit)], [self.program, *EPISODES, *load]) for request, limit, load in jobs]
+        with self.node_of("P100", 1, dispatch="token", slowdown=SLOWDOWN) as node, node.running(commands):
+            return shares_of(node.looks(2 * LOOKS_OF_WINDOW + 2, LOOK), [f"job-{at}" for at in range(len(jobs))])
+
+
+def requests_on(device, name, groups):
+    """How requests are met, how far the worst was off, and the least that the device worked."""
+    rows, worst, least = {}, 0, 100
+    for group in groups:
+        title = " + ".join(f"{100 * each:.0f}" for each in group)
+        had = device.had(title, [(each, 1.0, ALWAYS) for each in group])
+        worked = [sum(row) for row in zip(*had)]
+        least = min(least, *worked)
+        for at, (asked, row) in enumerate(zip(group, had)):
+            parts = [100 * each / total if total else 0 for each, total in zip(row, worked)]
+            rows[f"{100 * asked:.0f} of {title}" + (f", job {at + 1}" if group.count(asked) > 1 else "")] = [
+                100 * asked, min(parts), max(parts), min(row), max(row)]
+            worst = max(worst, *(abs(part - 100 * asked) for part in parts))
+    return Exhibit(name, "requests are met in every window", "%", ["asked", "least of the device's work", "most of it", "least of a window",
+                                                                    "most of one"], rows, has_mean=False), worst, least
+
+
+def limits_on(device):
+    rows, over = {}, 0
+    for title, asked in {"alone": [(0.3, 0.4)], "two limited": [(0.2, 0.5), (0.2, 0.3)]}.items():
+        had = device.had(f"limits: {title}", [(request, limit, ALWAYS) for request, limit in asked])
+        for at, ((request, limit), row) in enumerate(zip(asked, had)):
+            rows[f"{title}: job {at + 1}"] = [100 * request, 100 * limit, min(row), max(row)]
+            over = max(over, max(row) - 100 * limit)
+    return Exhibit("Limits", "no job exceeds its limit, though nobody else wants the device", "% of a window",
+                   ["requested", "limit", "least", "most"], rows, has_mean=False), over
+
+
+def idle_shares_on(device):
+    lazy, busy = device.had("idle shares", [(0.5, 1.0, LAZY), (0.3, 1.0, ALWAYS)])
+    rows = {"mostly idle, requests 50": [min(lazy), max(lazy)], "always busy, requests 30": [min(busy), max(busy)]}
+    return Exhibit("Idle shares", "what one does not use the other has", "% of a window", ["least", "most"], rows, has_mean=False)
+
+
+def on_software(node_of, workloads, seed, progress):
+    """The same with programs that run, in a few cases. `node_of(preset, count, ...)` is a software.Node."""
+    del seed  # nothing here is random
+    load = [os.getloadavg()[0]]
+    device = Device(node_of, workloads, progress)
+    two, off_two, worked_two = requests_on(device, "Two jobs", [(each / 10, round(1 - each / 10, 1)) for each in range(1, 6)])
+    three, off_three, worked_three = requests_on(device, "Three jobs", [(0.1, 0.3, 0.6), (0.2, 0.3, 0.5)])
+    limited, over = limits_on(device)
+    idle = idle_shares_on(device)
+    load.append(os.getloadavg()[0])
+    given = idle.rows["always busy, requests 30"][0]
+    two.notes.append(f"The host has {os.cpu_count()} processors and had a load of {load[0]:.1f} before, {load[1]:.1f} at the end. "
+                     "A load far above that of these programs (1 to 2) makes the device idle while its host is late.")
+    claims = [
+        Claim("two jobs: off by at most, points of the device's work", "- (our goal: 1)", number(off_two), off_two <= 1, LATE),
+        Claim("three jobs: off by at most, points of the device's work", "- (our goal: 1)", number(off_three), off_three <= 1, LATE),
+        Claim("limits are exceeded by at most, points", f"- (our goal: one quota, {number(QUOTA / WINDOW / 10, 1)})", number(max(over, 0)),
+              over <= QUOTA / WINDOW / 10),
+        Claim("a share that is not used goes to who has work: it has at least, %", "more than its 30", number(given, 1), given > 31),
+        Claim("the device works, while somebody always has work, at least, % of a window", "-",
+              number(min(worked_two, worked_three), 1), None),
+    ]
+    return Reproduction("gemini-software", "Gemini: shares of a device by token", "on software devices", claims,
+                        [two, three, limited, idle], SETTLED_SOFTWARE)

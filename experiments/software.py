@@ -1,22 +1,28 @@
-"""Batches that run on software devices, small: a heddled of the experiment's own, and `heddle batch`."""
+"""Programs that run on software devices, small: a heddled of the experiment's own, `heddle batch` and `heddle run`."""
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import tempfile
 
 from simulation import Failed
 
-# Memory is a 128th of a card's, speed a 6,000th, so that two cores of a host keep up with both (demo/heddle.toml).
+# Memory is a 128th of a card's, speed a 6,000th, so that two cores of a host keep up with both (demo/heddle.toml). A
+# lent device has work for 20 ms in flight: a host that wakes late does not let it run dry.
 SCALE = 128
 CONFIG = """[daemon]
 warm_workers = 2
 log_file = "{directory}/heddled.log"
+[dispatch]
+policy = "{dispatch}"
+window = "20ms"
 [[device]]
 preset = "{preset}"
 count = {count}
 memory = "128M"
-slowdown = 6000
+slowdown = {slowdown}
 copy_slowdown = 20
 """
 
@@ -24,9 +30,9 @@ copy_slowdown = 20
 class Node:
     """`with Node(heddle, preset, count) as node:` — its heddled ends with it, whatever happens."""
 
-    def __init__(self, heddle, preset, count):
+    def __init__(self, heddle, preset, count, dispatch="open", slowdown=6000):
         self.heddle = os.path.abspath(heddle)
-        self.preset, self.count = preset, count
+        self.keys = {"preset": preset, "count": count, "dispatch": dispatch, "slowdown": slowdown}
 
     def __enter__(self):
         self.temporary = tempfile.TemporaryDirectory(prefix="heddle-experiment-")
@@ -34,7 +40,7 @@ class Node:
         self.environment = dict(os.environ, HEDDLE_SOCKET=f"{self.directory}/control", XDG_RUNTIME_DIR=self.directory)
         config = f"{self.directory}/heddle.toml"
         with open(config, "w", encoding="utf-8") as file:
-            file.write(CONFIG.format(directory=self.directory, preset=self.preset, count=self.count))
+            file.write(CONFIG.format(directory=self.directory, **self.keys))
         self._heddle("daemon", "start", "--config", config)
         return self
 
@@ -61,3 +67,31 @@ class Node:
         with open(result, encoding="utf-8") as file:
             results = json.load(file)
         return results if isinstance(results, list) else [results]
+
+    @contextlib.contextmanager
+    def running(self, jobs):
+        """`heddle run` with each job's (options, command) while it lasts; they are job-0, job-1, ..."""
+        processes = []
+        try:
+            for at, (options, command) in enumerate(jobs):
+                processes.append(subprocess.Popen([self.heddle, "run", "--name", f"job-{at}", *options, "--", *command],
+                                                  env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                                  stderr=subprocess.DEVNULL))
+            yield
+        finally:
+            for process in processes:
+                process.send_signal(signal.SIGTERM)
+            for process in processes:
+                try:
+                    process.wait(timeout=30)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+
+    def looks(self, count, every):
+        """(seconds by heddled's clock, busy seconds of each job by its name), `count` times, `every` so many seconds."""
+        done = self._run("top", "--json", "--count", str(count), "--every", f"{every}s")
+        if done.returncode != 0:
+            raise Failed(f"heddle top: status {done.returncode}: {done.stderr.strip()[-400:]}")
+        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        return [(each["time_ns"] / 1e9, {job["name"]: job["busy_ns"] / 1e9 for job in each["jobs"]}) for each in answers]
