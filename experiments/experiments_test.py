@@ -86,6 +86,10 @@ class Rain(unittest.TestCase):
         for letter in ("A", "Y"):
             self.assertGreater(pairs.speedup(letter, "gmin", "open"), pairs.speedup(letter, "grr", "open"))
 
+    def test_each_program_runs_on_software_in_one_pair(self):
+        names = [each.name for letter in rain.EACH_ONCE for each in rain.PAIRS[letter]]
+        self.assertEqual(sorted(names), sorted(rain.PROGRAMS))
+
 
 class Trem(unittest.TestCase):
     POLICIES = ["fifo", "priority:off", "elastic:off", "elastic:hard"]

@@ -1,11 +1,12 @@
 """Rain (papers/rain.txt), section 5: load balancers and device schedulers over streams of requests."""
 
 import dataclasses
+import os
 import random
 import statistics
 
 from exhibit import Claim, Exhibit, Reproduction, at_least, mean, number
-from simulation import Scenario, seconds
+from simulation import Failed, Scenario, seconds
 
 
 @dataclasses.dataclass(frozen=True)
@@ -264,3 +265,81 @@ def simulate(simulator, seed, progress):
     return Reproduction("rain", "Rain: balancers, device schedulers, fairness", "simulated",
                         claims_of_balancers(five, six, seven, ten) + claims_of_fairness(eight, due_eight, nine),
                         [five, six, seven, eight, due_eight, nine, ten], SETTLED)
+
+
+# On software devices: Table 1's programs of workloads/, without end. A kernel takes from 3 ms (Black-Scholes) to 0.8 s
+# (Eigenvalues) at that speed, and two cores of a host keep up with them.
+SLOWDOWN = 1000
+PROGRAMS = {
+    "BS-L": ["blackscholes", "--size", "262144"],
+    "DXTC": ["dxtc"],
+    "Histogram": ["histogram"],
+    "Eigenvalues": ["eigenvalues"],
+    "MatMul": ["mm2"],
+    "BS-S": ["blackscholes"],
+    "MonteCarlo": ["montecarlo"],
+    "Transpose": ["transpose"],
+    "BFS": ["bfs"],
+    "Gaussian": ["gaussian"],
+}
+WITHOUT_END = ["--iterations", "1000000", "--check", "none"]
+EACH_ONCE = "AGMSY"  # pairs in which each program is once
+LOOK, FROM, TO = 2.5, 2, 6  # seconds; a pair is watched from the look of one number to that of the other
+
+SETTLED_SOFTWARE = [
+    "The programs of Table 1 as `workloads/` has them, at their default sizes (BS-L: four times that of BS-S), at a thousandth of a "
+    "P100's speed, without end: those that do not wait for the device in between (all but Histogram and BFS) always have work.",
+    f"Five of the 25 pairs, so that each program is in one. Fairness is Jain's index of the time in which each one's kernels were on the "
+    f"device in {(TO - FROM) * LOOK:g} s, by weight, as `heddle top` tells it.",
+    "The CUDA runtime's time slices are not there: under `open` a software device runs kernels of several programs side by side.",
+    "Shares drawn at random: whole weights from 1 to 4.",
+]
+LONG_KERNELS = "kernels of Eigenvalues take 0.8 s here: beyond the debts that tfs keeps (four rounds of 100 ms)"
+TURNS = "in 10 s a pair has about a hundred turns, and kernels end when they end"
+
+
+def pair_on(node_of, workloads, pair, weights, dispatch):
+    """Seconds that each of the pair had of a device of their own while they were watched."""
+    commands = [(["--weight", str(weight)], [os.path.join(workloads, PROGRAMS[each.name][0]), *PROGRAMS[each.name][1:], *WITHOUT_END])
+                for each, weight in zip(pair, weights)]
+    with node_of("P100", 1, dispatch=dispatch, slowdown=SLOWDOWN) as node, node.running(commands):
+        looks = node.looks(TO + 1, LOOK)
+    before, after = looks[FROM][1], looks[TO][1]
+    names = ["job-0", "job-1"]
+    if any(before.get(name, 0) == 0 for name in names):
+        raise Failed(f"of {' and '.join(each.name for each in pair)} not both were at work after {FROM * LOOK:g} s")
+    return [after[name] - before[name] for name in names]
+
+
+def fairness_on(node_of, workloads, weights_of, name, title, progress):
+    rows = {}
+    for letter in EACH_ONCE:
+        pair, weights = PAIRS[letter], weights_of(letter)
+        label = f"{letter}: {pair[0].name}, {pair[1].name}" + ("" if weights == (1, 1) else f", {weights[0]} to {weights[1]}")
+        rows[label] = []
+        for dispatch in ("fs", "tfs"):
+            progress(f"{name.lower()}: {label} under {dispatch}")
+            had = pair_on(node_of, workloads, pair, weights, dispatch)
+            rows[label].append(100 * jain([each / weight for each, weight in zip(had, weights)]))
+    return Exhibit(name, title, "Jain's index, %", ["fs", "tfs"], rows, digits=1)
+
+
+def on_software(node_of, workloads, seed, progress):
+    """Figures 8 and 9 in small. `node_of(preset, count, ...)` is a software.Node."""
+    load = [os.getloadavg()[0]]
+    eight = fairness_on(node_of, workloads, lambda _: (1, 1), "Figure 8", "fairness of pairs with equal shares of one device", progress)
+    eight.paper["tfs"] = 96
+    nine = fairness_on(node_of, workloads, random_weights(seed), "Figure 9", "fairness of pairs with random shares of one device", progress)
+    load.append(os.getloadavg()[0])
+    eight.notes.append(f"The host has {os.cpu_count()} processors and had a load of {load[0]:.1f} before, {load[1]:.1f} at the end.")
+    over = [100 * (figure.mean_of("tfs") / figure.mean_of("fs") - 1) for figure in (eight, nine)]
+    short_kernels = statistics.fmean(tfs for label, (_, tfs) in eight.rows.items() if "Eigenvalues" not in label)
+    claims = [
+        at_least("figure 8: fairness of tfs, %", 96, eight.mean_of("tfs"), LONG_KERNELS, digits=1),
+        at_least("figure 8: the best pair under tfs, %", 99.99, max(eight.values("tfs")), TURNS, digits=2),
+        at_least("figure 8: tfs, all but Eigenvalues, % (our goal)", 99, short_kernels, TURNS, digits=1),
+        Claim("figure 8: tfs over fs", "+19 %", f"{over[0]:+.1f} %", over[0] >= 0),
+        Claim("figure 9: tfs over fs with random shares", "+29.3 %", f"{over[1]:+.1f} %", over[1] >= 0),
+    ]
+    return Reproduction("rain-software", "Rain: fairness of device schedulers", "on software devices", claims, [eight, nine],
+                        SETTLED_SOFTWARE)
