@@ -118,19 +118,21 @@ def simulate(simulator, seed, progress):
                         [two, three, limited, idle, without(simulator, progress)], SETTLED)
 
 
-# On software devices. Bursts of 20 kernels of about 0.6 ms, as simulated; a kernel is little work for the host.
-SLOWDOWN = 500
-EPISODES = ["--size", "256", "--steps", "20", "--iterations", "1000000", "--check", "none"]
+# On software devices. Bursts of 20 kernels of about 0.6 ms, as simulated: one block each, little work for the host. A
+# burst begins with the latency of a launch, 5 us of a P100: so a kernel is long and the device little slowed.
+SLOWDOWN = 50
+EPISODES = ["--size", "256", "--steps", "500", "--iterations", "1000000", "--check", "none"]
 ALWAYS, LAZY = ["--launches", "20", "--gap", "0"], ["--launches", "16", "--gap", "90"]
 LOOK = 2.5  # seconds
 LOOKS_OF_WINDOW = round(WINDOW / LOOK)
 
 SETTLED_SOFTWARE = [
-    "A job that always has work: `workloads/episodes`, bursts of 20 launches of about 0.6 ms, one after the other without a pause.",
+    "A job that always has work: `workloads/episodes`, bursts of 20 launches of about 0.6 ms, one after the other without a pause but "
+    "that of a launch, 0.25 ms before the first of a burst.",
     f"Shares are looked at in two windows of {WINDOW} s that begin {LOOK} s apart, behind the first {WINDOW} s: the part of a window in "
     "which a job's kernels were on the device, as `heddle top` tells it. The worst window counts.",
-    "Requests of jobs that always have work are held against the time in which the device worked: where the host is late, nobody has "
-    "the device for a while. Limits are held against the whole window.",
+    "Requests of jobs that always have work are held against the time in which the device worked: before a burst's first "
+    "kernel, and where the host is late, nobody's kernels are on it. Limits are held against the whole window.",
     "A limit may be exceeded by one quota in a window, 2.5 points: our goal.",
 ]
 LATE = "time in which the device waits for its host counts as its holder's, and is not the same for all where the host is busy"
