@@ -18,7 +18,7 @@ namespace {
 
 struct RunOptions {
   std::vector<std::string> command;
-  std::string memory, wait_timeout, name;
+  std::string memory, wait_timeout, name, slo;
   DeviceShare share;
   bool check = false;
 };
@@ -118,6 +118,19 @@ int end_checked(DaemonLink& link, Job job, int status) {
   return findings != 0 && status == kSuccess ? kCheckFound : status;
 }
 
+// The options' share, with class and SLO as heddled takes them.
+Result<DeviceShare> share_of(const RunOptions& options) {
+  DeviceShare share = options.share;
+  if (!options.slo.empty()) {
+    const auto slo = parse_duration(options.slo);
+    if (!slo) return tl::unexpected(slo.error());
+    share.slo = *slo;
+  }
+  if (const auto wrong = wrong_class(share.job_class, share.slo))
+    return fail(ErrorCode::kInvalidArgument, "--%s: %s", wrong->key, wrong->text.c_str());
+  return share;
+}
+
 int run(const RunOptions& options) {
   Bytes memory;
   Duration limit{};
@@ -131,11 +144,13 @@ int run(const RunOptions& options) {
     if (!parsed) return report(parsed.error());
     limit = *parsed;
   }
+  const auto share = share_of(options);
+  if (!share) return report(share.error());
   auto anchor = connect_or_start();
   if (!anchor) return report(anchor.error());
   auto queries = connect_or_start();
   if (!queries) return report(queries.error());
-  auto job = open_job(*anchor, {options.name.empty() ? options.command[0] : options.name, memory, options.share});
+  auto job = open_job(*anchor, {options.name.empty() ? options.command[0] : options.name, memory, *share});
   if (!job) return report(job.error());
 
   TenantOptions tenant;
@@ -164,6 +179,11 @@ void add_run_command(CLI::App& app, Action& chosen) {
                       "The part of a device's time that it is to get while it has work, like 0.3 (default: 0; token)");
   command->add_option("--limit", options->share.limit,
                       "The part of a device's time that it is never to exceed, like 0.6 (default: 1; token)");
+  command->add_option("--class", options->share.job_class,
+                      "batch, or user-facing: somebody waits for each of its requests, which are bursts of work on the "
+                      "device (default: batch; dispatch policies priority, elastic)");
+  command->add_option("--slo", options->slo,
+                      "How long a request of a user-facing job may take, like 200ms, 1ms to 1h (default: 200ms)");
   command->add_option("--app", options->share.app,
                       "What jobs of its kind are known by, for policies that learn (default: the program's file name)");
   command->add_option("--wait-timeout", options->wait_timeout,
@@ -178,7 +198,8 @@ void add_run_command(CLI::App& app, Action& chosen) {
   command->positionals_at_end();
   command->footer(
       "The program needs no change: stdin, terminal, signals and exit status pass through. Without a daemon one is\n"
-      "started. Example: heddle run --mem 2G -- ./vecadd 1000000");
+      "started. Examples: heddle run --mem 2G -- ./vecadd 1000000\n"
+      "                  heddle run --class user-facing --slo 100ms -- ./server    (heddle ps shows what was met)");
   command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }
 

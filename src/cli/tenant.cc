@@ -88,13 +88,11 @@ Result<Json> ask_lastingly(DaemonLink& link, const Json& command) {
 
 Result<Job> open_job(DaemonLink& link, const JobRequest& request) {
   const DeviceShare& share = request.share;
-  auto answer = ask_lastingly(link, {{"command", "job_open"},
-                                     {"name", request.name},
-                                     {"memory", request.memory.value},
-                                     {"weight", share.weight},
-                                     {"share", share.share},
-                                     {"limit", share.limit},
-                                     {"app", share.app}});
+  Json command{{"command", "job_open"},    {"name", request.name}, {"memory", request.memory.value},
+               {"weight", share.weight},   {"share", share.share}, {"limit", share.limit},
+               {"class", share.job_class}, {"app", share.app}};
+  if (share.slo) command["slo_ns"] = static_cast<uint64_t>(std::max(*share.slo, Duration{}).count());
+  auto answer = ask_lastingly(link, command);
   if (!answer) return tl::unexpected(std::move(answer).error());
   const auto job = answer->find("job"), secret = answer->find("secret");
   if (job == answer->end() || secret == answer->end() || !job->is_number_unsigned() || !secret->is_number_unsigned())

@@ -2,10 +2,12 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/daemon_link.h"
+#include "core/job_class.h"
 
 namespace heddle::cli {
 
@@ -18,6 +20,8 @@ struct DeviceShare {
   double weight = 1;
   double share = 0, limit = 1;  // parts of the device
   std::string app;              // what jobs of its kind are known by; empty: the program's file name
+  std::string job_class{kBatch};
+  std::optional<Duration> slo;  // of a user-facing job's requests; none: heddled's default
 };
 struct JobRequest {
   std::string name;

@@ -147,6 +147,7 @@ Status read_limits(const toml::table& table, const std::string& file, Limits& li
   reader.read("weight_of_job", limits.weight_of_job);
   reader.read("share_of_job", limits.share_of_job);
   reader.read("share_per_user", limits.share_per_user);
+  reader.read("user_facing", limits.user_facing);
   if (limits.weight_of_job < 1) reader.wrong("weight_of_job", "at least 1 is wanted, which is what jobs have");
   if (limits.share_of_job > 1) reader.wrong("share_of_job", "a part of a device is wanted, at most 1");
   reader.read("device_memory_per_user", limits.device_memory_per_user);

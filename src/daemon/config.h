@@ -21,6 +21,7 @@ struct Limits {
   double weight_of_job = 100;
   double share_of_job = 1;          // what one job may request of a device, 0 to 1
   double share_per_user = 0;        // what all of a user's jobs may request together; 0: no limit
+  bool user_facing = true;          // whether jobs may be of that class, which goes before batch
   Bytes device_memory_per_user{0};  // held by all tasks of one user; 0: no limit
   uint32_t segments_per_session = 4096;
   uint32_t modules_per_session = 512;

@@ -46,8 +46,9 @@ struct BoardNote {
 };
 struct JobNote {
   uint64_t secret, budget_bytes;
-  uint32_t uid, reserved;
+  uint32_t uid, user_facing;
   double weight, share, limit;
+  int64_t slo_ns;
   char name[64];
   char app[64];
 };

@@ -56,9 +56,14 @@ TEST_F(RestartTest, WhatIsSaidAgainIsNotChargedTwice) {
 TEST_F(RestartTest, AJobIsToHaveOfADeviceWhatItAskedFor) {
   start(kOneDevice);
   auto opener = protocol::connect_to(house_->socket());
-  const auto job = Household::ask(
-      *opener,
-      {{"command", "job_open"}, {"name", "a"}, {"weight", 2}, {"share", 0.25}, {"limit", 0.5}, {"app", "bfs"}});
+  const auto job = Household::ask(*opener, {{"command", "job_open"},
+                                            {"name", "a"},
+                                            {"weight", 2},
+                                            {"share", 0.25},
+                                            {"limit", 0.5},
+                                            {"app", "bfs"},
+                                            {"class", "user-facing"},
+                                            {"slo_ns", 50'000'000u}});
   ASSERT_TRUE(job);
   TestClient client = opened((*job)["job"], (*job)["secret"]);
   restart();
@@ -66,6 +71,8 @@ TEST_F(RestartTest, AJobIsToHaveOfADeviceWhatItAskedFor) {
   ASSERT_TRUE(ps);
   const auto& shown = (*ps)["jobs"][0];
   EXPECT_EQ(shown["weight"], 2);
+  EXPECT_EQ(shown["class"], "user-facing");
+  EXPECT_EQ(shown["slo_ns"], 50'000'000);
   EXPECT_EQ(shown["share"], 0.25);
   EXPECT_EQ(shown["limit"], 0.5);
   EXPECT_EQ(shown["app"], "bfs");

@@ -99,7 +99,9 @@ class Restorer {
     job.secret = note.secret;
     job.uid = note.uid;
     job.budget = Bytes{note.budget_bytes};
-    job.tenant = {job.id, note.weight, note.share, note.limit, protocol::get_text(note.app)};
+    const auto job_class = note.user_facing != 0 ? policy::JobClass::kUserFacing : policy::JobClass::kBatch;
+    job.tenant = {job.id,    note.weight,          note.share, note.limit, protocol::get_text(note.app),
+                  job_class, Duration(note.slo_ns)};
     job.name = protocol::get_text(note.name);
     shared_.registry.jobs.emplace(job.id, std::move(job));
     return {};

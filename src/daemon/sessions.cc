@@ -224,6 +224,8 @@ void Sessions::deposit_job(const Job& job) {
   note.weight = job.tenant.weight;
   note.share = job.tenant.request;
   note.limit = job.tenant.limit;
+  note.user_facing = job.tenant.kind == policy::JobClass::kUserFacing;
+  note.slo_ns = job.tenant.slo.count();
   protocol::set_text(note.name, job.name);
   protocol::set_text(note.app, job.tenant.app);
   shared_.vault.deposit(NoteKind::kJob, job.id.value, write_note(note), -1);

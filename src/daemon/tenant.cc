@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/device_share.h"
+#include "core/job_class.h"
 #include "daemon/notes.h"
 
 namespace heddle::daemon {
@@ -18,6 +19,23 @@ Status read(const Json& request, const char* key, double& value) {
   return {};
 }
 
+Status read_class(const Json& request, policy::Tenant& tenant) {
+  std::string name(kBatch);
+  std::optional<Duration> slo;
+  if (const auto found = request.find("class"); found != request.end()) {
+    if (!found->is_string()) return fail(ErrorCode::kInvalidArgument, "\"class\" must be a text");
+    name = found->get<std::string>();
+  }
+  if (const auto found = request.find("slo_ns"); found != request.end()) {
+    if (!found->is_number_unsigned()) return fail(ErrorCode::kInvalidArgument, "\"slo_ns\" must be a number");
+    slo = Duration(static_cast<int64_t>(std::min<uint64_t>(found->get<uint64_t>(), INT64_MAX)));
+  }
+  if (const auto wrong = wrong_class(name, slo)) return fail(ErrorCode::kInvalidArgument, "%s", wrong->text.c_str());
+  if (name == kUserFacing) tenant.kind = policy::JobClass::kUserFacing;
+  tenant.slo = slo.value_or(tenant.slo);
+  return {};
+}
+
 }  // namespace
 
 Result<policy::Tenant> read_tenant(const Json& request) {
@@ -27,6 +45,7 @@ Result<policy::Tenant> read_tenant(const Json& request) {
   HEDDLE_TRY(read(request, "limit", tenant.limit));
   if (const auto wrong = wrong_share(tenant.weight, tenant.request, tenant.limit))
     return fail(ErrorCode::kInvalidArgument, "%s", wrong->text.c_str());
+  HEDDLE_TRY(read_class(request, tenant));
   const auto app = request.find("app");
   if (app == request.end()) return tenant;
   if (!app->is_string()) return fail(ErrorCode::kInvalidArgument, "\"app\" must be a text");
@@ -43,6 +62,9 @@ void describe_tenant(const policy::Tenant& tenant, Json& job) {
   job["share"] = tenant.request;
   job["limit"] = tenant.limit;
   job["app"] = tenant.app;
+  const bool user_facing = tenant.kind == policy::JobClass::kUserFacing;
+  job["class"] = user_facing ? kUserFacing : kBatch;
+  if (user_facing) job["slo_ns"] = tenant.slo.count();
 }
 
 Status may_have(const policy::Tenant& tenant, const Limits& limits, const Registry& registry, uid_t uid) {
@@ -52,6 +74,9 @@ Status may_have(const policy::Tenant& tenant, const Limits& limits, const Regist
   if (tenant.request > limits.share_of_job)
     return fail(ErrorCode::kLimitExceeded, "user %u asks for a job with share %g, and limits.share_of_job allows %g",
                 uid, tenant.request, limits.share_of_job);
+  if (tenant.kind == policy::JobClass::kUserFacing && !limits.user_facing)
+    return fail(ErrorCode::kLimitExceeded, "user %u asks for a user-facing job, and limits.user_facing allows none",
+                uid);
   if (limits.share_per_user == 0 || tenant.request == 0) return {};
   double requested = 0;
   for (const auto& [id, job] : registry.jobs) requested += job.uid == uid ? job.tenant.request : 0;

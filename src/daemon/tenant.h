@@ -6,7 +6,8 @@
 
 namespace heddle::daemon {
 
-// What a job asks for of a device, among the keys of job_open: "weight" (1), "share" (0), "limit" (1), "app" ("").
+// What a job asks for of a device, among the keys of job_open: "weight" (1), "share" (0), "limit" (1), "app" (""),
+// "class" ("batch"), "slo_ns" (200 ms).
 // kInvalidArgument names the key and the value.
 Result<policy::Tenant> read_tenant(const nlohmann::json& request);
 // As `heddle ps --json` shows it.

@@ -42,6 +42,21 @@ TEST(ReadTenant, TakesWhatIsThereAndLeavesTheRestAsItIs) {
   EXPECT_EQ(all->app, "bfs");
 }
 
+TEST(ReadTenant, AUserFacingJobHasAnSlo) {
+  EXPECT_EQ(read_tenant(Json::object())->kind, policy::JobClass::kBatch);
+  const auto usual = read_tenant(Json{{"class", "user-facing"}});
+  ASSERT_TRUE(usual);
+  EXPECT_EQ(usual->kind, policy::JobClass::kUserFacing);
+  EXPECT_EQ(usual->slo, std::chrono::milliseconds(200));
+  const auto quick = read_tenant(Json{{"class", "user-facing"}, {"slo_ns", 1'000'000u}});
+  ASSERT_TRUE(quick);
+  EXPECT_EQ(quick->slo, std::chrono::milliseconds(1));
+  Json shown;
+  describe_tenant(*quick, shown);
+  EXPECT_EQ(shown["class"], "user-facing");
+  EXPECT_EQ(shown["slo_ns"], 1'000'000);
+}
+
 TEST(ReadTenant, TheLeastLimitIsOne) {
   const auto tenant = read_tenant(Json{{"limit", 0.01}});
   ASSERT_TRUE(tenant);
@@ -59,6 +74,13 @@ TEST(ReadTenant, RefusalsNameTheKeyAndTheValue) {
       {{{"limit", 2}}, "limit 2:"},
       {{{"limit", 0.005}}, "limit 0.005: it is a part of the device, from 0.01 to 1"},
       {{{"share", 0.5}, {"limit", 0.25}}, "share 0.5 is above limit 0.25"},
+      {{{"class", "urgent"}}, "class 'urgent': a job is user-facing or batch"},
+      {{{"class", 3}}, "\"class\" must be a text"},
+      {{{"slo_ns", 200'000'000u}}, "slo 200 ms: a batch job has no requests"},
+      {{{"class", "user-facing"}, {"slo_ns", 999'999u}}, "a request may take from 1 ms to"},
+      {{{"class", "user-facing"}, {"slo_ns", 3'600'000'000'001u}}, "a request may take from 1 ms to"},
+      {{{"class", "user-facing"}, {"slo_ns", UINT64_MAX}}, "a request may take from 1 ms to"},
+      {{{"class", "user-facing"}, {"slo_ns", -5}}, "\"slo_ns\" must be a number"},
       {{{"app", 3}}, "\"app\" must be a text"},
       {{{"app", std::string(64, 'x')}}, "64 characters, of at most 63"},
   };
@@ -87,6 +109,15 @@ TEST(MayHave, RefusalsNameTheLimitAndWhatWasAskedFor) {
   EXPECT_EQ(text_of({}, with_shares({0.9})), "");
   EXPECT_TRUE(may_have({.request = 0.4}, limits, with_shares({0.5}), kUser + 1));
   EXPECT_TRUE(may_have({.request = 1}, {}, with_shares({1, 1}), kUser));
+}
+
+TEST(MayHave, UserFacingJobsCanBeRefused) {
+  const policy::Tenant asked{.kind = policy::JobClass::kUserFacing};
+  EXPECT_TRUE(may_have(asked, {}, {}, kUser));
+  const Status refused = may_have(asked, Limits{.user_facing = false}, {}, kUser);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().text, "user 1000 asks for a user-facing job, and limits.user_facing allows none");
+  EXPECT_TRUE(may_have({}, Limits{.user_facing = false}, {}, kUser));
 }
 
 TEST(TenantOf, IsKnownByItsAppOrByTheProgramsFileName) {

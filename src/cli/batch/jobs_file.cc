@@ -75,6 +75,19 @@ Status read_number(const toml::table& table, const char* key, double& value, con
   return {};
 }
 
+Status read_class(const toml::table& table, DeviceShare& share, const Complaints& complaints) {
+  std::string slo;
+  HEDDLE_TRY(read_optional(table, "class", share.job_class, complaints));
+  HEDDLE_TRY(read_optional(table, "slo", slo, complaints));
+  if (table.contains("slo")) {
+    const auto duration = parse_duration(slo);
+    if (!duration) return complaints.about(*table.get("slo"), duration.error().text);
+    share.slo = *duration;
+  }
+  const auto wrong = wrong_class(share.job_class, share.slo);
+  return wrong ? complaints.about(*table.get(wrong->key), wrong->text) : Status();
+}
+
 Status read_share(const toml::table& table, DeviceShare& share, const Complaints& complaints) {
   HEDDLE_TRY(read_number(table, "weight", share.weight, complaints));
   HEDDLE_TRY(read_number(table, "share", share.share, complaints));
@@ -83,7 +96,8 @@ Status read_share(const toml::table& table, DeviceShare& share, const Complaints
     const toml::node* node = table.get(wrong->key);
     return complaints.about(node ? *node : table, wrong->text);
   }
-  return read_optional(table, "app", share.app, complaints);
+  HEDDLE_TRY(read_optional(table, "app", share.app, complaints));
+  return read_class(table, share, complaints);
 }
 
 // Relative programs are relative to the file that names them, not to wherever heddle was started.
@@ -94,8 +108,9 @@ void resolve_program(std::string& program, const std::string& file) {
 
 Status read_job(const toml::table& table, const std::string& path, std::vector<BatchJob>& jobs) {
   const Complaints complaints(path);
-  HEDDLE_TRY(
-      check_keys(table, {"name", "command", "kind", "mem", "count", "weight", "share", "limit", "app"}, complaints));
+  HEDDLE_TRY(check_keys(table,
+                        {"name", "command", "kind", "mem", "count", "weight", "share", "limit", "app", "class", "slo"},
+                        complaints));
   BatchJob job;
   auto command = read_command(table, complaints);
   if (!command) return tl::unexpected(std::move(command).error());

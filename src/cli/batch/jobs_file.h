@@ -24,6 +24,7 @@ struct BatchJob {
 //   mem = "256M"
 //   weight = 2                  # of a device's time: as heddle run has it
 //   share = 0.3
+//   class = "user-facing"       # and slo = "100ms": as heddle run has it
 //   limit = 0.6
 //   app = "srad"
 //   count = 2                   # so many jobs of this kind, default 1
