@@ -47,6 +47,18 @@ Cells asked(const Json& session, const std::map<std::string, Json>& jobs) {
   return {stringf("%g", found->second.value("weight", 1.0)), any ? stringf("%g to %g", share, limit) : "-"};
 }
 
+// Of a user-facing job's requests, how many were met, and within what time the quickest 99 of 100 ended.
+std::string requests(const Json& session, const std::map<std::string, Json>& jobs) {
+  const auto found = jobs.find(string_of(session, "job"));
+  const Json counted = found == jobs.end() ? Json() : found->second.value("requests", Json());
+  if (!counted.is_object()) return "-";
+  const uint64_t all = count_of(counted, "count");
+  const std::string met =
+      stringf("%lu of %lu met", static_cast<unsigned long>(count_of(counted, "met")), static_cast<unsigned long>(all));
+  const Duration p99(static_cast<int64_t>(number_of(counted, "p99_ns")));
+  return all == 0 ? met : met + ", p99 " + to_string(p99);
+}
+
 // Whether it has its device now, where devices are lent to one after the other, and for how long: "held 0.1 s".
 std::string lease(const Json& task) {
   const auto found = task.find("lease");
@@ -70,6 +82,7 @@ void add_rows(Table& table, const Json& session, const std::map<std::string, Jso
   once.insert(once.end(), used.begin(), used.end());
   const Cells share = asked(session, jobs);
   once.insert(once.end(), share.begin(), share.end());
+  once.push_back(requests(session, jobs));
   const auto tasks = session.find("tasks");
   if (tasks == session.end() || tasks->empty()) {
     table.add(row({job, id, pid, program, "idle", "-", "-", "0 B"}, once, {"-", ""}));
@@ -93,7 +106,7 @@ int ps(bool as_json) {
     return kSuccess;
   }
   Table table({"JOB", "SESSION", "PID", "PROGRAM", "STATE", "DEVICE", "LEASE", "MEMORY", "DECLARED", "USED", "BESIDE",
-               "EXTENSIONS", "BUSY", "BURSTS", "WEIGHT", "SHARE", "WAITED", "WHY"});
+               "EXTENSIONS", "BUSY", "BURSTS", "WEIGHT", "SHARE", "REQUESTS", "WAITED", "WHY"});
   std::map<std::string, Json> jobs;
   for (const Json& job : answer->value("jobs", Json::array())) jobs[string_of(job, "job")] = job;
   for (const Json& session : answer->value("sessions", Json::array())) add_rows(table, session, jobs);

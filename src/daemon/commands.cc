@@ -186,6 +186,7 @@ Json json_of(Job& job, const protocol::Usage& usage) {
             {"usage", usage_json(usage, job.told_busy_ns)},
             {"cancelled", job.cancelled}};
   describe_tenant(job.tenant, json);
+  describe_requests(job, json);
   return json;
 }
 
@@ -237,7 +238,7 @@ Result<Json> Commands::policies(const Json&, Asker&) {
   }
   Json dispatch = Json::array();
   for (const auto& entry : policy::dispatch_table()) {
-    if (entry.deadline) continue;  // only simulated so far
+    if (entry.terminates) continue;  // only simulated so far (docs/revocation.md)
     dispatch.push_back({{"name", std::string(entry.name)}, {"description", std::string(entry.description)}});
   }
   return Json{{"current", shared_.config.policy},

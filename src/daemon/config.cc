@@ -168,9 +168,10 @@ Status read_dispatch(const toml::table& table, const std::string& file, Dispatch
   const auto entry = policy::find_dispatch(dispatch.policy);
   if (!entry) {
     reader.wrong("policy", entry.error().text);
-  } else if ((*entry)->deadline) {
-    reader.wrong("policy", "deadline policy '" + dispatch.policy +
-                               "' is only simulated so far (heddle sim): take one " + "that 'heddle policies' lists");
+  } else if ((*entry)->terminates) {
+    reader.wrong("policy", "'" + dispatch.policy +
+                               "' terminates workers, and heddled does not run work that was under "
+                               "way again yet (docs/revocation.md): take it with :soft, or simulate it (heddle sim)");
   }
   if (dispatch.return_limit == Duration::zero()) reader.wrong("return_limit", "more than 0 is wanted");
   return reader.finish();
@@ -259,6 +260,16 @@ Status read_root(const toml::table& root, const std::string& file, Config& confi
   return {};
 }
 
+// What keys of different tables say together.
+Status check_together(const Config& config, const std::string& file) {
+  const auto entry = policy::find_dispatch(config.dispatch.policy);
+  if (config.input_log.empty() || !entry || !(*entry)->deadline) return {};
+  return fail(ErrorCode::kInvalidArgument,
+              "%s: daemon.input_log: an input log has no lines for what deadline policies are told: leave it out, or "
+              "take another dispatch.policy than %s",
+              file.c_str(), config.dispatch.policy.c_str());
+}
+
 }  // namespace
 
 Config default_config() {
@@ -276,6 +287,7 @@ Result<Config> parse_config(std::string_view text, const std::string& name) {
     return fail(ErrorCode::kInvalidArgument, "%s:%u: %s", name.c_str(), error.source().begin.line,
                 std::string(error.description()).c_str());
   }
+  HEDDLE_TRY(check_together(config, name));
   complete(config);
   return config;
 }

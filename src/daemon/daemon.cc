@@ -105,6 +105,8 @@ Status Daemon::start(protocol::Socket vault) {
     if (restored.starts == 0) return opened;
     log_->error("{}", opened.error().text);
   }
+  if (const auto dispatch = policy::find_dispatch(shared_.config.dispatch.policy); dispatch && (*dispatch)->deadline)
+    deadlines_ = std::make_unique<policy::DeadlineFamily>((*dispatch)->deadline, device_specs());
   // Whoever started this process takes the first deposit as its word that it runs: what can be wrong comes before.
   bool grants_at_malloc = false;
   auto scheduler = make_scheduler(shared_.config.policy, grants_at_malloc);
@@ -114,10 +116,13 @@ Status Daemon::start(protocol::Socket vault) {
   HEDDLE_TRY(make_boards());
   HEDDLE_TRY(start_gpus());
 
-  leases_.open([this, device = uint64_t{0}]() mutable {
+  const auto make_dispatch = [this, next = uint64_t{0}]() mutable {
     const std::string& policy = shared_.config.dispatch.policy;
-    return policy::recorded(*policy::make_dispatch(policy), policy, DeviceId{device++}, input_log_.get());
-  });
+    const DeviceId device{next++};
+    return deadlines_ ? deadlines_->dispatch(device)
+                      : policy::recorded(*policy::make_dispatch(policy), policy, device, input_log_.get());
+  };
+  leases_.open(make_dispatch, deadlines_.get());
   tasks_ = std::make_unique<Tasks>(shared_, executor_, segments_, leases_, std::move(*scheduler), grants_at_malloc);
   outside_ = std::make_unique<OutsideMemory>(shared_, *tasks_, segments_);
   executor_.connect(*tasks_);
@@ -291,19 +296,24 @@ Status Daemon::open_input_log() {
   return {};
 }
 
-Result<Tasks::Scheduler> Daemon::make_scheduler(const std::string& policy, bool& grants_at_malloc) const {
-  auto placement = policy::make_placement(policy);
-  if (!placement) return tl::unexpected(std::move(placement).error());
-  grants_at_malloc = (*placement)->memory_oblivious();
+std::vector<policy::DeviceSpec> Daemon::device_specs() const {
   std::vector<DeviceModel> models;
   for (const DeviceState& device : registry_.devices) models.push_back(device.config.model);
   std::vector<policy::DeviceSpec> specs = policy::specs_of(models);
   for (policy::DeviceSpec& spec : specs) {
     if (mps_.serves(spec.id)) spec.max_clients = kMpsClients;
   }
-  return std::make_unique<policy::RecordedScheduler>(
-      policy, std::move(*placement), std::move(specs),
-      policy::Options{shared_.config.age_limit, shared_.config.limits.device_memory_per_user}, input_log_.get());
+  return specs;
+}
+
+Result<Tasks::Scheduler> Daemon::make_scheduler(const std::string& policy, bool& grants_at_malloc) const {
+  auto placement = policy::make_placement(policy);
+  if (!placement) return tl::unexpected(std::move(placement).error());
+  grants_at_malloc = (*placement)->memory_oblivious();
+  const policy::Options options{shared_.config.age_limit, shared_.config.limits.device_memory_per_user,
+                                grants_at_malloc ? nullptr : deadlines_.get()};
+  return std::make_unique<policy::RecordedScheduler>(policy, std::move(*placement), device_specs(), options,
+                                                     input_log_.get());
 }
 
 Status Daemon::set_policy(const std::string& policy) {

@@ -48,6 +48,7 @@ class Daemon {
   void accept_all(const Fd& listener, EventLoop::Watch& watch, void (Daemon::*accept)(protocol::Socket));
   void accept_worker(protocol::Socket socket) { workers_->accept(std::move(socket)); }
   Status open_input_log();
+  std::vector<policy::DeviceSpec> device_specs() const;
   Result<Tasks::Scheduler> make_scheduler(const std::string& policy, bool& grants_at_malloc) const;
   Status set_policy(const std::string& policy);
   void deposit_life();
@@ -71,6 +72,7 @@ class Daemon {
   SegmentStore segments_;
   Workers workers_storage_;
   Workers* workers_ = &workers_storage_;
+  std::unique_ptr<policy::DeadlineFamily> deadlines_;  // where the dispatch policy has any
   Leases leases_;
   WorkerExecutor executor_;
   std::unique_ptr<Tasks> tasks_;

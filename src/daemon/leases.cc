@@ -29,7 +29,8 @@ policy::Service service_since(const protocol::Usage& usage, const protocol::Usag
 
 }  // namespace
 
-void Leases::open(const MakeDispatch& make) {
+void Leases::open(const MakeDispatch& make, policy::DeadlineFamily* deadlines) {
+  deadlines_ = deadlines;
   devices_.clear();
   for (const DeviceState& device : shared_.registry.devices) {
     Device& on = devices_.emplace_back();
@@ -66,6 +67,20 @@ void Leases::write(const policy::Lessee& id, const Lessee& lessee) {
   if (device->ring) protocol::ring_bell(device->ring->header().to_worker);
 }
 
+// What the policy of one device is told may lead to orders of the others'.
+void Leases::told(Device& on) {
+  unplanned_ = on.changed = true;
+  if (!on.dispatch->spans_devices()) return;
+  for (Device& each : devices_) each.changed = true;
+}
+
+void Leases::waits(const Session& session, const VirtualDevice& device) {
+  const Job* job = shared_.registry.find_job(session.job);
+  if (!deadlines_ || !job || !device.control) return;
+  deadlines_->waits(session.model, lessee_id(session, device), tenant_of(*job, session), shared_.now());
+  unplanned_ = true;
+}
+
 void Leases::joined(const Session& session, VirtualDevice& device, bool restored) {
   if (!device.control) return;
   Lessee lessee;
@@ -80,7 +95,11 @@ void Leases::joined(const Session& session, VirtualDevice& device, bool restored
   const TimePoint now = shared_.now();
   const Job* job = shared_.registry.find_job(session.job);
   const policy::Tenant tenant = job ? tenant_of(*job, session) : policy::Tenant{.job = session.job};
-  lessee.limited = tenant.limit < 1;
+  lessee.user_facing = tenant.kind == policy::JobClass::kUserFacing;
+  // Who pays for a part of the device is not to be charged for what it does not use. Requests are over when they end,
+  // and one that has no device yet waits for whichever falls idle.
+  lessee.prompt = tenant.limit < 1 || lessee.user_facing || deadlines_;
+  if (!restored && device.task->serial != 0) lessee.request.came(device.task->arrived);
   lessee.since = now;
   lessee.ends = now;
   lessee.told = usage_done(device, now);
@@ -94,42 +113,74 @@ void Leases::joined(const Session& session, VirtualDevice& device, bool restored
   on->lessees[id] = lessee;
   write(id, lessee);
   on->dispatch->joined(id, tenant, now);
-  on->changed = true;
+  if (deadlines_) deadlines_->waits_no_longer(id);
+  told(*on);
 }
 
 void Leases::left(const Session& session, const VirtualDevice& device) {
   const policy::Lessee id = lessee_id(session, device);
   if (!device.task) return;
   Device* on = lent(device.task->device);
-  const auto found = on ? on->lessees.find(id) : std::map<policy::Lessee, Lessee>::iterator();
-  if (!on || found == on->lessees.end()) return;
+  if (!on) return;
+  const auto found = on->lessees.find(id);
+  if (found == on->lessees.end()) {
+    if (device.task->granted == TimePoint{}) waits_no_longer(session, device);
+    return;
+  }
   measure(*on, id, found->second);
   Lessee& lessee = found->second;
+  end_request(session, lessee);
   lessee.lease.state = State::kWithdrawn;
   lessee.lease.wanted = false;
   write(id, lessee);
   on->dispatch->left(id, shared_.now());
   on->lessees.erase(found);
-  on->changed = true;
+  told(*on);
+}
+
+// A request that never had a device is missed, unless its program has gone.
+void Leases::waits_no_longer(const Session& session, const VirtualDevice& device) {
+  Job* job = shared_.registry.find_job(session.job);
+  if (job && job->tenant.kind == policy::JobClass::kUserFacing && (session.failed || !session.ending))
+    job->sla.request_missed();
+  if (!deadlines_) return;
+  deadlines_->waits_no_longer(lessee_id(session, device));
+  unplanned_ = true;
+}
+
+// That of a task which is over, or that of a session which has failed. Where the program has gone, nobody waits for it.
+void Leases::end_request(const Session& session, Lessee& lessee) {
+  Job* job = shared_.registry.find_job(session.job);
+  if (!job || !lessee.user_facing || !lessee.pending) return;
+  if (session.failed) return lessee.request.miss(job->sla);
+  if (!session.ending) lessee.request.end(job->sla, job->tenant.slo, shared_.now());
 }
 
 void Leases::backlog(const Session& session, const VirtualDevice& device) {
   const auto [on, lessee, id] = find(session, device);
   if (!on) return;
+  if (!lessee->pending) lessee->request.begin(shared_.now());
+  if (lessee->out && lessee->lease.state == State::kHeld) lessee->request.issue(shared_.now());
   if (!lessee->pending && !lessee->out) lessee->since = shared_.now();
   lessee->pending = true;
   on->dispatch->pending(id, shared_.now());
-  on->changed = true;
+  told(*on);
 }
 
 void Leases::drained(const Session& session, const VirtualDevice& device) {
-  const auto [on, lessee, id] = find(session, device);
-  if (!on) return;
+  const Found found = find(session, device);
+  if (!found.device) return;
+  end_request(session, *found.lessee);
+  burst_over(found);
+}
+
+void Leases::burst_over(const Found& found) {
+  const auto& [on, lessee, id] = found;
   measure(*on, id, *lessee);
   if (lessee->pending && !lessee->out) lessee->since = shared_.now();
   lessee->pending = false;
   on->dispatch->drained(id, shared_.now());
-  on->changed = true;
+  told(*on);
 }
 
 // One that came back already is said again after a restart.
@@ -140,20 +191,29 @@ void Leases::returned(const Session& session, const VirtualDevice& device, uint6
   lessee->out = false;
   lessee->since = shared_.now();
   if (!std::exchange(lessee->stray, false)) on->dispatch->returned(id, shared_.now());
-  on->changed = true;
+  told(*on);
 }
 
+// Its request goes on with the other worker.
 void Leases::worker_gone(const Session& session, const VirtualDevice& device) {
-  const auto [on, lessee, id] = find(session, device);
-  if (!on) return;
-  lessee->lease.state = State::kWithdrawn;
-  write(id, *lessee);
-  returned(session, device, lessee->lease.generation);
-  if (lessee->pending) drained(session, device);
+  const Found found = find(session, device);
+  if (!found.device) return;
+  found.lessee->lease.state = State::kWithdrawn;
+  write(found.id, *found.lessee);
+  returned(session, device, found.lessee->lease.generation);
+  if (found.lessee->pending) burst_over(found);
 }
 
 void Leases::due(DeviceId device) {
-  if (Device* on = lent(device)) on->changed = true;
+  if (Device* on = lent(device)) told(*on);
+}
+
+bool Leases::plan() {
+  if (!deadlines_ || !std::exchange(unplanned_, false)) return false;
+  for (Device& on : devices_) measure_holders(on);
+  if (!deadlines_->plan(shared_.now())) return false;
+  for (Device& on : devices_) on.changed = true;
+  return true;
 }
 
 void Leases::decide() {
@@ -175,14 +235,21 @@ void Leases::measure(Device& on, const policy::Lessee& id, Lessee& lessee) {
   lessee.told.bursts = std::max(lessee.told.bursts, usage.bursts);
 }
 
-void Leases::decide(Device& on) {
-  bool stray = false;
+void Leases::measure_holders(Device& on) {
   for (auto& [id, lessee] : on.lessees) {
     if (lessee.out) measure(on, id, lessee);
-    stray |= lessee.stray;
   }
+}
+
+bool Leases::has_stray(const Device& on) {
+  return std::any_of(on.lessees.begin(), on.lessees.end(), [](const auto& each) { return each.second.stray; });
+}
+
+void Leases::decide(Device& on) {
+  measure_holders(on);
   std::vector<policy::LeaseOrder> orders;
-  if (!stray) on.dispatch->decide(shared_.now(), orders);
+  if (!has_stray(on)) on.dispatch->decide(shared_.now(), orders);
+  unplanned_ |= !orders.empty();
   for (const policy::LeaseOrder& order : orders) std::visit([&](const auto& each) { carry_out(on, each); }, order);
   say_who_is_wanted(on);
   report_overdue(on);
@@ -199,10 +266,11 @@ void Leases::carry_out(Device& on, const policy::Lend& order) {
   lessee.lease.until_ns = ends ? static_cast<uint64_t>(order.until.time_since_epoch().count()) : UINT64_MAX;
   lessee.lease.window_ns = static_cast<uint64_t>(shared_.config.dispatch.window.count());
   lessee.lease.whole_bursts = order.whole_bursts;
-  lessee.lease.wanted = lessee.limited || others_wait(on, order.to);
+  lessee.lease.wanted = lessee.prompt || others_wait(on, order.to);
   lessee.out = true;
   lessee.since = shared_.now();
   lessee.ends = order.until;
+  if (lessee.pending) lessee.request.issue(shared_.now());
   write(order.to, lessee);
 }
 
@@ -220,12 +288,11 @@ bool Leases::others_wait(const Device& on, const policy::Lessee& id) {
                      [&](const auto& other) { return other.second.pending && other.first != id; });
 }
 
-// A holder says at once that it has nothing more to do where that matters: others wait, or it has a part of the device
-// only and is not to be charged for what it does not use.
+// A holder says at once that it has nothing more to do where that matters.
 void Leases::say_who_is_wanted(Device& on) {
   for (auto& [id, lessee] : on.lessees) {
     if (!lessee.out) continue;
-    const bool wanted = lessee.limited || others_wait(on, id);
+    const bool wanted = lessee.prompt || others_wait(on, id);
     if (lessee.lease.wanted == wanted) continue;
     lessee.lease.wanted = wanted;
     write(id, lessee);
@@ -248,9 +315,7 @@ void Leases::report_overdue(Device& on) {
 
 void Leases::schedule(Device& on) {
   const TimePoint now = shared_.now();
-  const bool stray =
-      std::any_of(on.lessees.begin(), on.lessees.end(), [](const auto& each) { return each.second.stray; });
-  std::optional<TimePoint> next = stray ? std::nullopt : on.dispatch->next(now);
+  std::optional<TimePoint> next = has_stray(on) ? std::nullopt : on.dispatch->next(now);
   const auto at = [&next](TimePoint when) { next = next ? std::min(*next, when) : when; };
   const Duration limit = shared_.config.dispatch.return_limit;
   for (const auto& [id, lessee] : on.lessees) {

@@ -3,7 +3,9 @@
 #include <functional>
 #include <map>
 
+#include "daemon/request_clock.h"
 #include "daemon/shared.h"
+#include "policy/deadline/family.h"
 #include "policy/dispatch/dispatch.h"
 
 namespace heddle::daemon {
@@ -20,18 +22,27 @@ namespace heddle::daemon {
 // After a restart of heddled workers may have work on a device that the new policy knows nothing of, under a lease or
 // because the last policy was not exclusive. Such a stray one counts as a lease that is withdrawn, and the device is
 // lent to nobody before it is back.
+//
+// Under a deadline policy (policy/deadline/) the dispatch policies of all devices belong together, and say where tasks
+// may be placed, too: what has happened is planned for before the scheduler decides, and all devices decide then. What
+// became of user-facing jobs' requests is counted under every policy that lends devices.
 class Leases {
  public:
   using MakeDispatch = std::function<std::unique_ptr<policy::Dispatch>()>;
 
   explicit Leases(Shared& shared) : shared_(shared) {}
   // Once the registry has its devices, and before any task has one. Without it no device is lent.
-  void open(const MakeDispatch& make);
+  // `deadlines`: whose the policies that `make` makes are; null: nobody's; outlives this.
+  void open(const MakeDispatch& make, policy::DeadlineFamily* deadlines = nullptr);
+  // Whether tasks are kept waiting for more than memory and the placement policy.
+  bool keeps_devices() const { return deadlines_ != nullptr; }
 
+  // The scheduler is about to be asked for a device for the virtual device's task.
+  void waits(const Session& session, const VirtualDevice& device);
   // The virtual device's task was granted its device; `restored`: before heddled was restarted.
   void joined(const Session& session, VirtualDevice& device, bool restored = false);
-  // Its task is over, or is being stopped: what of it still runs there is of no account. Nothing where it never had a
-  // device.
+  // Its task is over, or is being stopped: what of it still runs there is of no account. One that never had a device
+  // waits no longer.
   void left(const Session& session, const VirtualDevice& device);
 
   // What its worker says (messages.h), of the task that it has now.
@@ -45,6 +56,8 @@ class Leases {
 
   // LeasesDue has come.
   void due(DeviceId device);
+  // Once a turn, before the scheduler decides and behind decide(). True: the scheduler is to look anew at who waits.
+  bool plan();
   // Once a turn, behind its events: lends and withdraws.
   void decide();
 
@@ -63,7 +76,8 @@ class Leases {
 
  private:
   struct Lessee {
-    bool limited = false;   // its job may not have all of the device
+    bool user_facing = false;
+    bool prompt = false;    // says at once that it has nothing more to do, whether others wait or not
     protocol::Lease lease;  // as it stands on the page
     bool out = false;       // lent and not back
     bool stray = false;     // it stands for what its worker was doing before a restart
@@ -72,6 +86,7 @@ class Leases {
     TimePoint since{};      // of the state that view() tells; a lease that drains does so since it ended
     TimePoint ends{};       // of a lease that is out: when it was withdrawn, or its time is over; max: not yet
     protocol::Usage told;   // to the policy
+    RequestClock request;
   };
   struct Device {
     DeviceId id;
@@ -90,7 +105,13 @@ class Leases {
   Found find(const Session& session, const VirtualDevice& device);
   VirtualDevice* ring_of(const policy::Lessee& id);
   void write(const policy::Lessee& id, const Lessee& lessee);
+  void told(Device& on);
   void measure(Device& on, const policy::Lessee& id, Lessee& lessee);
+  void measure_holders(Device& on);
+  void burst_over(const Found& found);
+  void end_request(const Session& session, Lessee& lessee);
+  void waits_no_longer(const Session& session, const VirtualDevice& device);
+  static bool has_stray(const Device& on);
 
   void decide(Device& on);
   void carry_out(Device& on, const policy::Lend& order);
@@ -103,6 +124,8 @@ class Leases {
 
   Shared& shared_;
   std::vector<Device> devices_;  // by id
+  policy::DeadlineFamily* deadlines_ = nullptr;
+  bool unplanned_ = false;  // something has happened since plan()
 };
 
 }  // namespace heddle::daemon

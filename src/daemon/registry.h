@@ -20,6 +20,7 @@
 #include "daemon/events.h"
 #include "daemon/task_state.h"
 #include "policy/lessee.h"
+#include "policy/sla.h"
 #include "policy/task.h"
 #include "protocol/control_page.h"
 #include "protocol/ring_memory.h"
@@ -168,6 +169,7 @@ struct Job {
   uint64_t findings = 0;
   protocol::Usage usage;
   uint64_t told_busy_ns = 0;  // to those who asked (usage.h)
+  policy::Sla sla;            // of a user-facing job, since a restart of heddled
   std::set<SessionId> sessions;
   Connection* opener = nullptr;  // borrowed
 };

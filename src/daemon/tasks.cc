@@ -119,7 +119,8 @@ Result<bool> Tasks::begin_apart(Session& session, const protocol::BeginApart& be
   const bool both = begun.first.serial != 0 && !first.task;
   const bool first_runs = first.task && first.task->serial != 0 && has_device(first.task->state);
   std::vector<policy::TaskRequest> requests;
-  bool possible = both || first_runs;
+  // Who is kept waiting for a device cannot have two at once.
+  bool possible = first_runs || (both && !leases_.keeps_devices());
   for (const protocol::BeginTask* task : {&begun.first, &begun.second}) {
     if (!possible || (task == &begun.first && !both)) continue;
     auto request = request_apart(shared_.ids, session, *task);
@@ -168,6 +169,7 @@ void Tasks::start(Session& session, VirtualDevice& device, std::unique_ptr<Task>
 
 // A request that would wait or be refused is made when what is idle is back (idle_memory.h).
 void Tasks::arrive(Session& session, VirtualDevice& device) {
+  if (!grants_at_malloc_) leases_.waits(session, device);
   if (!scheduler_->could_start(request_of(session, device)) && idle_.reclaim_for(session))
     return idle_.delay(device.task->id);
   pass_on(session, device);

@@ -67,6 +67,14 @@ void describe_tenant(const policy::Tenant& tenant, Json& job) {
   if (user_facing) job["slo_ns"] = tenant.slo.count();
 }
 
+void describe_requests(const Job& of, Json& job) {
+  if (of.tenant.kind != policy::JobClass::kUserFacing) return;
+  const policy::Percentiles& times = of.sla.times();
+  job["requests"] = {{"count", of.sla.requests()},       {"met", of.sla.met()},
+                     {"missed", of.sla.missed()},        {"p50_ns", times.at(0.5).count()},
+                     {"p95_ns", times.at(0.95).count()}, {"p99_ns", times.at(0.99).count()}};
+}
+
 Status may_have(const policy::Tenant& tenant, const Limits& limits, const Registry& registry, uid_t uid) {
   if (tenant.weight > limits.weight_of_job)
     return fail(ErrorCode::kLimitExceeded, "user %u asks for a job of weight %g, and limits.weight_of_job allows %g",

@@ -12,6 +12,8 @@ namespace heddle::daemon {
 Result<policy::Tenant> read_tenant(const nlohmann::json& request);
 // As `heddle ps --json` shows it.
 void describe_tenant(const policy::Tenant& tenant, nlohmann::json& job);
+// Likewise what became of a user-facing job's requests.
+void describe_requests(const Job& of, nlohmann::json& job);
 
 // Whether user `uid` may have one more such job. kLimitExceeded names the limit, what it allows and what was asked for.
 Status may_have(const policy::Tenant& tenant, const Limits& limits, const Registry& registry, uid_t uid);

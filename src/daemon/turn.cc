@@ -18,11 +18,13 @@ void Turn::run() {
       std::visit([this](auto& each) { handle(std::move(each)); }, *event);
       if (shared_.now() >= until) break;
     }
+    if (leases_.plan()) shared_.events.books_changed();
     if (!shared_.events.take_books_changed()) continue;
     for (const policy::Decision& decision : tasks_.decide()) tasks_.carry_out(decision);
     decided = true;
   }
   leases_.decide();
+  if (leases_.plan()) shared_.events.books_changed();
   if (shared_.events.leave_rest()) {
     rest_ = shared_.loop.after(Duration{}, [this] {
       rest_.reset();

@@ -10,6 +10,7 @@ namespace heddle::daemon {
 // goes on in the next round, behind a look at what else has come: nobody waits long for what others ask.
 //
 //   events    handled in the order in which they were noticed, users in turn (events.h): programs, workers, keepers
+//   plan      a deadline policy says which devices the scheduler may give to whom (Leases::plan)
 //   decide    the scheduler decides once about all of them (Scheduler::decisions)
 //   act       Tasks carries each decision out; that may post further events, which this turn handles too
 //   lend      the dispatch policies decide about devices whose lessees something has happened to (leases.h)

@@ -53,7 +53,9 @@ void DeadlineFamily::waits(const std::string& model, Lessee lessee, const Tenant
 }
 
 void DeadlineFamily::waits_no_longer(Lessee lessee) {
-  if (Deadline* deadline = waits_at(lessee)) deadline->state().waits_no_longer(lessee);
+  Deadline* const deadline = waits_at(lessee);
+  if (!deadline) return;
+  deadline->state().waits_no_longer(lessee);
   waiting_.erase(lessee);
 }
 

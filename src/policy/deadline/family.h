@@ -22,8 +22,9 @@ class DeadlineFamily : public PlacementGate {
 
   std::unique_ptr<Dispatch> dispatch(DeviceId device) const;
 
-  // A task of the lessee is asked for, and has no device yet; it ends when it joins one (Dispatch::joined), or with
-  // waits_no_longer(). Of a model that no device is: ignored.
+  // A task of the lessee is asked for, and has no device yet; it ends when the gate says that it was placed and it
+  // joins a device (Dispatch::joined), or with waits_no_longer(), which is also said of one that was placed without the
+  // gate. Of a model that no device is: ignored.
   void waits(const std::string& model, Lessee lessee, const Tenant& tenant, TimePoint now);
   void waits_no_longer(Lessee lessee);
   // True: the gate's answers are others now, or a device is to be taken back.

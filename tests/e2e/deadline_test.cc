@@ -1,0 +1,101 @@
+// Requests of a user-facing program beside batch programs that never pause, under deadline policies.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "node.h"
+
+namespace heddle::e2e {
+namespace {
+
+std::string under(const std::string& dispatch) {
+  return "[dispatch]\npolicy = '" + dispatch + "'\n" + Node::default_config();
+}
+
+struct Deadlines : testing::Test {
+  void SetUp() override { HEDDLE_NEEDS_WORKLOADS(); }
+  // A program that computes in so many bursts, with pauses of so many milliseconds.
+  static Process episodes(Node& node, const Arguments& options, int bursts, int pause) {
+    Arguments command{"run"};
+    command.insert(command.end(), options.begin(), options.end());
+    const Arguments program{
+        "--",    workload("episodes"),  "--size",     "4096", "--steps",      "50",
+        "--gap", std::to_string(pause), "--launches", "20",   "--iterations", std::to_string(bursts)};
+    command.insert(command.end(), program.begin(), program.end());
+    return node.spawn(command);
+  }
+  static Json job_of(Node& node, const std::string& name) {
+    for (const Json& job : node.ask({{"command", "ps"}}).value("jobs", Json::array())) {
+      if (job["name"] == name) return job;
+    }
+    return {};
+  }
+  // How many tasks have a device.
+  static int placed(Node& node) {
+    int count = 0;
+    for (const Json& session : node.ask({{"command", "ps"}}).value("sessions", Json::array())) {
+      for (const Json& task : session.value("tasks", Json::array())) count += task.contains("device");
+    }
+    return count;
+  }
+  static void expect_pass(Node& node, Process& program) {
+    const Finished finished = program.wait();
+    EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node.log();
+    EXPECT_NE(finished.out.find("PASS"), std::string::npos) << finished.out;
+  }
+};
+
+constexpr int kWithoutEnd = 1 << 20;
+
+TEST_F(Deadlines, RequestsAreServedWhileBatchComputes) {
+  Node node(under("priority:soft"));
+  ASSERT_TRUE(node.ready()) << node.why();
+  Process endless[] = {episodes(node, {}, kWithoutEnd, 0), episodes(node, {"--class", "batch"}, kWithoutEnd, 0)};
+  ASSERT_TRUE(Node::eventually([&] { return placed(node) == 2; })) << node.ask({{"command", "ps"}});
+  Process server = episodes(node, {"--class", "user-facing", "--slo", "10s", "--name", "server"}, 40, 20);
+  Json shown;
+  EXPECT_TRUE(Node::eventually([&] {
+    const Json job = job_of(node, "server");
+    if (job.empty() || job["requests"]["met"] < 3) return false;
+    shown = job;
+    return true;
+  })) << node.ask({{"command", "ps"}});
+  const Finished ps = node.heddle({"ps"});
+  EXPECT_NE(ps.out.find("met, p99"), std::string::npos) << ps.out;
+  EXPECT_EQ(shown["class"], "user-facing");
+  EXPECT_EQ(shown["slo_ns"], 10'000'000'000);
+  EXPECT_GT(shown["requests"]["p50_ns"], 0);
+  expect_pass(node, server);
+  for (Process& batch : endless) {
+    EXPECT_TRUE(batch.running());
+    batch.signal(SIGTERM);
+  }
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
+}
+
+// With more programs than devices, of which each comes to its end with right results.
+TEST_F(Deadlines, AllEndWithRightResults) {
+  for (const char* policy : {"fifo", "priority:off", "priority:soft", "elastic:off", "elastic:soft"}) {
+    SCOPED_TRACE(policy);
+    Node node(under(policy));
+    ASSERT_TRUE(node.ready()) << node.why();
+    std::vector<Process> programs;
+    for (int i = 0; i < 3; ++i) programs.push_back(episodes(node, {}, 20, 0));
+    for (int i = 0; i < 2; ++i) programs.push_back(episodes(node, {"--class", "user-facing"}, 10, 5));
+    for (Process& program : programs) expect_pass(node, program);
+    EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
+  }
+}
+
+TEST_F(Deadlines, AnSloIsForUserFacingJobsAlone) {
+  Node node;
+  ASSERT_TRUE(node.ready()) << node.why();
+  const Finished batch = node.heddle({"run", "--slo", "100ms", "--", "true"});
+  EXPECT_NE(batch.status, 0);
+  EXPECT_NE(batch.err.find("--slo: slo 100 ms: a batch job has no requests"), std::string::npos) << batch.err;
+  const Finished lenient = node.heddle({"run", "--class", "user-facing", "--slo", "2h", "--", "true"});
+  EXPECT_NE(lenient.err.find("a request may take from 1 ms to"), std::string::npos) << lenient.err;
+}
+
+}  // namespace
+}  // namespace heddle::e2e
