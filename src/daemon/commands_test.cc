@@ -71,6 +71,24 @@ TEST_F(CommandTest, AJobIsShownWithWhatItAsksForOfADevice) {
   EXPECT_EQ(jobs[1]["limit"], 1);
 }
 
+TEST_F(CommandTest, AUserFacingJobIsShownWithItsRequests) {
+  start();
+  auto opener = protocol::connect_to(house_->socket());
+  const auto wrong = Household::ask(*opener, {{"command", "job_open"}, {"name", "a"}, {"slo_ns", 1'000'000u}});
+  ASSERT_FALSE(wrong);
+  EXPECT_THAT(wrong.error().text, ::testing::HasSubstr("a batch job has no requests"));
+  ASSERT_TRUE(Household::ask(*opener, {{"command", "job_open"}, {"name", "a"}, {"class", "user-facing"}}));
+  ASSERT_TRUE(Household::ask(*opener, {{"command", "job_open"}, {"name", "b"}}));
+  const Json jobs = (*house_->ask({{"command", "ps"}}))["jobs"];
+  ASSERT_EQ(jobs.size(), 2u);
+  EXPECT_EQ(jobs[0]["class"], "user-facing");
+  EXPECT_EQ(jobs[0]["slo_ns"], 200'000'000);
+  EXPECT_EQ(jobs[0]["requests"]["count"], 0);
+  EXPECT_EQ(jobs[1]["class"], "batch");
+  EXPECT_FALSE(jobs[1].contains("slo_ns"));
+  EXPECT_FALSE(jobs[1].contains("requests"));
+}
+
 TEST_F(CommandTest, AJobsOtherMemoryIsToldAndItsOwnIsLeftToTheClient) {
   start();
   auto opener = protocol::connect_to(house_->socket());

@@ -73,7 +73,8 @@ TEST_F(Deadlines, RequestsAreServedWhileBatchComputes) {
   EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
 }
 
-// With more programs than devices, of which each comes to its end with right results.
+// With more programs than devices, of which each comes to its end with right results. Under elastic a batch program on
+// the device that is kept for requests waits for some ten seconds after the last one.
 TEST_F(Deadlines, AllEndWithRightResults) {
   for (const char* policy : {"fifo", "priority:off", "priority:soft", "elastic:off", "elastic:soft"}) {
     SCOPED_TRACE(policy);
@@ -85,6 +86,37 @@ TEST_F(Deadlines, AllEndWithRightResults) {
     for (Process& program : programs) expect_pass(node, program);
     EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
   }
+}
+
+// A device that was lent before is lent to nobody until its worker has said that it has drained.
+TEST_F(Deadlines, RequestsAndBatchGoOnAfterARestartOfHeddled) {
+  Node node(under("priority:soft"));
+  ASSERT_TRUE(node.ready()) << node.why();
+  Process batch[] = {episodes(node, {}, 200, 0), episodes(node, {}, 200, 0)};
+  Process server = episodes(node, {"--class", "user-facing", "--slo", "10s", "--name", "server"}, 60, 20);
+  ASSERT_TRUE(Node::eventually([&] {
+    const Json job = job_of(node, "server");
+    return !job.empty() && job["requests"]["count"] > 0;
+  }));
+  const pid_t heddled = node.daemon_pid();
+  ::kill(heddled, SIGKILL);
+  ASSERT_TRUE(Node::eventually([&] {
+    const Json job = job_of(node, "server");
+    return !job.empty() && job["class"] == "user-facing" && node.daemon_pid() != heddled;
+  }));
+  expect_pass(node, server);
+  for (Process& each : batch) expect_pass(node, each);
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
+}
+
+TEST_F(Deadlines, ThePoliciesAreListedButForThoseThatTerminate) {
+  Node node(under("elastic:soft"));
+  ASSERT_TRUE(node.ready()) << node.why();
+  const Json dispatch = Json::parse(node.heddle({"policies", "--json"}).out)["dispatch"];
+  EXPECT_EQ(dispatch["current"], "elastic:soft");
+  std::string names;
+  for (const Json& policy : dispatch["policies"]) names += policy["name"].get<std::string>() + " ";
+  EXPECT_NE(names.find("fifo priority:off priority:soft elastic:off elastic:soft "), std::string::npos) << names;
 }
 
 TEST_F(Deadlines, AnSloIsForUserFacingJobsAlone) {

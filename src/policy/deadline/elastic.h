@@ -17,7 +17,9 @@ namespace heddle::policy {
 //
 // Batch is placed on and lent the other devices only; the batch lessee of one that comes in is revoked. Requests go to
 // any idle device, reserved or not, and one that is not is not taken from batch for a request that has no device. A
-// request whose lessee is on such a device has it revoked all the same.
+// request whose lessee is on such a device has it revoked all the same. A batch lessee whose memory is on a device that
+// comes in waits there until the device goes out again: up to 11 s after the last request, and for as long as they
+// come.
 //
 // The paper says no more than "a minimum number of accelerators needed to sustain the SLA": all of this was chosen.
 class Elastic : public Deadline {
