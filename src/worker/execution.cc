@@ -132,8 +132,7 @@ Checked<Execution::Step> Execution::launch(const protocol::Record& record) {
   if (!target) return tl::unexpected(target.error());
   const auto config = check_launch(launched, record.trailing<protocol::LaunchRecord>(), *target->info, model_);
   if (!config) return tl::unexpected(config.error());
-  parts_.variables.about_to_run(record.header.sequence);
-  if (target->allocates) parts_.variables.about_to_allocate();
+  parts_.variables.about_to_launch(record.header.sequence, target->traits);
   return hand_over(record, "launch", 0, [&](uint32_t stream, device::Tag tag) {
     return parts_.context.launch(stream, *target->kernel, *config, tag);
   });
@@ -160,6 +159,7 @@ Checked<Execution::Step> Execution::copy(const protocol::Record& record) {
   const auto checked = check_copy(asked, bounds_, to, from);
   if (!checked) return tl::unexpected(checked.error());
   if (checked->bytes == 0) return in_turn(record);
+  if (asked.from.place == protocol::Place::kSymbol) parts_.variables.tell_addresses();
   if (asked.to.place == protocol::Place::kSymbol) parts_.variables.about_to_run(record.header.sequence, true);
   return hand_over(record, "copy", checked->bytes, [&](uint32_t stream, device::Tag tag) {
     return parts_.context.copy(stream, checked->direction, checked->shape, tag);
@@ -200,6 +200,7 @@ Checked<Execution::Step> Execution::symbol(const protocol::Record& record) {
   const auto variable = modules_.variable(asked.module, asked.index);
   if (!variable) return tl::unexpected(variable.error());
   parts_.variables.note_modules();  // the program learns where it is
+  parts_.variables.tell_addresses();
   const uint64_t answer[2] = {variable->address, variable->bytes};
   std::memcpy(place->data(), answer, sizeof answer);
   return here(record);

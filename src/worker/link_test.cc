@@ -72,7 +72,7 @@ struct LinkTest : ::testing::Test {
         info.kernels[0].name = "k";
         return info;
       };
-      Worker worker(*outbox, open, describe);
+      Worker worker(*outbox, open, {describe, {}});
       Link link(std::move(worker_end), options, *outbox, worker);
       result = link.run_until_warm();
       if (result) result = link.run();

@@ -7,6 +7,7 @@
 
 #include "core/log.h"
 #include "image/describe.h"
+#include "image/effects.h"
 #include "image/fatbin.h"
 #include "worker/confinement.h"
 #include "worker/link.h"
@@ -17,12 +18,22 @@
 namespace heddle::worker {
 namespace {
 
-Result<image::ModuleInfo> describe(std::span<const std::byte> fatbin, uint32_t arch) {
+Result<std::vector<image::Image>> images_of(std::span<const std::byte> fatbin) {
   const auto fatbins = image::split_fatbins(fatbin);  // several where the program was compiled separately
   if (!fatbins) return tl::unexpected(fatbins.error());
-  const auto images = image::read_fatbins(*fatbins);
+  return image::read_fatbins(*fatbins);
+}
+
+Result<image::ModuleInfo> describe(std::span<const std::byte> fatbin, uint32_t arch) {
+  const auto images = images_of(fatbin);
   if (!images) return tl::unexpected(images.error());
   return image::describe(*images, arch);
+}
+
+Result<std::vector<image::KernelEffects>> effects(std::span<const std::byte> fatbin, uint32_t arch) {
+  const auto images = images_of(fatbin);
+  if (!images) return tl::unexpected(images.error());
+  return image::effects(*images, arch);
 }
 
 Result<std::unique_ptr<device::Context>> open_context(const device::ContextOptions& options, const Fd& board) {
@@ -34,7 +45,7 @@ Status serve(const Options& options, const Output& output) {
   HEDDLE_TRY(drop_privileges(options.user));
   auto outbox = Outbox::create();
   if (!outbox) return tl::unexpected(std::move(outbox).error());
-  Worker worker(**outbox, open_context, describe);
+  Worker worker(**outbox, open_context, {describe, effects});
   const OutputDrain drain(output.pipe(), worker.printer());
   Link link(protocol::Socket(Fd(options.socket)), {options.daemon_path, options.reconnect_for}, **outbox, worker);
   HEDDLE_TRY(link.run_until_warm());

@@ -1,7 +1,9 @@
 #include "worker/modules.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "core/clock.h"
 #include "core/log.h"
 
 namespace heddle::worker {
@@ -10,19 +12,35 @@ namespace {
 // FNV-1a, a word at a time.
 constexpr uint64_t kDigestStart = 0xcbf29ce484222325, kDigestFactor = 0x100000001b3;
 
+// A fat binary that is larger is given up with its load, and nothing is known of its kernels.
+constexpr size_t kMostRead = 16 * kMiB;
+
+KernelTraits traits_of(const image::KernelEffects& effects, bool module_allocates) {
+  const bool unknown = !effects.unknown.empty();
+  KernelTraits traits;
+  traits.allocates = module_allocates && (unknown || effects.allocates);
+  traits.writes_variables =
+      unknown || effects.writes_anything ||
+      std::any_of(effects.variables.begin(), effects.variables.end(), [](const auto& use) { return use.written; });
+  traits.writes_through_parameters = unknown || effects.written != 0;
+  traits.tells_addresses = unknown || effects.keeps_module_addresses;
+  return traits;
+}
+
 }  // namespace
 
 class Modules::Entry {
  public:
-  std::vector<std::byte> fatbin;  // given up once loaded
+  std::vector<std::byte> fatbin;  // given up once nothing more is to be read of it
   image::ModuleInfo info;
   device::Module* module = nullptr;
   std::vector<device::Kernel*> kernels;                    // null until used
+  std::vector<KernelTraits> traits;                        // of each, once that mattered
   std::vector<std::optional<device::Variable>> variables;  // likewise
 };
 
-Modules::Modules(device::Context& context, ModuleDescriber describe, uint32_t arch)
-    : context_(context), describe_(std::move(describe)), arch_(arch) {}
+Modules::Modules(device::Context& context, ModuleReader read, uint32_t arch)
+    : context_(context), read_(std::move(read)), arch_(arch) {}
 
 Modules::~Modules() = default;
 
@@ -47,7 +65,7 @@ Status Modules::add(uint32_t id, const Fd& memory, Bytes size) {
 Checked<Modules::Entry*> Modules::loaded(uint32_t id) {
   Entry* entry = entries_[id - 1].get();
   if (entry->module) return entry;
-  auto info = describe_(entry->fatbin, arch_);
+  auto info = read_.describe(entry->fatbin, arch_);
   if (!info) return tl::unexpected(refusal_of("module", info.error()));
   auto module = context_.load(entry->fatbin);
   if (!module) return tl::unexpected(refusal_of("module", module.error()));
@@ -55,7 +73,7 @@ Checked<Modules::Entry*> Modules::loaded(uint32_t id) {
   entry->module = *module;
   entry->kernels.resize(entry->info.kernels.size());
   entry->variables.resize(entry->info.variables.size());
-  entry->fatbin = {};
+  if (!read_.effects || entry->fatbin.size() > kMostRead) entry->fatbin = {};
   note_loaded(id, *entry);
   logger("worker")->debug("module {}: {} kernels, {} variables", id, entry->kernels.size(), entry->variables.size());
   return entry;
@@ -78,6 +96,24 @@ void Modules::note_loaded(uint32_t id, const Entry& entry) {
   if (!loaded.variables.empty()) loaded.addresses = digest;
 }
 
+void Modules::find_traits(uint32_t id, Entry& entry) const {
+  entry.traits.resize(entry.info.kernels.size());
+  for (KernelTraits& each : entry.traits) each.allocates = entry.info.allocates;
+  if (entry.fatbin.empty()) return;
+  const TimePoint begun = MonotonicClock().now();
+  const auto effects = read_.effects(entry.fatbin, arch_);
+  entry.fatbin = {};
+  if (!effects) return logger("worker")->debug("module {}: {}", id, effects.error().text);
+  for (size_t index = 0; index < entry.traits.size(); ++index) {
+    const auto of_it = std::find_if(effects->begin(), effects->end(), [&](const image::KernelEffects& each) {
+      return each.name == entry.info.kernels[index].name;
+    });
+    if (of_it != effects->end()) entry.traits[index] = traits_of(*of_it, entry.info.allocates);
+  }
+  logger("worker")->debug("module {}: what {} kernels do with memory was read in {}", id, entry.traits.size(),
+                          to_string(MonotonicClock().now() - begun));
+}
+
 Checked<void> Modules::load(uint32_t id) {
   const auto entry = loaded(id);
   if (!entry) return tl::unexpected(entry.error());
@@ -95,7 +131,12 @@ Checked<Modules::LaunchTarget> Modules::kernel(uint32_t id, uint32_t index) {
     if (!kernel) return tl::unexpected(refusal_of("kernel", kernel.error()));
     kernels[index] = *kernel;
   }
-  return LaunchTarget{kernels[index], &info, (*entry)->info.allocates};
+  LaunchTarget target{kernels[index], &info};
+  target.traits.allocates = (*entry)->info.allocates;
+  if (writable_bytes_ == 0 && !(*entry)->info.allocates) return target;
+  if ((*entry)->traits.empty()) find_traits(id, **entry);
+  target.traits = (*entry)->traits[index];
+  return target;
 }
 
 Checked<device::Variable> Modules::variable(uint32_t id, uint32_t index) {

@@ -46,7 +46,7 @@ Session::Session(std::unique_ptr<protocol::RingMemory> ring, protocol::ControlPa
       options_(std::move(options)),
       fault_(*ring_, *commit_, printer, options_.shared_faults),
       usage_(std::move(control), left),
-      modules_(context, options_.describe, 10 * options_.model.capability_major + options_.model.capability_minor),
+      modules_(context, options_.read, 10 * options_.model.capability_major + options_.model.capability_minor),
       variables_(context, modules_, *commit_, std::move(saved)),
       parts_{context, *ring_, *commit_, *progress_, fault_, usage_, in_flight_, variables_},
       completions_(parts_) {}

@@ -17,7 +17,7 @@ class Session {
     DeviceModel model;
     protocol::Window window;
     uint64_t task_serial = 0;
-    ModuleDescriber describe;
+    ModuleReader read;
     bool shared_faults = false;  // what the device reports may be another client's fault
   };
 

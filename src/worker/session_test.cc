@@ -751,8 +751,8 @@ TEST_F(SessionTest, ABurstLastsWhileAnythingIsPending) {
 TEST_F(SessionTest, AMemoryOfAnotherKindIsNoControlPage) {
   session.reset();
   control_fd = std::move(*create_memfd("other", protocol::ControlPage::kMemoryBytes));
-  const auto started = Session::start(ring_fd, control_fd, {model, window, kTaskSerial, nullptr, shared_faults},
-                                      *context, printer, *outbox);
+  const auto started =
+      Session::start(ring_fd, control_fd, {model, window, kTaskSerial, {}, shared_faults}, *context, printer, *outbox);
   ASSERT_FALSE(started);
   EXPECT_THAT(started.error().text, HasSubstr("not a control page"));
 }

@@ -136,6 +136,68 @@ TEST_F(TakeoverTest, DeviceMallocCannotBeTakenOver) {
   EXPECT_EQ(control_page.log().obstacle, protocol::Obstacle::kDeviceMalloc);
 }
 
+// "count" writes its variable by name; "nothing" what its parameter leads to.
+struct TakeoverOfKnownKernels : TakeoverTest {
+  void SetUp() override {
+    TakeoverTest::SetUp();
+    kernel_effects.resize(2);
+    kernel_effects[0].name = "count";
+    kernel_effects[0].variables.push_back({"counter", true, true});
+    kernel_effects[1].name = "nothing";
+    kernel_effects[1].written = 1;
+    start_worker();
+  }
+  void begin_anew() {
+    session.reset();
+    control_page.begin_task(kTaskSerial - 1, true);
+    start_worker();
+  }
+  // The last launch that may have written variables.
+  uint64_t written() { return control_page.log().variables_written; }
+  bool launches(uint32_t kernel) { return completes(launch(0, kernel)); }
+};
+
+TEST_F(TakeoverOfKnownKernels, OneThatWritesNoVariableNeedsNoSave) {
+  begin_anew();
+  ASSERT_TRUE(launches(1));
+  EXPECT_EQ(written(), 0u);
+  ASSERT_TRUE(launches(0));
+  EXPECT_EQ(written(), 2u);
+  ASSERT_TRUE(launches(1));
+  EXPECT_EQ(written(), 2u);
+}
+
+TEST_F(TakeoverOfKnownKernels, OnceAVariablesAddressIsOutParametersMayLeadThere) {
+  begin_anew();
+  ASSERT_TRUE(launches(1));
+  EXPECT_EQ(written(), 0u);
+  ASSERT_TRUE(completes(symbol()));
+  ASSERT_TRUE(launches(1));
+  EXPECT_EQ(written(), 3u);
+}
+
+TEST_F(TakeoverOfKnownKernels, ItMayBeOutInAWorkerThatGoesOn) {
+  ASSERT_TRUE(launches(1));
+  EXPECT_EQ(written(), 1u);
+}
+
+TEST_F(TakeoverOfKnownKernels, OneThatIsNotUnderstoodMayWriteThem) {
+  kernel_effects[1].unknown = "an instruction of tomorrow";
+  begin_anew();
+  ASSERT_TRUE(launches(1));
+  EXPECT_EQ(written(), 1u);
+}
+
+TEST_F(TakeoverOfKnownKernels, DeviceMallocIsTheirsWhoCallIt) {
+  module_info.allocates = true;
+  kernel_effects[0].allocates = true;
+  begin_anew();
+  ASSERT_TRUE(launches(1));
+  EXPECT_EQ(control_page.log().obstacle, protocol::Obstacle::kNone);
+  ASSERT_TRUE(launches(0));
+  EXPECT_EQ(control_page.log().obstacle, protocol::Obstacle::kDeviceMalloc);
+}
+
 TEST_F(TakeoverTest, MoreVariablesThanAreSavedAreInTheWay) {
   session.reset();
   prepare_context = [](FakeContext& device) {

@@ -32,6 +32,13 @@ void Variables::about_to_run(uint64_t sequence, bool names_one) {
   commit_.writes_variables(sequence);
 }
 
+void Variables::about_to_launch(uint64_t sequence, const KernelTraits& kernel) {
+  if (noted_ != modules_.loaded_count()) note_modules();
+  if (kernel.allocates) note(protocol::Obstacle::kDeviceMalloc);
+  if (kernel.writes_variables || (kernel.writes_through_parameters && addresses_told_)) about_to_run(sequence);
+  addresses_told_ |= kernel.tells_addresses;
+}
+
 void Variables::save_if_due(uint64_t sequence, TimePoint now) {
   if (!to_be_saved() || now < due_) return;
   if (!save(sequence)) return note(protocol::Obstacle::kNotSaved);
@@ -48,6 +55,7 @@ bool Variables::save(uint64_t sequence) {
 }
 
 Checked<void> Variables::restore(const protocol::LogState& log) {
+  tell_addresses();  // its forerunner's records may have
   for (uint64_t index = 0; index < log.modules; ++index) {
     if (auto loaded = load_again(index); !loaded) return loaded;
   }

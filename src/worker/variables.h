@@ -9,8 +9,11 @@
 // at most a hundredth of the time: a program that waits for each of its launches is saved every so many of them, and
 // until the next save its ring is not drained (protocol::LogState).
 //
-// A record may write variables where a loaded module has some that are not constant and it launches a kernel or calls a
-// library, or where it names one as the end of a copy or fill.
+// A record may write variables where a loaded module has some that are not constant and it calls a library or launches
+// a kernel that may write some by what its code says (image/effects.h): by name, through an address from memory, or
+// through a parameter, once the program may have a variable's address (cudaGetSymbolAddress, a copy of a variable,
+// which may hold it, a kernel that keeps it; and in a worker that goes on in another's place). And where it names one
+// as the end of a copy or fill.
 //
 // Issuer's thread, but for done().
 
@@ -36,8 +39,10 @@ class Variables {
   void note_modules();
   // The record is about to be handed over; `names_one`: it names a variable that it writes.
   void about_to_run(uint64_t sequence, bool names_one = false);
-  // A kernel of a module that allocates is.
-  void about_to_allocate() { note(protocol::Obstacle::kDeviceMalloc); }
+  // The same of a kernel's launch.
+  void about_to_launch(uint64_t sequence, const KernelTraits& kernel);
+  // The program may have the address of a variable from now on.
+  void tell_addresses() { addresses_told_ = true; }
 
   // Everything up to `sequence` is done, and nothing else was handed over: saves what was written, if it is time.
   void save_if_due(uint64_t sequence, TimePoint now);
@@ -67,7 +72,7 @@ class Variables {
   uint64_t noted_ = 0;               // modules
   uint64_t written_ = 0, kept_ = 0;  // sequences: may have written; saved
   TimePoint due_{};                  // of the next save
-  bool obstructed_ = false;
+  bool obstructed_ = false, addresses_told_ = false;
 
   std::mutex mutex_;
   std::condition_variable copied_;

@@ -15,8 +15,8 @@ using ContextOpener =
 // session, once). Used by the thread that reads heddled's socket.
 class Worker {
  public:
-  Worker(Outbox& outbox, ContextOpener open, ModuleDescriber describe)
-      : outbox_(outbox), open_(std::move(open)), describe_(std::move(describe)) {}
+  Worker(Outbox& outbox, ContextOpener open, ModuleReader read)
+      : outbox_(outbox), open_(std::move(open)), read_(std::move(read)) {}
 
   // Acts on one message. False: heddled wants the worker to end. An error ends it too; where that is the session's
   // loss, a WorkerFault stands in the outbox.
@@ -38,7 +38,7 @@ class Worker {
 
   Outbox& outbox_;
   ContextOpener open_;
-  ModuleDescriber describe_;
+  ModuleReader read_;
   protocol::StartWorker start_;
   protocol::BindSession binding_;
   Fd board_;

@@ -46,8 +46,12 @@ void SessionHarness::start_worker() {
   const auto describe = [this](std::span<const std::byte>, uint32_t) -> Result<image::ModuleInfo> {
     return module_info;
   };
-  auto started = Session::start(ring_fd, control_fd, {model, window, bound_serial, describe, shared_faults}, *context,
-                                printer, *outbox);
+  const auto effects = [this](std::span<const std::byte>, uint32_t) -> Result<std::vector<image::KernelEffects>> {
+    if (kernel_effects.empty()) return fail(ErrorCode::kNotFound, "nothing is known of the kernels");
+    return kernel_effects;
+  };
+  auto started = Session::start(ring_fd, control_fd, {model, window, bound_serial, {describe, effects}, shared_faults},
+                                *context, printer, *outbox);
   ASSERT_TRUE(started) << started.error().text;
   session = std::move(*started);
   for (const uint32_t module : std::vector(modules)) send_module(module);

@@ -68,6 +68,7 @@ struct SessionHarness : ::testing::Test {
   Mapping addresses;
   DeviceModel model;
   image::ModuleInfo module_info;
+  std::vector<image::KernelEffects> kernel_effects;  // empty: nothing is known
   Printer printer;
   std::unique_ptr<FakeContext> context;
   std::function<void(FakeContext&)> prepare_context;
