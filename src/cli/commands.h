@@ -14,6 +14,7 @@ void add_batch_command(CLI::App& app, Action& chosen);
 void add_ps_command(CLI::App& app, Action& chosen);
 void add_top_command(CLI::App& app, Action& chosen);
 void add_cancel_command(CLI::App& app, Action& chosen);
+void add_suspend_commands(CLI::App& app, Action& chosen);
 void add_devices_command(CLI::App& app, Action& chosen);
 void add_policies_command(CLI::App& app, Action& chosen);
 void add_sim_command(CLI::App& app, Action& chosen);

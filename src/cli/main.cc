@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
   add_ps_command(app, chosen);
   add_top_command(app, chosen);
   add_cancel_command(app, chosen);
+  add_suspend_commands(app, chosen);
   add_devices_command(app, chosen);
   add_policies_command(app, chosen);
   add_sim_command(app, chosen);

@@ -19,18 +19,10 @@ using Json = nlohmann::json;
 constexpr size_t kLongestName = 63;
 // In one answer, which is to take no more than a millisecond or two of the loop.
 constexpr uint64_t kTracePage = 64;
-constexpr size_t kPsPage = 32;
 
 // Texts come from tenants: what is no UTF-8 is replaced, never thrown at.
 std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-Result<uint64_t> number_in(const Json& request, const char* key) {
-  const auto found = request.find(key);
-  if (found == request.end() || !found->is_number_unsigned())
-    return fail(ErrorCode::kInvalidArgument, "\"%s\" must be a number", key);
-  return found->get<uint64_t>();
 }
 
 int64_t nanoseconds(Duration duration) {
@@ -53,6 +45,13 @@ Commands::Answer packed(const std::string& text) {
 }
 
 }  // namespace
+
+Result<uint64_t> Commands::number_in(const Json& request, const char* key) {
+  const auto found = request.find(key);
+  if (found == request.end() || !found->is_number_unsigned())
+    return fail(ErrorCode::kInvalidArgument, "\"%s\" must be a number", key);
+  return found->get<uint64_t>();
+}
 
 Commands::Commands(Shared& shared, Sessions& sessions, Tasks& tasks, const Executor& executor, Workers& workers,
                    const Leases& leases, Control control)
@@ -81,10 +80,10 @@ Commands::Answer Commands::answer(const protocol::Command& command, const protoc
 Result<Json> Commands::dispatch(const Json& request, Asker& asker) {
   using Handler = Result<Json> (Commands::*)(const Json&, Asker&);
   static constexpr std::pair<std::string_view, Handler> kHandlers[] = {
-      {"status", &Commands::status},        {"devices", &Commands::devices},   {"ps", &Commands::ps},
-      {"policies", &Commands::policies},    {"job_open", &Commands::job_open}, {"job", &Commands::job},
-      {"cancel", &Commands::cancel},        {"trace", &Commands::trace},       {"shutdown", &Commands::shut_down},
-      {"set_policy", &Commands::set_policy}};
+      {"status", &Commands::status},     {"devices", &Commands::devices},    {"ps", &Commands::ps},
+      {"policies", &Commands::policies}, {"job_open", &Commands::job_open},  {"job", &Commands::job},
+      {"cancel", &Commands::cancel},     {"suspend", &Commands::suspend},    {"resume", &Commands::resume},
+      {"trace", &Commands::trace},       {"shutdown", &Commands::shut_down}, {"set_policy", &Commands::set_policy}};
   const auto named = request.find("command");
   if (named == request.end() || !named->is_string())
     return fail(ErrorCode::kInvalidArgument, "\"command\" must be a text");
@@ -184,6 +183,7 @@ Json json_of(Job& job, const protocol::Usage& usage) {
             {"memory", job.budget.value},
             {"sessions", job.sessions.size()},
             {"usage", usage_json(usage, job.told_busy_ns)},
+            {"suspended", job.suspended},
             {"cancelled", job.cancelled}};
   describe_tenant(job.tenant, json);
   describe_requests(job, json);
@@ -262,47 +262,6 @@ Result<Json> Commands::job_open(const Json& request, Asker& asker) {
   if (!job) return tl::unexpected(job.error());
   asker.jobs.insert((*job)->id);
   return Json{{"job", (*job)->id.value}, {"secret", (*job)->secret}};
-}
-
-// Another user's job is answered like one that does not exist.
-Result<Job*> Commands::find_job(const Json& request, const Asker& asker) {
-  const auto id = number_in(request, "job");
-  if (!id) return tl::unexpected(id.error());
-  Job* job = shared_.registry.find_job(JobId{*id});
-  if (!job || !asker.may_see(job->uid))
-    return fail(ErrorCode::kNotFound, "there is no job %lu", static_cast<unsigned long>(*id));
-  return job;
-}
-
-Result<Json> Commands::job(const Json& request, Asker& asker) {
-  const auto job = find_job(request, asker);
-  if (!job) return tl::unexpected(job.error());
-  Json json{{"job", (*job)->id.value}, {"name", (*job)->name}, {"cancelled", (*job)->cancelled}, {"waiting_ns", 0}};
-  Json sessions = Json::array();
-  const Descriptions describe = descriptions_for(asker);
-  uint64_t findings = (*job)->findings;
-  for (const SessionId id : (*job)->sessions) {
-    Session* session = shared_.registry.find_session(id);
-    if (!session) continue;
-    findings += findings_of(*session);
-    if (sessions.size() == kPsPage) continue;
-    sessions.push_back(describe.session(*session));
-    for (const Json& task : sessions.back()["tasks"]) {
-      if (task["state"] == "running" || task["waited_ns"] <= json["waiting_ns"]) continue;
-      json["waiting_ns"] = task["waited_ns"];
-      json["waiting_for"] = task["reason"];
-    }
-  }
-  json["sessions"] = sessions;
-  json["findings"] = findings;
-  return json;
-}
-
-Result<Json> Commands::cancel(const Json& request, Asker& asker) {
-  const auto job = find_job(request, asker);
-  if (!job) return tl::unexpected(job.error());
-  sessions_.cancel(**job);
-  return Json{{"cancelled", (*job)->id.value}};
 }
 
 namespace {

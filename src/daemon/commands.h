@@ -48,11 +48,16 @@ class Commands {
   Result<Json> job_open(const Json& request, Asker& asker);
   Result<Json> job(const Json& request, Asker& asker);
   Result<Json> cancel(const Json& request, Asker& asker);
+  Result<Json> suspend(const Json& request, Asker& asker);
+  Result<Json> resume(const Json& request, Asker& asker);
   Result<Json> trace(const Json& request, Asker& asker);
   Result<Json> shut_down(const Json& request, Asker& asker);
   Result<Json> set_policy(const Json& request, Asker& asker);
 
+  static constexpr size_t kPsPage = 32;  // sessions in one answer, which is to take no more than a millisecond or two
+  static Result<uint64_t> number_in(const Json& request, const char* key);
   Json itself() const;
+  Json suspension(const Job& job) const;
   Json device_list(const Descriptions& describe) const;
   Descriptions descriptions_for(const Asker& asker) const;
   Result<Job*> find_job(const Json& request, const Asker& asker);

@@ -13,6 +13,8 @@ using Json = nlohmann::json;
 const char* state_name(TaskState state) {
   if (!has_device(state)) return "waiting";
   if (state == TaskState::kResuming) return "resuming";
+  if (state == TaskState::kSuspending) return "suspending";
+  if (state == TaskState::kSuspended) return "suspended";
   return state == TaskState::kRunning || state == TaskState::kStopping ? "running" : "starting";
 }
 
@@ -57,7 +59,7 @@ Json Descriptions::task(const Session& session, const VirtualDevice& device) con
   json["waited_ns"] = (until - task.arrived).count();
   if (has_device(task.state)) json["device"] = task.device.value;
   if (const pid_t process = executor_.process(device)) json["worker_pid"] = process;
-  if (task.state == TaskState::kRunning) add_revocable(json, device);
+  if (task.state == TaskState::kRunning || task.state == TaskState::kSuspending) add_revocable(json, device);
   if (device.resumed.count != 0) json["resumptions"] = device.resumed.count;
   if (const auto lease = leases_.view(session, device))
     json["lease"] = {{"state", lease->state}, {"for_ns", (shared_.now() - lease->since).count()}};

@@ -120,9 +120,14 @@ struct LeaseOverdue {
   std::string text;
 };
 
+// A task of the job could not be suspended, and so the job is not.
+struct JobNotSuspended {
+  JobId job;
+};
+
 using Event = std::variant<ClientSaid, ClientClosed, ProcessEnded, WorkerWarm, WorkerReturned, WorkerSaid, WorkerLost,
                            WorkerGone, MpsLost, ExecutorWanted, MemoryAnswered, CopyAnswered, FreeMemoryReported,
-                           ContextsFreed, IdleReturned, SegmentRemoved, LeasesDue, LeaseOverdue>;
+                           ContextsFreed, IdleReturned, SegmentRemoved, LeasesDue, LeaseOverdue, JobNotSuspended>;
 
 // Events until the next turn handles them (turn.h). Whoever notices something posts an event and returns, so that no
 // component is called back in the middle of its own work.

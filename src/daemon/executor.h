@@ -28,6 +28,9 @@ class Executor {
   // Sends the executor everything that the task has: modules, pinned memory, device memory. Lets it proceed unless some
   // memory is still on its way.
   virtual void hand_over(Session& session, VirtualDevice& device) = 0;
+  // Has the executor that serves the virtual device give its task up: executor_lost follows once it has ended, or
+  // executor_stays. Nothing while it is not back after a restart of heddled: it is told then.
+  virtual void suspend(const VirtualDevice& device) = 0;
   // Ends the executor that serves the virtual device; executor_gone follows. Does nothing if there is none.
   virtual void stop(VirtualDevice& device) = 0;
   // Ends the executor that stayed for the virtual device's next task, if one did.
@@ -65,6 +68,8 @@ class ExecutorEvents {
   // The executor that served the virtual device has ended with nothing of the task under way: another on the same
   // device can go on in its place.
   virtual void executor_lost(Session& session, VirtualDevice& device) = 0;
+  // It was to give the task up, and cannot, for what lasting_obstacle says (resumable.h).
+  virtual void executor_stays(Session& session, VirtualDevice& device) = 0;
   // The executor has returned its idle memory, as it was asked to, or has ended.
   virtual void idle_returned(ExecutorId executor) = 0;
   // Ends the session's device work with an error that its program sees; the session stays until its process ends.

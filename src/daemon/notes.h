@@ -46,7 +46,7 @@ struct BoardNote {
 };
 struct JobNote {
   uint64_t secret, budget_bytes;
-  uint32_t uid, user_facing;
+  uint32_t uid, user_facing, suspended, reserved;
   double weight, share, limit;
   int64_t slo_ns;
   char name[64];

@@ -165,6 +165,8 @@ struct Job {
   Bytes budget;           // 0: no limit of its own
   policy::Tenant tenant;  // as it was asked for: see tenant_of (tenant.h)
   bool cancelled = false;
+  bool suspended = false;     // its tasks are, or will be as soon as what they have under way is done
+  std::string not_suspended;  // why the last attempt came to nothing
   // Of sessions that are over; since a restart of heddled.
   uint64_t findings = 0;
   protocol::Usage usage;
@@ -193,6 +195,7 @@ struct Worker {
   TimePoint kept_since{};
   std::string last_fault;  // what it reported of the session that it serves
   bool killed = false;     // by heddled
+  bool given_up = false;   // its task, as it was told to: it is ending
   Bytes driver_memory;     // that its context has grown by, on the accounts of the tasks that it served
   bool returning = false;  // came back to a restarted heddled, and was not told yet what it may be missing
 };

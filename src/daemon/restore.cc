@@ -98,6 +98,7 @@ class Restorer {
     job.id = JobId{item.key};
     job.secret = note.secret;
     job.uid = note.uid;
+    job.suspended = note.suspended != 0;
     job.budget = Bytes{note.budget_bytes};
     const auto job_class = note.user_facing != 0 ? policy::JobClass::kUserFacing : policy::JobClass::kBatch;
     job.tenant = {job.id,    note.weight,          note.share, note.limit, protocol::get_text(note.app),

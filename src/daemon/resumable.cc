@@ -34,4 +34,8 @@ std::string present_obstacle(const VirtualDevice& device) {
   return "";
 }
 
+bool keeps_variables(const VirtualDevice& device) {
+  return device.control && device.control->log().variables_written != 0;
+}
+
 }  // namespace heddle::daemon

@@ -14,4 +14,8 @@ std::string lasting_obstacle(const VirtualDevice& device);
 // The same, or what does just now: work under way, or variables that were written and are not saved yet.
 std::string present_obstacle(const VirtualDevice& device);
 
+// What the program's modules have in their variables, beside what they began with, lies in the worker that stays for
+// the virtual device's next task.
+bool keeps_variables(const VirtualDevice& device);
+
 }  // namespace heddle::daemon

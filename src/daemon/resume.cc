@@ -1,6 +1,7 @@
-// The part of WorkerExecutor that lets a task go on when its worker has died: in another worker on the same device,
-// with the same ring, memory, modules and tables. Nothing was under way, and the worker's process, with all its
-// threads, is gone (its pidfd says so), so that nothing of it writes any more.
+// The part of WorkerExecutor that lets a task go on when its worker has died, or has given it up because its job is
+// suspended: in another worker on the same device, with the same ring, memory, modules and tables. Nothing was under
+// way, and the worker's process, with all its threads, is gone (its pidfd says so), so that nothing of it writes any
+// more.
 
 #include "daemon/resumable.h"
 #include "daemon/task_trace.h"
@@ -17,12 +18,14 @@ constexpr Duration kShortLife = std::chrono::seconds(10);
 std::string WorkerExecutor::obstacle_to_resume(const Worker& worker, const Session& session,
                                                const VirtualDevice& device) const {
   if (session.failed || session.ending) return "its session is over";
-  if (!device.task || device.task->state != TaskState::kRunning) return "its task was not running";
+  const bool suspending = device.task && device.task->state == TaskState::kSuspending;
+  if (!device.task || (device.task->state != TaskState::kRunning && !suspending)) return "its task was not running";
   if (!worker.last_fault.empty()) return "its session had failed";
   const protocol::LogState log = device.control ? device.control->log() : protocol::LogState{};
   if (log.task == device.task->serial && log.ended) return "";  // nobody needs to go on
   std::string obstacle = present_obstacle(device);
   if (!obstacle.empty()) return obstacle;
+  if (suspending || worker.given_up) return "";  // it has not died at its work
   const Resumption& last = device.resumed;
   if (last.count != 0 && last.completed == log.completed && shared_.now() - last.when < kShortLife)
     return "the worker before it ended at the same place";
@@ -35,6 +38,11 @@ void WorkerExecutor::resume(const Worker& worker, Session& session, VirtualDevic
   leases_.worker_gone(session, device);
   if (certainly) SegmentStore::let_go_all(session, device.index);
   if (say_again(session, device)) return;
+  if (worker.given_up || device.task->state == TaskState::kSuspending) {
+    shared_.log->info("worker {}, process {}, on device {} has left task {} of session {}, which is suspended ({})",
+                      worker.id.value, worker.pid, worker.device.value, device.task->id.value, session.id.value, how);
+    return events_->executor_lost(session, device);
+  }
   device.resumed = {device.control->log().completed, device.resumed.count + 1, shared_.now()};
   shared_.log->warn(
       "worker {}, process {}, on device {} ended unexpectedly ({}); nothing was under way: session {} goes on in "
@@ -53,6 +61,21 @@ bool WorkerExecutor::say_again(Session& session, VirtualDevice& device) {
     events_->segment_freed(session, device, page.freed(index));
   if (log.ended) events_->finished(session, device, log.unmapped);
   return log.ended;
+}
+
+void WorkerExecutor::suspend(const VirtualDevice& device) {
+  if (takes_memory(device)) device.worker->connection->send(protocol::Suspend{device.task->serial});
+}
+
+// It ends, and executor_lost follows: also where a heddled before this one had asked for it, and the job was resumed
+// meanwhile. One that does not end has nothing under way.
+void WorkerExecutor::suspended(Worker& worker, const protocol::Suspended& said) {
+  const auto [session, device] = shared_.registry.served_by(worker);
+  if (!session || !device->task || device->task->serial != said.serial || session->failed || session->ending) return;
+  if (said.given_up == 0) return events_->executor_stays(*session, *device);
+  if (said.unmapped != 0) SegmentStore::let_go_all(*session, device->index);
+  worker.given_up = true;
+  workers_.retire(worker, Workers::Until::kServing);
 }
 
 }  // namespace heddle::daemon

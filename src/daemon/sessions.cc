@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "daemon/cuda_codes.h"
+#include "daemon/resumable.h"
 #include "daemon/session_limits.h"
 #include "daemon/spawn.h"
 #include "daemon/tenant.h"
@@ -221,6 +222,7 @@ void Sessions::deposit_job(const Job& job) {
   note.secret = job.secret;
   note.budget_bytes = job.budget.value;
   note.uid = job.uid;
+  note.suspended = job.suspended ? 1 : 0;
   note.weight = job.tenant.weight;
   note.share = job.tenant.request;
   note.limit = job.tenant.limit;
@@ -256,6 +258,73 @@ void Sessions::cancel(Job& job) {
   event.length = static_cast<uint32_t>(text.size());
   protocol::set_text(event.text, text);
   job.opener->send(event);
+}
+
+namespace {
+
+unsigned long number(const Job& job) {
+  return static_cast<unsigned long>(job.id.value);
+}
+
+// Why a task of the job's cannot go on in another worker; empty where all can.
+std::string obstacle_to_suspend(Registry& registry, const Job& job) {
+  for (const SessionId id : job.sessions) {
+    const Session* session = registry.find_session(id);
+    if (!session || session->failed || session->ending) continue;
+    for (const VirtualDevice& device : session->devices) {
+      if (!device.task || device.task->state != TaskState::kRunning) continue;
+      const std::string obstacle = lasting_obstacle(device);
+      if (!obstacle.empty())
+        return stringf("%s (process %d) has a task that no other worker can go on with: %s", session->program.c_str(),
+                       session->pid, obstacle.c_str());
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+Status Sessions::suspend(Job& job) {
+  if (job.cancelled) return fail(ErrorCode::kInvalidArgument, "job %lu was cancelled", number(job));
+  const std::string obstacle = obstacle_to_suspend(shared_.registry, job);
+  if (!obstacle.empty())
+    return fail(ErrorCode::kNotSupported, "job %lu cannot be suspended, and nothing of it was: %s", number(job),
+                obstacle.c_str());
+  job.suspended = true;
+  job.not_suspended.clear();
+  deposit_job(job);
+  shared_.log->info("job {} ({}) is suspended", job.id.value, job.name);
+  follow(job);
+  return {};
+}
+
+Status Sessions::resume(Job& job) {
+  if (job.cancelled) return fail(ErrorCode::kInvalidArgument, "job %lu was cancelled", number(job));
+  if (!job.suspended)
+    return fail(ErrorCode::kInvalidArgument, "job %lu is not suspended: 'heddle suspend %lu' does that", number(job),
+                number(job));
+  job.suspended = false;
+  deposit_job(job);
+  shared_.log->info("job {} ({}) is resumed", job.id.value, job.name);
+  follow(job);
+  return {};
+}
+
+void Sessions::not_suspended(JobId id) {
+  const Job* job = shared_.registry.find_job(id);
+  if (!job) return;
+  deposit_job(*job);
+  shared_.log->warn("job {} ({}) goes on, because it cannot be suspended: {}", id.value, job->name, job->not_suspended);
+  follow(*job);
+}
+
+void Sessions::follow(const Job& job) {
+  for (const SessionId id : std::set(job.sessions)) {
+    Session* session = shared_.registry.find_session(id);
+    if (!session) continue;
+    for (VirtualDevice& device : session->devices) tasks_.follow_job(*session, device);
+  }
+  shared_.events.books_changed();
 }
 
 }  // namespace heddle::daemon

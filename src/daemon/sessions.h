@@ -33,6 +33,12 @@ class Sessions {
   // The opener's connection is gone, or never came back after a restart.
   void abandon(JobId id);
   void cancel(Job& job);
+  // Its tasks give their devices' processors up, and keep their memory, until resume. kNotSupported where one cannot,
+  // kInvalidArgument where there is nothing to be done: nothing has happened.
+  Status suspend(Job& job);
+  Status resume(Job& job);
+  // A task of it could not be suspended after all: the job is not any more, and the rest of it goes on.
+  void not_suspended(JobId id);
 
   // After a restart: watches the process again.
   void watch(Session& session);
@@ -44,6 +50,7 @@ class Sessions {
   Status check_limits(uid_t uid) const;
   void end_forerunners(pid_t pid);
   void drop_if_empty(JobId id);
+  void follow(const Job& job);
 
   Shared& shared_;
   Tasks& tasks_;

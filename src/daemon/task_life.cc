@@ -2,12 +2,31 @@
 // end of sessions.
 
 #include "daemon/cuda_codes.h"
+#include "daemon/resumable.h"
 #include "daemon/ring_words.h"
 #include "daemon/task_trace.h"
 #include "daemon/tasks.h"
 #include "daemon/usage.h"
 
 namespace heddle::daemon {
+namespace {
+
+// Who waits for memory, or behind a declaration that waits, hears that there is nothing to wait for.
+void answer_all(Session& session) {
+  const auto deferred = std::exchange(session.deferred, std::nullopt);
+  if (!session.connection) return;
+  const auto refuse = [&](uint64_t request) {
+    protocol::Refused refused{request};
+    protocol::set_text(refused.text, session.failure);
+    if (request != 0) session.connection->send(refused);
+  };
+  for (auto& [number, segment] : session.segments) refuse(std::exchange(segment.answers, 0));
+  if (!deferred) return;
+  refuse(deferred->request);
+  session.connection->resume();
+}
+
+}  // namespace
 
 // The one place where a task's state changes, and the one end of a task: what it holds or waits for returns to the
 // scheduler then, which may have ended it itself.
@@ -31,7 +50,7 @@ void Tasks::apply(Session& session, VirtualDevice& device, TaskEvent event) {
   // the next one need not wait until the process has ended.
   if (stops) leases_.left(session, device);
   if (!done) fail_session(session, kCudaMemoryAllocation, done.error().text);
-  if (!ends) return;
+  if (!ends) return follow_job(session, device);
   leases_.left(session, device);
   scheduler_->task_ended(task.id, shared_.now());
   shared_.registry.tasks.erase(task.id);
@@ -39,14 +58,32 @@ void Tasks::apply(Session& session, VirtualDevice& device, TaskEvent event) {
   device.live = {};
 }
 
-void Tasks::carry_out(const Decision& decision) {
-  switch (decision.kind) {
-    case Decision::Kind::kGrant:
-      return granted(decision);
-    case Decision::Kind::kExtend:
-      return extended(decision);
-    case Decision::Kind::kRefuse:
-      return refused(decision);
+// A suspended job's task that comes by its device, or by an executor's leave, is suspended in that moment: what is to
+// be done follows from the task's state and the job's alone, after a restart too.
+void Tasks::follow_job(Session& session, VirtualDevice& device) {
+  if (session.failed || session.ending) return;
+  const Job* job = shared_.registry.find_job(session.job);
+  const bool suspended = job && job->suspended;
+  if (suspended && !keeps_variables(device)) executor_.retire_kept(session, device);
+  if (!device.task) return;
+  const TaskState state = device.task->state;
+  if (suspended && can_be_suspended(state)) return apply(session, device, TaskEvent::kSuspendAsked);
+  if (!suspended && state == TaskState::kSuspended) apply(session, device, TaskEvent::kResumeAsked);
+}
+
+void Tasks::decide() {
+  for (const Decision& decision : scheduler_->decisions(shared_.now())) {
+    switch (decision.kind) {
+      case Decision::Kind::kGrant:
+        granted(decision);
+        break;
+      case Decision::Kind::kExtend:
+        extended(decision);
+        break;
+      case Decision::Kind::kRefuse:
+        refused(decision);
+        break;
+    }
   }
 }
 
@@ -137,9 +174,21 @@ bool Tasks::executor_gone(Session& session, VirtualDevice& device, const std::st
 }
 
 void Tasks::executor_lost(Session& session, VirtualDevice& device) {
-  trace_task(shared_, "resumed", session, *device.task, device.live, "its worker has ended, and another goes on");
+  const bool suspended = device.task->state == TaskState::kSuspending;
+  trace_task(shared_, suspended ? "suspended" : "resumed", session, *device.task, device.live,
+             suspended ? "its job is suspended" : "its worker has ended, and another goes on");
   apply(session, device, TaskEvent::kExecutorLost);
   shared_.events.books_changed();
+}
+
+void Tasks::executor_stays(Session& session, VirtualDevice& device) {
+  if (!device.task || device.task->state != TaskState::kSuspending) return;
+  if (Job* job = shared_.registry.find_job(session.job); job && job->suspended) {
+    job->suspended = false;
+    job->not_suspended = lasting_obstacle(device);
+    shared_.events.post(JobNotSuspended{job->id});
+  }
+  apply(session, device, TaskEvent::kExecutorStays);
 }
 
 void Tasks::fail_session(Session& session, uint32_t cuda_error, const std::string& text) {
@@ -151,21 +200,6 @@ void Tasks::fail_session(Session& session, uint32_t cuda_error, const std::strin
   for (VirtualDevice& device : session.devices) say_failed(device, cuda_error, text);
   answer_all(session);
   for (VirtualDevice& device : session.devices) release(session, device);
-}
-
-// Who waits for memory, or behind a declaration that waits, hears that there is nothing to wait for.
-void Tasks::answer_all(Session& session) {
-  const auto deferred = std::exchange(session.deferred, std::nullopt);
-  if (!session.connection) return;
-  const auto refuse = [&](uint64_t request) {
-    protocol::Refused refused{request};
-    protocol::set_text(refused.text, session.failure);
-    if (request != 0) session.connection->send(refused);
-  };
-  for (auto& [number, segment] : session.segments) refuse(std::exchange(segment.answers, 0));
-  if (!deferred) return;
-  refuse(deferred->request);
-  session.connection->resume();
 }
 
 bool Tasks::end(Session& session) {

@@ -51,6 +51,9 @@ Status TaskPerformer::perform(TaskAction action, Session& session, VirtualDevice
     case TaskAction::kHandOver:
       executor_.hand_over(session, device);
       break;
+    case TaskAction::kSuspendExecutor:
+      executor_.suspend(device);
+      break;
     case TaskAction::kStopExecutor:
       executor_.stop(device);
       break;

@@ -23,6 +23,7 @@ constexpr TaskAction kFinish[] = {kWithdrawTask, kDepositRing, kTellUnbound};
 constexpr TaskAction kForget[] = {kWithdrawTask};
 constexpr TaskAction kStart[] = {kFindExecutor};
 constexpr TaskAction kReplace[] = {kDepositRing, kFindExecutor};
+constexpr TaskAction kSuspend[] = {kSuspendExecutor};
 constexpr TaskAction kStop[] = {kStopExecutor};
 
 struct Row {
@@ -54,6 +55,16 @@ constexpr Row kTable[] = {
     {kRunning, kExecutorLost, kResuming, kReplace},
     {kResuming, kServed, kRunning, kServe},
     {kResuming, kCancelled, kEnded, kForget},
+    // That the job is suspended is deposited before, with the job.
+    {kStarting, kSuspendAsked, kSuspended, {}},
+    {kResuming, kSuspendAsked, kSuspended, {}},
+    {kRunning, kSuspendAsked, kSuspending, kSuspend},
+    {kSuspending, kExecutorLost, kSuspended, {}},
+    {kSuspending, kExecutorStays, kRunning, {}},
+    {kSuspending, kFinished, kEnded, kFinish},
+    {kSuspending, kCancelled, kStopping, kStop},
+    {kSuspended, kResumeAsked, kResuming, kStart},
+    {kSuspended, kCancelled, kEnded, kForget},
     {kStopping, kCancelled, kStopping, kStop},
     {kStopping, kExecutorGone, kEnded, kForget},
 };
@@ -74,6 +85,10 @@ const char* name(TaskState state) {
       return "running";
     case kResuming:
       return "resuming";
+    case kSuspending:
+      return "suspending";
+    case kSuspended:
+      return "suspended";
     case kStopping:
       return "stopping";
     case kEnded:
@@ -106,6 +121,12 @@ const char* name(TaskEvent event) {
       return "lose its executor";
     case kExecutorLost:
       return "go on without its executor";
+    case kExecutorStays:
+      return "stay with its executor";
+    case kSuspendAsked:
+      return "be suspended";
+    case kResumeAsked:
+      return "be resumed";
     case kRestored:
       return "be restored";
     case kRejoined:

@@ -14,18 +14,23 @@ namespace heddle::daemon {
 //                                                     |    v
 //                                                    resuming
 //
-// A state in which a task that has run does not run for a while is one more name here, and the rows that lead there and
-// away.
+// While its job is suspended:
+//
+//   running -> suspending -> suspended -> resuming      starting -> suspended      resuming -> suspended
+//
+// A task that is suspending may end, be stopped, or go on running where its executor cannot give it up.
 enum class TaskState {
   kNew,
-  kArriving,  // not with the scheduler yet: idle memory is being given back, so that it need not wait
-  kWaiting,   // for the scheduler's decision
-  kPlaced,    // has a device; its program has not begun it, or heddled was restarted and nobody serves it yet
-  kStarting,  // has a device and waits for an executor
-  kRunning,   // an executor serves it
-  kResuming,  // its executor has died with nothing under way, and it waits for another on its device
-  kStopping,  // its session has failed or is over; what it holds returns when its executor is gone
-  kEnded,     // out of the books
+  kArriving,    // not with the scheduler yet: idle memory is being given back, so that it need not wait
+  kWaiting,     // for the scheduler's decision
+  kPlaced,      // has a device; its program has not begun it, or heddled was restarted and nobody serves it yet
+  kStarting,    // has a device and waits for an executor
+  kRunning,     // an executor serves it
+  kResuming,    // its executor has died with nothing under way, and it waits for another on its device
+  kSuspending,  // its job is suspended; its executor ends what is under way
+  kSuspended,   // its job is suspended: it keeps its memory, and nobody serves it
+  kStopping,    // its session has failed or is over; what it holds returns when its executor is gone
+  kEnded,       // out of the books
 };
 
 enum class TaskEvent {
@@ -39,9 +44,12 @@ enum class TaskEvent {
   kFinished,      // all of its program's work is done, says the executor
   kCancelled,     // its session has failed or is over
   kExecutorGone,
-  kExecutorLost,  // the executor has died, and another can go on in its place
-  kRestored,      // after a restart of heddled: it has a device, and nobody serves it
-  kRejoined,      // after a restart of heddled: the executor that served it still does
+  kExecutorLost,   // the executor has died, or given the task up, and another can go on in its place
+  kExecutorStays,  // the executor was to give the task up, and cannot
+  kSuspendAsked,
+  kResumeAsked,
+  kRestored,  // after a restart of heddled: it has a device, and nobody serves it
+  kRejoined,  // after a restart of heddled: the executor that served it still does
 };
 
 // What TaskPerformer carries out.
@@ -56,8 +64,9 @@ enum class TaskAction {
   kHoldSegments,  // what was asked for with the task is granted; programs that wait for some of it are answered
   kAllocate,      // memory for what it holds
   kFindExecutor,
-  kEngageExecutor,  // the one that was found is the virtual device's now, in the vault too
-  kHandOver,        // all that it needs goes to the executor; without memory for it, nothing
+  kEngageExecutor,   // the one that was found is the virtual device's now, in the vault too
+  kHandOver,         // all that it needs goes to the executor; without memory for it, nothing
+  kSuspendExecutor,  // it is told to give the task up
   kStopExecutor,
 };
 
@@ -72,11 +81,22 @@ Result<TaskStep> next_step(TaskState state, TaskEvent event);
 // Whether the scheduler has given it a device.
 constexpr bool has_device(TaskState state) {
   return state == TaskState::kPlaced || state == TaskState::kStarting || state == TaskState::kRunning ||
-         state == TaskState::kResuming || state == TaskState::kStopping;
+         state == TaskState::kResuming || state == TaskState::kSuspending || state == TaskState::kSuspended ||
+         state == TaskState::kStopping;
 }
 // It has a device, and nobody serves it yet.
 constexpr bool awaits_executor(TaskState state) {
   return state == TaskState::kStarting || state == TaskState::kResuming;
+}
+
+// Where its job's being suspended makes a difference to it that was not made yet.
+constexpr bool can_be_suspended(TaskState state) {
+  return state == TaskState::kRunning || awaits_executor(state);
+}
+// Its program runs it, and frees what it holds, as far as anybody serves it.
+constexpr bool has_begun(TaskState state) {
+  return state == TaskState::kRunning || state == TaskState::kResuming || state == TaskState::kSuspending ||
+         state == TaskState::kSuspended;
 }
 
 }  // namespace heddle::daemon

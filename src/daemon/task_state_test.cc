@@ -14,9 +14,11 @@ using enum TaskEvent;
 using enum TaskAction;
 using ::testing::HasSubstr;
 
-constexpr TaskState kStates[] = {kNew, kArriving, kWaiting, kPlaced, kStarting, kRunning, kResuming, kStopping, kEnded};
-constexpr TaskEvent kEvents[] = {kMemoryAsked, kBegun,     kRequested,    kGrantedEarly, kGranted,  kRefused, kServed,
-                                 kFinished,    kCancelled, kExecutorGone, kExecutorLost, kRestored, kRejoined};
+constexpr TaskState kStates[] = {kNew,      kArriving,   kWaiting,   kPlaced,   kStarting, kRunning,
+                                 kResuming, kSuspending, kSuspended, kStopping, kEnded};
+constexpr TaskEvent kEvents[] = {kMemoryAsked,  kBegun,       kRequested, kGrantedEarly, kGranted,      kRefused,
+                                 kServed,       kFinished,    kCancelled, kExecutorGone, kExecutorLost, kExecutorStays,
+                                 kSuspendAsked, kResumeAsked, kRestored,  kRejoined};
 
 using Actions = std::vector<TaskAction>;
 
@@ -62,6 +64,15 @@ const Expected kTable[] = {
      kRunning,
      {kTellBound, kAllocate, kDepositRing, kEngageExecutor, kHandOver}},
     {"ResumingIsCancelled", kResuming, kCancelled, kEnded, {kWithdrawTask}},
+    {"StartingIsSuspendedAtOnce", kStarting, kSuspendAsked, kSuspended, {}},
+    {"ResumingIsSuspendedAtOnce", kResuming, kSuspendAsked, kSuspended, {}},
+    {"RunningIsSuspendedByItsExecutor", kRunning, kSuspendAsked, kSuspending, {kSuspendExecutor}},
+    {"SuspendedOnceItsExecutorIsGone", kSuspending, kExecutorLost, kSuspended, {}},
+    {"SuspendingGoesOnWhereItsExecutorStays", kSuspending, kExecutorStays, kRunning, {}},
+    {"SuspendingFinishes", kSuspending, kFinished, kEnded, {kWithdrawTask, kDepositRing, kTellUnbound}},
+    {"SuspendingIsCancelled", kSuspending, kCancelled, kStopping, {kStopExecutor}},
+    {"SuspendedIsResumedByAnotherExecutor", kSuspended, kResumeAsked, kResuming, {kFindExecutor}},
+    {"SuspendedIsCancelled", kSuspended, kCancelled, kEnded, {kWithdrawTask}},
     {"StoppingIsCancelledOnceMore", kStopping, kCancelled, kStopping, {kStopExecutor}},
     {"StoppingEndsWithItsExecutor", kStopping, kExecutorGone, kEnded, {kWithdrawTask}},
 };

@@ -64,8 +64,7 @@ void Tasks::ask_for_held_back(Session& session, VirtualDevice& device, bool recl
     const auto found = session.segments.find(task.held_back.front());
     if (found != session.segments.end()) {
       Segment& segment = found->second;
-      const bool frees = task.state == TaskState::kRunning || task.state == TaskState::kResuming;
-      if (device.live + segment.bytes > session.budget && frees) return;
+      if (device.live + segment.bytes > session.budget && has_begun(task.state)) return;
       if (!std::exchange(reclaimed, false) && !scheduler_->could_extend(task.id, segment.bytes) &&
           idle_.reclaim_for(session))
         return idle_.delay(task.id);

@@ -45,6 +45,10 @@ class Tasks : public ExecutorEvents {
   // (executor_gone).
   bool end(Session& session);
 
+  // The virtual device's task is suspended, or goes on, as its job says, which is deposited by now. Also where nothing
+  // has changed.
+  void follow_job(Session& session, VirtualDevice& device);
+
   // See policy::Scheduler.
   void outside_memory(DeviceId device, Bytes used) {
     scheduler_->outside_memory(device, used, shared_.now());
@@ -55,8 +59,7 @@ class Tasks : public ExecutorEvents {
   void readopt();
 
   // In a turn (turn.h).
-  std::vector<policy::Decision> decide() { return scheduler_->decisions(shared_.now()); }
-  void carry_out(const policy::Decision& decision);
+  void decide();
   void say_who_may_idle() { idle_.say_who_may_idle(*scheduler_); }
   void executor_found(Session& session, VirtualDevice& device) { apply(session, device, TaskEvent::kServed); }
   void memory_came(Session& session, Segment& segment) { performer_.memory_came(session, segment); }
@@ -70,6 +73,7 @@ class Tasks : public ExecutorEvents {
   void finished(Session& session, VirtualDevice& device, bool unmapped) override;
   bool executor_gone(Session& session, VirtualDevice& device, const std::string& why, bool certainly) override;
   void executor_lost(Session& session, VirtualDevice& device) override;
+  void executor_stays(Session& session, VirtualDevice& device) override;
   void idle_returned(ExecutorId executor) override { idle_.returned(executor); }
   void fail_session(Session& session, uint32_t cuda_error, const std::string& text) override;
 
@@ -89,7 +93,6 @@ class Tasks : public ExecutorEvents {
   // The state machine, and what the scheduler decides (task_life.cc).
   void apply(Session& session, VirtualDevice& device, TaskEvent event);
   void release(Session& session, VirtualDevice& device);
-  void answer_all(Session& session);
   bool released(const Session& session);
   void granted(const Decision& decision);
   void extended(const Decision& decision);

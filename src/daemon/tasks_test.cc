@@ -75,7 +75,7 @@ class TasksTest : public ::testing::Test, protected testing::Books {
       while (events_.next()) {
       }
       if (!events_.take_books_changed()) continue;
-      for (const policy::Decision& decision : tasks_.decide()) tasks_.carry_out(decision);
+      tasks_.decide();
     }
   }
   Session& started(Bytes memory) {

@@ -20,7 +20,7 @@ void Turn::run() {
     }
     if (leases_.plan()) shared_.events.books_changed();
     if (!shared_.events.take_books_changed()) continue;
-    for (const policy::Decision& decision : tasks_.decide()) tasks_.carry_out(decision);
+    tasks_.decide();
     decided = true;
   }
   leases_.decide();

@@ -60,6 +60,13 @@ std::optional<TaskWait> Waits::of(const Session& session, const VirtualDevice& d
     case TaskState::kStarting:
     case TaskState::kResuming:
       return for_worker(task);
+    case TaskState::kSuspending:
+      return TaskWait{"its own work", "its job is suspended; what it has under way ends first", {}};
+    case TaskState::kSuspended:
+      return TaskWait{"resume",
+                      stringf("its job is suspended: 'heddle resume %lu' lets it go on",
+                              static_cast<unsigned long>(session.job.value)),
+                      {}};
     case TaskState::kRunning:
       break;
     default:

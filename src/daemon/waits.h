@@ -14,7 +14,8 @@ namespace heddle::daemon {
 
 // What a task waits for, as heddled knows it.
 struct TaskWait {
-  // The scarce thing in a word or two: one of policy/wait_cause.h, "a worker", "its own frees" or "the lease".
+  // The scarce thing in a word or two: one of policy/wait_cause.h, "a worker", "its own frees", "the lease", "its own
+  // work" or "resume".
   std::string cause;
   std::string why;                 // with devices and numbers
   std::optional<TimePoint> since;  // none where heddled does not note it

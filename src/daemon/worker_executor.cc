@@ -1,6 +1,7 @@
 #include "daemon/worker_executor.h"
 
 #include "daemon/cuda_codes.h"
+#include "daemon/resumable.h"
 #include "daemon/ring_words.h"
 
 namespace heddle::daemon {
@@ -122,7 +123,8 @@ std::optional<ExecutorId> WorkerExecutor::serving(const VirtualDevice& device) c
 // A worker that is not back yet after a restart gets everything at once when it is: Proceed behind a part of it would
 // let it run on without the rest.
 bool WorkerExecutor::takes_memory(const VirtualDevice& device) const {
-  return device.worker && device.worker->connection && !device.worker->returning;
+  const Worker* worker = device.worker;
+  return worker && worker->connection && !worker->returning && !worker->given_up;
 }
 
 void WorkerExecutor::map_segment(VirtualDevice& device, Segment& segment) {
@@ -186,10 +188,12 @@ void WorkerExecutor::complete_return(WorkerId id) {
   worker.returning = false;
   const auto [session, device] = shared_.registry.served_by(worker);
   if (!session || !device->task || !worker.connection || session->failed || session->ending) return;
+  if (worker.given_up) return;
   if (const Status backed = segments_.back_all(*session, device->index); !backed)
     return events_->fail_session(*session, kCudaMemoryAllocation, backed.error().text);
   send_everything(*session, *device);
   say_bound(*device, device->task->serial);
+  if (device->task->state == TaskState::kSuspending) suspend(*device);
 }
 
 void WorkerExecutor::worker_said(WorkerId id, const protocol::Packet& packet) {
@@ -203,6 +207,8 @@ void WorkerExecutor::worker_said(WorkerId id, const protocol::Packet& packet) {
       return task_ended(*worker, packet.as<protocol::TaskEnded>());
     case protocol::MessageType::kWorkerFault:
       return worker_fault(*worker, packet.as<protocol::WorkerFault>());
+    case protocol::MessageType::kSuspended:
+      return suspended(*worker, packet.as<protocol::Suspended>());
     default:
       return lease_said(*worker, packet);  // Workers lets nothing else through
   }
@@ -235,7 +241,9 @@ void WorkerExecutor::task_ended(Worker& worker, const protocol::TaskEnded& ended
   if (worker.killed) return workers_.discard(worker);  // with all others of its GPU, while it said so
   // What a driver took for a context it keeps until the context ends; of a kept one nobody would be charged for it.
   const bool too_large = worker.driver_memory > kMostKeptDriverMemory;
-  ended.reset || too_large ? workers_.retire(worker) : workers_.keep(worker);
+  const Job* job = shared_.registry.find_job(session->job);
+  const bool in_the_way = job && job->suspended && !keeps_variables(*device);
+  ended.reset || too_large || in_the_way ? workers_.retire(worker) : workers_.keep(worker);
 }
 
 std::optional<SessionId> WorkerExecutor::worker_gone(WorkerId id, const std::string& how, bool certainly) {

@@ -21,6 +21,7 @@ class WorkerExecutor : public Executor {
   void find(Session& session, VirtualDevice& device) override;
   void engage(Session& session, VirtualDevice& device) override;
   void hand_over(Session& session, VirtualDevice& device) override;
+  void suspend(const VirtualDevice& device) override;
   void stop(VirtualDevice& device) override;
   void retire_kept(const Session& session, const VirtualDevice& device) override;
   std::optional<ExecutorId> serving(const VirtualDevice& device) const override;
@@ -53,6 +54,7 @@ class WorkerExecutor : public Executor {
   Worker* worker_for(const Session& session, const VirtualDevice& device);
   void segment_freed(const Worker& worker, uint64_t number);
   void lease_said(const Worker& worker, const protocol::Packet& packet);
+  void suspended(Worker& worker, const protocol::Suspended& said);
   void task_ended(Worker& worker, const protocol::TaskEnded& ended);
   void worker_fault(Worker& worker, const protocol::WorkerFault& fault);
   void complete_return(WorkerId id);

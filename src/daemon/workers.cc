@@ -188,6 +188,7 @@ void Workers::received(WorkerId id, protocol::Packet packet) {
     case MessageType::kLeaseReturned:
     case MessageType::kBacklog:
     case MessageType::kDrained:
+    case MessageType::kSuspended:
       worker->connection->hold();
       return shared_.events.post(WorkerSaid{id, std::move(packet)});
     default:
@@ -225,9 +226,9 @@ void Workers::bound(Worker& worker, SessionId session, uint32_t virtual_device, 
   stopped_.watch();
 }
 
-void Workers::retire(Worker& worker) {
+void Workers::retire(Worker& worker, Until until) {
   if (worker.state == Worker::State::kLeaving) return;
-  worker.state = Worker::State::kLeaving;
+  if (until == Until::kIdle) worker.state = Worker::State::kLeaving;
   if (worker.connection) worker.connection->send(protocol::Quit{});
   worker.patience = shared_.loop.after(shared_.config.worker_exit_grace, [this, id = worker.id] {
     shared_.log->warn("worker {} does not end by itself: killing it", id.value);

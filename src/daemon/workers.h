@@ -43,8 +43,9 @@ class Workers {
   void keep(Worker& worker);
   // The worker that stays for the virtual device.
   Worker* kept_for(SessionId session, uint32_t virtual_device);
-  // It is told to end, and made to if it does not.
-  void retire(Worker& worker);
+  // It is told to end, and made to if it does not. Until then it serves nobody, or counts as serving its task.
+  enum class Until { kIdle, kServing };
+  void retire(Worker& worker, Until until = Until::kIdle);
   // SIGKILL; WorkerGone follows when the process is really gone. A client of MPS is first taken off the GPU.
   void kill(Worker& worker);
 

@@ -44,6 +44,7 @@ enum class MessageType : uint32_t {
   kNextTask,
   kDeviceFault,
   kQuit,
+  kSuspend,
   // worker -> heddled
   kWorkerReady = 300,
   kSegmentFreed,
@@ -52,6 +53,7 @@ enum class MessageType : uint32_t {
   kLeaseReturned,
   kBacklog,
   kDrained,
+  kSuspended,
   // heddle (the command) <-> heddled: JSON
   kCommand = 400,
   kReply,
@@ -281,6 +283,13 @@ struct DeviceFault {
   uint32_t cuda_error = 0, reserved = 0;
   char text[256] = {};
 };
+// To the worker that serves the task with that serial: it takes no more records, ends what it has taken, saves the
+// variables, unmaps the task's device memory, and says Suspended. heddled then ends it, and another will go on in its
+// place.
+struct Suspend {
+  static constexpr MessageType kType = MessageType::kSuspend;
+  uint64_t serial = 0;
+};
 struct Quit {
   static constexpr MessageType kType = MessageType::kQuit;
   uint64_t reserved = 0;
@@ -321,6 +330,15 @@ struct Backlog {
 struct Drained {
   static constexpr MessageType kType = MessageType::kDrained;
   uint64_t serial = 0;
+};
+
+// The task can go on in another worker: nothing of it is under way, and this one does nothing more for it. Or it
+// cannot, for the reason that stands on the control page (Obstacle), and this one goes on with it.
+struct Suspended {
+  static constexpr MessageType kType = MessageType::kSuspended;
+  uint64_t serial = 0;
+  uint32_t given_up = 0;
+  uint32_t unmapped = 0;  // as TaskEnded has it
 };
 
 // JSON text, as long as the packet allows; longer replies travel in a memfd beside an empty text.

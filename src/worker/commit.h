@@ -82,6 +82,7 @@ class Commit {
   // What was measured under that lease is on the control page.
   void lease_returned(uint64_t generation) { outbox_.put(protocol::LeaseReturned{generation}); }
   void backlog(uint64_t serial) { outbox_.put(protocol::Backlog{serial}); }
+  void suspended(const protocol::Suspended& suspended) { outbox_.put(suspended); }
   void drained(uint64_t serial) { outbox_.put(protocol::Drained{serial}); }
 
  private:

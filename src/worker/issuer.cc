@@ -50,7 +50,7 @@ void Issuer::run() {
   while (!stopping_.load(std::memory_order_acquire)) {
     const uint32_t seen = protocol::read_bell(bell);
     attend();
-    if (next() && take()) {
+    if (!suspending_ && next() && take()) {
       nap_ = kFirstSleep;
       attend_lease_meanwhile();
       continue;
@@ -62,7 +62,12 @@ void Issuer::run() {
     } else {
       counts_ = false;
     }
-    save_variables();
+    if (suspending_) {
+      leave_if_done();
+      if (!suspending_) continue;
+    } else {
+      save_variables();
+    }
     rest(bell, seen);
   }
 }
@@ -96,6 +101,11 @@ void Issuer::receive(const protocol::Packet& packet) {
     return gate_.memory_ready();
   }
   if (packet.type == protocol::MessageType::kNextTask) return begin_task(packet.as<protocol::NextTask>().task_serial);
+  if (packet.type == protocol::MessageType::kSuspend) {
+    // Of a task that has ended meanwhile, or was left, heddled has heard.
+    suspending_ |= gate_.serving() && packet.as<protocol::Suspend>().serial == task_serial_;
+    return;
+  }
   if (packet.type == protocol::MessageType::kDeviceFault) {
     const auto fault = packet.as<protocol::DeviceFault>();
     return parts_.fault.raise({fault.cuda_error, protocol::get_text(fault.text)});
@@ -176,7 +186,7 @@ Checked<Issuer::Step> Issuer::host_call() {
   auto step = execution_.hold(record_);
   if (!step) return step;
   const HostCall& call = host_calls_.emplace_back(HostCall{record_.header.stream, record_.header.sequence});
-  if (counts_) held_.hold(call.stream, blocking(call.stream), call.sequence);
+  if (counts_) held_.hold(call.stream, is_blocking(parts_, call.stream), call.sequence);
   return step;
 }
 

@@ -25,6 +25,8 @@ struct HostCall {
 
 // Its stream stands there, and the program's call is over; or nobody waits for it any more.
 bool has_returned(const SessionParts& parts, const HostCall& call);
+// Whether the stream waits for the default stream's work.
+bool is_blocking(const SessionParts& parts, uint32_t stream);
 
 // The thread that takes records from the ring and hands them to the device: the main path of a worker.
 //
@@ -72,10 +74,12 @@ class Issuer {
   void go_on();
   void save_variables();
 
+  // Another worker is to go on later (issuer_suspend.cc).
+  void leave_if_done();
+
   // Leases.
   void count_leases();
   void follow_host_calls();
-  bool blocking(uint32_t stream) const;
   bool may_issue(const WorkKind& work);
   bool has_room(const WorkKind& work, InFlight::Room room);
   bool may_release(const HostCall& call);
@@ -88,8 +92,6 @@ class Issuer {
   void attend_lease_meanwhile();
   void look_whether_drained(TimePoint now);
   bool uncounted_is_done() const;
-  bool nothing_computes();
-  std::optional<Duration> silence_awaited() const;
   Duration patience() const;
 
   // One record.
@@ -114,6 +116,7 @@ class Issuer {
 
   protocol::Record record_;
   bool have_record_ = false;                   // record_ waits to be taken
+  bool suspending_ = false;                    // no record is taken any more
   bool reset_ = false;                         // the program has reset the device
   std::optional<Duration> save_in_;            // until variables are to be saved; the bell may ring first
   std::optional<protocol::LogState> goes_on_;  // until that is done

@@ -43,14 +43,25 @@ std::vector<HeldBy> held_before(uint64_t sequence, const std::vector<HeldBy>& he
   return before;
 }
 
+// After which heddled is told that there is no work; none: it need not know.
+std::optional<Duration> silence_awaited(const WorkerLease& lease) {
+  if (lease.wanted()) return kSilence;
+  return lease.ends() ? std::optional(kSilenceAlone) : std::nullopt;
+}
+
 }  // namespace
+
+bool is_blocking(const SessionParts& parts, uint32_t stream) {
+  const uint32_t flags = parts.ring.streams()[stream].flags.load(std::memory_order_relaxed);
+  return stream == 0 || (flags & protocol::kStreamNonBlocking) == 0;
+}
 
 // From now on, if not yet: what was handed over until now was not counted.
 void Issuer::count_leases() {
   if (std::exchange(counts_, true)) return;
   uncounted_ = last_work_ = entered_;
   held_.clear();
-  for (const HostCall& call : host_calls_) held_.hold(call.stream, blocking(call.stream), call.sequence);
+  for (const HostCall& call : host_calls_) held_.hold(call.stream, is_blocking(parts_, call.stream), call.sequence);
 }
 
 // While host calls are open: which of them record_ stands behind. Records that the device never sees stand behind none.
@@ -58,15 +69,10 @@ void Issuer::follow_host_calls() {
   const protocol::RecordType type = record_.header.type;
   if (!keeps_order(type)) return;
   const uint32_t stream = record_.header.stream;
-  held_.follow(stream, blocking(stream));
+  held_.follow(stream, is_blocking(parts_, stream));
   if (type == protocol::RecordType::kEventWait && !parts_.progress.done(record_.header.b))
-    held_.wait(stream, blocking(stream),
+    held_.wait(stream, is_blocking(parts_, stream),
                held_before(record_.header.b, held_.of(parts_.progress.pending(record_.header.b).stream), host_calls_));
-}
-
-bool Issuer::blocking(uint32_t stream) const {
-  const uint32_t flags = parts_.ring.streams()[stream].flags.load(std::memory_order_relaxed);
-  return stream == 0 || (flags & protocol::kStreamNonBlocking) == 0;
 }
 
 void Issuer::say_backlog() {
@@ -147,15 +153,10 @@ bool Issuer::uncounted_is_done() const {
   return parts_.progress.completed() >= std::min(uncounted_, first_held - 1);
 }
 
-// What stands behind a host call that has not returned does not.
-bool Issuer::nothing_computes() {
-  return parts_.in_flight.drained() && uncounted_is_done();
-}
-
 // A record, or the return of a host call, waits for the device.
 bool Issuer::waits_for_device() const {
   if (parts_.fault.raised()) return false;
-  if (have_record_ && needs_device(record_.header.type) && !awaits_call_) return true;
+  if (have_record_ && !suspending_ && needs_device(record_.header.type) && !awaits_call_) return true;
   return std::any_of(host_calls_.begin(), host_calls_.end(),
                      [this](const HostCall& call) { return last_work_ > call.sequence && has_returned(parts_, call); });
 }
@@ -167,7 +168,8 @@ void Issuer::attend_lease() {
   if (lease_.fresh() && waits_for_device()) return;  // it was lent a moment ago: the bell has rung for it
   const TimePoint at = now();
   const bool holds = lease_.holds(at);  // takes note that its time is over: patience() does not wait for that again
-  if (!nothing_computes()) {
+  // What stands behind a host call that has not returned does not compute.
+  if (!parts_.in_flight.drained() || !uncounted_is_done()) {
     idle_since_.reset();
     return;
   }
@@ -191,17 +193,11 @@ void Issuer::attend_lease_meanwhile() {
 void Issuer::look_whether_drained(TimePoint at) {
   if (!backlog_ || !gate_.serving() || waits_for_device()) return;
   if (!idle_since_) idle_since_ = at;
-  const auto silence = silence_awaited();
+  const auto silence = silence_awaited(lease_);
   if (!silence || at - *idle_since_ < *silence) return;
   backlog_ = false;
   idle_since_.reset();
   parts_.commit.drained(task_serial_);
-}
-
-// After which heddled is told that there is no work; none: it need not know.
-std::optional<Duration> Issuer::silence_awaited() const {
-  if (lease_.wanted()) return kSilence;
-  return lease_.ends() ? std::optional(kSilenceAlone) : std::nullopt;
 }
 
 // For how long the issuer may sleep before it must look at its lease.
@@ -210,7 +206,7 @@ Duration Issuer::patience() const {
   const TimePoint at = now();
   Duration longest = nap_;
   if (const auto remaining = lease_.remaining(at)) longest = std::min(longest, *remaining);
-  const auto silence = silence_awaited();
+  const auto silence = silence_awaited(lease_);
   if (idle_since_ && silence) longest = std::min(longest, *idle_since_ + *silence - at);
   if (!uncounted_is_done()) longest = std::min(longest, kUncountedLook);
   return std::max(longest, Duration::zero());

@@ -23,6 +23,7 @@ void Issuer::begin_task(uint64_t serial) {
 // `sequence` of the record that ends it; 0: the program's words end with what came before.
 void Issuer::finish_task(uint64_t sequence) {
   gate_.end_task();
+  suspending_ = false;
   idle_since_.reset();
   // What was declared and not touched goes to the next task, and is mapped anew.
   const auto unmapped = segments_.unmap_device_segments();

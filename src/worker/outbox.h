@@ -17,7 +17,7 @@ namespace heddle::worker {
 class Outbox {
  public:
   using Message = std::variant<protocol::SegmentFreed, protocol::TaskEnded, protocol::WorkerFault,
-                               protocol::LeaseReturned, protocol::Backlog, protocol::Drained>;
+                               protocol::LeaseReturned, protocol::Backlog, protocol::Drained, protocol::Suspended>;
 
   static Result<std::unique_ptr<Outbox>> create();
 

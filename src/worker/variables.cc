@@ -46,6 +46,11 @@ void Variables::save_if_due(uint64_t sequence, TimePoint now) {
   due_ = after + kRest * (after - now);
 }
 
+bool Variables::save_now(uint64_t sequence) {
+  if (to_be_saved() && !save(sequence)) note(protocol::Obstacle::kNotSaved);
+  return !obstructed_;
+}
+
 bool Variables::save(uint64_t sequence) {
   if (!move(Way::kSave, noted_, saved_.next())) return false;
   saved_.publish(noted_);

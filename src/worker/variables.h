@@ -46,6 +46,8 @@ class Variables {
 
   // Everything up to `sequence` is done, and nothing else was handed over: saves what was written, if it is time.
   void save_if_due(uint64_t sequence, TimePoint now);
+  // The same, whatever the time. False where what lasts is in the way of another worker (protocol::Obstacle).
+  bool save_now(uint64_t sequence);
   bool to_be_saved() const { return kept_ < written_ && !obstructed_; }
   // Until then.
   Duration until_due(TimePoint now) const { return std::max(due_ - now, Duration::zero()); }

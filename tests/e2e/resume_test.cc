@@ -5,85 +5,18 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include <filesystem>
-#include <fstream>
 #include <random>
 #include <thread>
 
-#include "node.h"
+#include "steps.h"
 
 namespace heddle::e2e {
 namespace {
-
-constexpr int kSteps = 4;
 
 std::string config(const std::string& more = "") {
   return "[daemon]\nwarm_workers = 1\n" + more +
          "[[device]]\npreset = 'P100'\nmemory = '256M'\nslowdown = 0\ncopy_slowdown = 0\n";
 }
-
-std::string program(const std::string& name) {
-  return std::string(HEDDLE_E2E_PROGRAMS) + "/" + name;
-}
-
-#define HEDDLE_NEEDS_PROGRAM(name) \
-  if (!std::filesystem::exists(program(name))) GTEST_SKIP() << name << " was not built on this machine"
-
-// A program that waits for files before each of its steps.
-class Steps {
- public:
-  explicit Steps(Node& node, Arguments more = {}, int count = kSteps)
-      : node_(node), directory_(node.directory() + "/steps-XXXXXX"), more_(std::move(more)), count_(count) {
-    EXPECT_NE(::mkdtemp(directory_.data()), nullptr);
-  }
-  ~Steps() { std::filesystem::remove_all(directory_); }
-
-  Process spawn(const std::string& name) { return node_.spawn_run(command(name)); }
-  // What it prints when nobody disturbs it.
-  std::string undisturbed(const std::string& name) {
-    go_on();
-    const Finished finished = node_.run(command(name));
-    for (int step = 1; step <= count_; ++step) std::filesystem::remove(directory_ + "/" + std::to_string(step));
-    EXPECT_EQ(finished.status, 0) << finished.out << finished.err;
-    return finished.out;
-  }
-  void go_on() {
-    for (int step = 1; step <= count_; ++step) go(step);
-  }
-  void go(int step) { std::ofstream(directory_ + "/" + std::to_string(step)).flush(); }
-  // The program stands before the step, and everything before it is done and saved.
-  bool reaches(const Process& process, int step) {
-    return Node::eventually([&] {
-      return process.out().find("step " + std::to_string(step) + "\n") != std::string::npos &&
-             task()["drained"] == true;
-    });
-  }
-  Json task() {
-    const Json ps = node_.ask({{"command", "ps"}});
-    if (!ps.contains("sessions") || ps["sessions"].empty() || ps["sessions"][0]["tasks"].empty()) return {};
-    return ps["sessions"][0]["tasks"][0];
-  }
-  pid_t worker() {
-    const Json now = task();
-    return now.contains("worker_pid") ? now["worker_pid"].get<pid_t>() : -1;
-  }
-  void kill_worker() {
-    const pid_t victim = worker();
-    ASSERT_GT(victim, 1) << task();
-    ASSERT_EQ(::kill(victim, SIGKILL), 0);
-  }
-
- private:
-  Arguments command(const std::string& name) const {
-    Arguments command{program(name), directory_, std::to_string(count_)};
-    command.insert(command.end(), more_.begin(), more_.end());
-    return command;
-  }
-  Node& node_;
-  std::string directory_;
-  Arguments more_;
-  int count_;
-};
 
 // Its worker is killed before each step.
 void expect_outlives(Node& node, Steps& steps, const std::string& name) {

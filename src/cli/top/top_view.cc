@@ -83,7 +83,7 @@ class Tasks {
   }
   // The worst of them: who waits for the scheduler keeps the whole program waiting.
   std::string state() const {
-    for (const char* const each : {"waiting", "starting", "resuming", "running"}) {
+    for (const char* const each : {"waiting", "starting", "resuming", "suspending", "suspended", "running"}) {
       if (states_.contains(each)) return each;
     }
     return states_.empty() ? "idle" : *states_.begin();

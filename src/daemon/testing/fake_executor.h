@@ -14,6 +14,7 @@ class FakeExecutor : public Executor {
   void find(Session&, VirtualDevice&) override { told.push_back("find"); }
   void engage(Session&, VirtualDevice&) override { told.push_back("engage"); }
   void hand_over(Session&, VirtualDevice&) override { told.push_back("hand over"); }
+  void suspend(const VirtualDevice&) override { told.push_back("suspend"); }
   void stop(VirtualDevice&) override { told.push_back("stop"); }
   void retire_kept(const Session&, const VirtualDevice&) override {}
   std::optional<ExecutorId> serving(const VirtualDevice&) const override {

@@ -35,6 +35,7 @@ class FakeWorker {
       if (ready.revents != 0) take();
       if (ring_) work();
       if (ring_) reclaim();
+      if (suspending_) leave();
     }
     return 0;
   }
@@ -54,6 +55,9 @@ class FakeWorker {
         binding_.task_serial = (*packet)->as<NextTask>().task_serial;
         control_.begin_task(binding_.task_serial, false);
         ended_ = false;
+        return;
+      case MessageType::kSuspend:
+        suspending_ = !ended_ && (*packet)->as<Suspend>().serial == binding_.task_serial;
         return;
       case MessageType::kMapSegment:
         return map(**packet);
@@ -121,7 +125,8 @@ class FakeWorker {
       if (socket && socket->send(ready())) {
         socket_ = std::move(*socket);
         for (const uint64_t number : freed_) (void)socket_.send(SegmentFreed{number});
-        if (ended_) (void)socket_.send(TaskEnded{binding_.task_serial, reset_, true});
+        if (left_) (void)socket_.send(Suspended{binding_.task_serial, 1, 1});
+        if (ended_ && !left_) (void)socket_.send(TaskEnded{binding_.task_serial, reset_, true});
         return;
       }
       ::usleep(20'000);
@@ -129,9 +134,23 @@ class FakeWorker {
     quit_ = true;
   }
 
+  // What computes ends first: here it never does.
+  void leave() {
+    if (computing_) return;
+    suspending_ = false;
+    if (late_obstacle_) control_.note_obstacle(Obstacle::kDeviceMalloc);
+    if (control_.log().obstacle != Obstacle::kNone) {
+      (void)socket_.send(Suspended{binding_.task_serial, 0, 0});
+      return;
+    }
+    ended_ = left_ = true;
+    std::erase_if(mapped_, [](const auto& each) { return each.second.kind == SegmentKind::kDevice; });
+    if (!mute_) (void)socket_.send(Suspended{binding_.task_serial, 1, 1});
+  }
+
   // Records until one has to wait.
   void work() {
-    while (!ended_) {
+    while (!ended_ && !suspending_) {
       if (!pending_) {
         const auto next = reader_->next(record_);
         if (!next) std::exit(3);
@@ -196,7 +215,8 @@ class FakeWorker {
       if (!mute_) (void)socket_.send(SegmentFreed{header.a});
     }
     if (header.type == RecordType::kReset) (header.a == 1 ? mute_ : reset_) = true;  // 1: says nothing more to heddled
-    if (header.type == RecordType::kLimit) control_.note_obstacle(Obstacle::kDeviceMalloc);
+    if (header.type == RecordType::kLimit && header.a == 1) late_obstacle_ = true;
+    if (header.type == RecordType::kLimit && header.a != 1) control_.note_obstacle(Obstacle::kDeviceMalloc);
     if (header.type == RecordType::kFill) return fill(record_.as<FillRecord>());
     if (header.type == RecordType::kLaunch) {  // how tests ask for a crash
       control_.note_affected(header.sequence);
@@ -213,6 +233,7 @@ class FakeWorker {
   // A kernel that goes on and on.
   bool compute(uint64_t sequence) {
     control_.note_affected(sequence);
+    computing_ = true;
     ring_->header().issued.store(sequence);
     return false;
   }
@@ -243,6 +264,7 @@ class FakeWorker {
   std::set<uint64_t> freed_;
   uint64_t reclaims_ = 0;
   bool pending_ = false, ended_ = false, reset_ = false, mute_ = false, quit_ = false;
+  bool late_obstacle_ = false, computing_ = false, suspending_ = false, left_ = false;
 };
 
 }  // namespace

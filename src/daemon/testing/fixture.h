@@ -30,6 +30,8 @@ slowdown = 0
 
 // With kReset: from now on the worker says nothing more to heddled (testing/fake_worker.cc).
 inline constexpr uint64_t kMute = 1;
+// With kLimit: what is in the way of another worker comes up when the worker is told to give its task up.
+inline constexpr uint64_t kWhenSuspended = 1;
 
 // heddled as programs see it: real processes, workers without devices.
 class HouseholdTest : public ::testing::Test {

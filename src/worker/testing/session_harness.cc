@@ -148,6 +148,10 @@ void SessionHarness::send_module(uint32_t id) {
   session->post(packet(module, &memory));
 }
 
+void SessionHarness::suspend(uint64_t serial) {
+  session->post(packet(protocol::Suspend{serial}));
+}
+
 void SessionHarness::next_task(uint64_t serial) {
   session->post(packet(protocol::NextTask{serial}));
 }

@@ -42,6 +42,7 @@ struct SessionHarness : ::testing::Test {
   void release_host(uint64_t number);
   void send_module(uint32_t id);
   void next_task(uint64_t serial);
+  void suspend(uint64_t serial = kTaskSerial);
   void proceed();
   void fail_device(uint32_t cuda_error, const char* text);
   template <class Message>
