@@ -15,6 +15,7 @@ struct DeviceConfig {
   uint32_t host_threads = 1;   // of one worker, that compute blocks
   std::string uuid;            // of a GPU: CUDA_VISIBLE_DEVICES for its workers and its keeper
   bool mps = false;            // its workers share it through MPS, not in time slices
+  bool variables_stay = true;  // another process that loads the same modules has their variables where they were
   Bytes context = {};          // of a GPU: what one worker's context takes, measured; model.context_bytes is charged
 };
 
@@ -25,6 +26,7 @@ struct GpuConfig {
   Bytes memory;                   // at most so much of each; 0: all that is free when heddled starts
   std::optional<Bytes> context;   // what a worker's context is charged; none: as measured
   bool mps = false;               // a fault of one program is every program's under MPS, so it has to be asked for
+  bool variables_stay = false;    // as DeviceConfig's: a second worker's are elsewhere, mostly
 };
 
 }  // namespace heddle::daemon

@@ -125,6 +125,7 @@ Result<GpuConfig> parse_gpu(const toml::table& table, const std::string& file) {
   reader.read("memory", gpu.memory);
   reader.read("context_memory", context);
   reader.read("mps", mps);
+  reader.read("variables_stay", gpu.variables_stay);
   if (index != UINT32_MAX) gpu.index = index;
   if (context.value != UINT64_MAX) gpu.context = context;
   gpu.mps = mps == "on";

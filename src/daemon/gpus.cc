@@ -111,7 +111,7 @@ Result<DeviceConfig> device_of(const GpuConfig& config, const FoundGpu& gpu, uin
   if (!gpu.virtual_memory)
     return fail(ErrorCode::kNotSupported, "%s (%s) cannot share memory as descriptors: heddle does not work on it",
                 gpu.model.name, gpu.uuid.c_str());
-  DeviceConfig device{gpu.model, false, 1, gpu.uuid, config.mps};
+  DeviceConfig device{gpu.model, false, 1, gpu.uuid, config.mps, config.variables_stay};
   const uint64_t reserved = kHeadroom + unbound * gpu.context.value;
   const uint64_t most = gpu.free.value > reserved ? gpu.free.value - reserved : 0;
   const uint64_t limit = config.memory.value > 0 ? std::min(config.memory.value, most) : most;

@@ -19,6 +19,8 @@ std::string lasting_obstacle(const VirtualDevice& device) {
     case Obstacle::kModules:
       return stringf("it has loaded more than %lu modules",
                      static_cast<unsigned long>(protocol::ControlPage::kMostModules));
+    case Obstacle::kAddresses:
+      return "its modules have variables, which another worker of this device would have elsewhere (variables_stay)";
     case Obstacle::kNotSaved:
       break;
   }

@@ -146,6 +146,7 @@ void Workers::send_start(Worker& worker) {
   message.model = device.config.model;
   message.host_threads = device.config.host_threads;
   message.shared_faults = under_mps(worker.device);
+  message.variables_stay = device.config.variables_stay;
   const auto windows = offered_windows(shared_.config, shared_.registry);
   message.window_count = static_cast<uint32_t>(windows.size());
   std::copy(windows.begin(), windows.end(), message.windows);

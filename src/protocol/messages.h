@@ -237,7 +237,9 @@ struct StartWorker {
   uint32_t host_threads = 1;  // for a software device: threads that may compute blocks
   uint32_t window_count = 0;
   // What the device reports as a fault may be another client's (MPS).
-  uint32_t shared_faults = 0, reserved = 0;
+  uint32_t shared_faults = 0;
+  // Another process that loads the same modules has their variables at the same addresses.
+  uint32_t variables_stay = 0;
   Window windows[kMaxWindows];  // the worker reserves the first that it can, ahead of any session
 };
 // Exit status of a worker whose device takes no new client just now: another one may be luckier.

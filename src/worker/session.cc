@@ -47,7 +47,7 @@ Session::Session(std::unique_ptr<protocol::RingMemory> ring, protocol::ControlPa
       fault_(*ring_, *commit_, printer, options_.shared_faults),
       usage_(std::move(control), left),
       modules_(context, options_.read, 10 * options_.model.capability_major + options_.model.capability_minor),
-      variables_(context, modules_, *commit_, std::move(saved)),
+      variables_(context, modules_, *commit_, std::move(saved), options_.variables_stay),
       parts_{context, *ring_, *commit_, *progress_, fault_, usage_, in_flight_, variables_},
       completions_(parts_) {}
 

@@ -19,6 +19,7 @@ class Session {
     uint64_t task_serial = 0;
     ModuleReader read;
     bool shared_faults = false;  // what the device reports may be another client's fault
+    bool variables_stay = true;  // the next worker will have modules' variables where this one has them
   };
 
   // Starts serving `ring`, whose control page `control` is, on `context`. Everything lent must outlive the session.

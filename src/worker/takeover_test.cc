@@ -210,6 +210,15 @@ TEST_F(TakeoverTest, MoreVariablesThanAreSavedAreInTheWay) {
   EXPECT_EQ(header().fault.load(), 0u);
 }
 
+TEST_F(TakeoverTest, VariablesThatDoNotStayAreInTheWay) {
+  session.reset();
+  variables_stay = false;
+  start_worker();
+  ASSERT_TRUE(completes(launch(0, 1)));
+  EXPECT_EQ(control_page.log().obstacle, protocol::Obstacle::kAddresses);
+  EXPECT_EQ(header().fault.load(), 0u);
+}
+
 // The program had it back, or not: the segment is the worker's to give back.
 TEST_F(TakeoverTest, FreesThatWereSaidAreNoted) {
   map(1, kTestBase);

@@ -21,6 +21,7 @@ void Variables::note_modules() {
   for (; noted_ < modules_.loaded_count(); ++noted_) {
     const Modules::Loaded& loaded = modules_.loaded_at(noted_);
     if (!commit_.loaded({loaded.id, loaded.addresses})) note(protocol::Obstacle::kModules);
+    if (loaded.addresses != 0 && !stay_) note(protocol::Obstacle::kAddresses);
   }
 }
 

@@ -32,8 +32,9 @@ class Variables {
   // Tags with this bit are of copies that are made here, and of no record.
   static constexpr device::Tag kOwnTag = 1ull << 63;
 
-  Variables(device::Context& context, Modules& modules, Commit& commit, protocol::SavedVariables saved)
-      : context_(context), modules_(modules), commit_(commit), saved_(std::move(saved)) {}
+  // `stay`: the next worker will have variables where this one has them; else a module with variables is in its way.
+  Variables(device::Context& context, Modules& modules, Commit& commit, protocol::SavedVariables saved, bool stay)
+      : context_(context), modules_(modules), commit_(commit), saved_(std::move(saved)), stay_(stay) {}
 
   // Notes what was loaded since.
   void note_modules();
@@ -71,6 +72,7 @@ class Variables {
   Modules& modules_;
   Commit& commit_;
   protocol::SavedVariables saved_;
+  const bool stay_;
   uint64_t noted_ = 0;               // modules
   uint64_t written_ = 0, kept_ = 0;  // sequences: may have written; saved
   TimePoint due_{};                  // of the next save

@@ -225,6 +225,7 @@ warm_workers = 1
 mps = "off"
 memory = "256M"
 context_memory = "0"
+variables_stay = true
 )";
 }
 
