@@ -109,6 +109,28 @@ TEST_F(Suspending, OnAGpuAJobGoesOnWhereItWas) {
   EXPECT_EQ(finished.out, wanted) << finished.err;
   expect_nothing_left();
 }
+
+// As on real ones, where a second worker would have the program's variables elsewhere.
+TEST_F(Suspending, OnAGpuWhereVariablesDoNotStayAJobThatHasSomeIsRefused) {
+  HEDDLE_NEEDS_PROGRAM("outlives");
+  std::string config = Node::gpu_config();
+  const std::string stay = "variables_stay = true\n";
+  config.erase(config.find(stay), stay.size());
+  ::setenv("HEDDLE_CUDA_LIBRARY", HEDDLE_TEST_DRIVER, 1);
+  set_up(config);
+  ::unsetenv("HEDDLE_CUDA_LIBRARY");
+  ASSERT_TRUE(node_->warm()) << node_->log();
+  Steps steps(*node_, {"device"});
+  Process program = steps.spawn("outlives");
+  ASSERT_TRUE(Node::eventually([&] { return program.out().find("step 1\n") != std::string::npos; })) << program.out();
+  const Finished refused = node_->heddle({"suspend", job()});
+  EXPECT_NE(refused.status, 0);
+  EXPECT_NE(refused.err.find("variables_stay"), std::string::npos) << refused.err;
+  for (int step = 1; step <= kSteps; ++step) steps.go(step);
+  const Finished finished = program.wait();
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node_->log();
+  expect_nothing_left();
+}
 #endif
 
 // Whatever the program is at just then, nothing is lost.
