@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
+
 #include "worker/testing/session_harness.h"
 
 namespace heddle::worker {
@@ -130,13 +132,15 @@ TEST_F(SuspendTest, BeforeItsMemoryIsThereItLeavesEverythingAsItWas) {
 TEST_F(SuspendTest, VariablesAreSavedFirst) {
   session.reset();
   constexpr uint64_t kVariable = kTestBase + 4 * kSegmentBytes;
-  const auto variable = [] { return reinterpret_cast<uint64_t*>(kVariable); };  // NOLINT(performance-no-int-to-ptr)
+  const auto variable = [] {
+    return std::atomic_ref(*reinterpret_cast<uint64_t*>(kVariable));  // NOLINT(performance-no-int-to-ptr)
+  };
   module_info.variables.push_back({"counter", 8, false, false});
   prepare_context = [&](FakeContext& device) {
     ASSERT_TRUE(device.map(kVariable, Bytes{kSegmentBytes}, *create_memfd("variables", Bytes{kSegmentBytes}), false));
     device.variables["counter"] = {kVariable, 8};
     device.kernels["count"] = [&](auto) {
-      ++*variable();
+      ++variable();
       return 0u;
     };
   };
@@ -150,7 +154,7 @@ TEST_F(SuspendTest, VariablesAreSavedFirst) {
   start_worker();
   ASSERT_TRUE(completes(launch(0, 0)));
   EXPECT_EQ(header().fault.load(), 0u) << header().fault_text;
-  EXPECT_EQ(*variable(), 5u);
+  EXPECT_EQ(variable().load(), 5u);
 }
 
 }  // namespace
