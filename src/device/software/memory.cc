@@ -108,41 +108,28 @@ Status DeviceMemory::unmap(uint64_t address, Bytes size) {
   return {};
 }
 
-bool DeviceMemory::fits(uint64_t bytes) const {
-  return bytes <= kVariableWindow - kGranule &&
-         round_up(bytes, kGranule) <= kVariableWindow - variables_used_ - own_used_;
-}
-
-Result<uint64_t> DeviceMemory::open_up(uint64_t address, uint64_t bytes) {
-  if (bytes > 0 && mprotect(pointer(address), bytes, PROT_READ | PROT_WRITE) != 0)
-    return fail(ErrorCode::kOutOfMemory, "%llu bytes of module variables: the host has no memory for them",
-                static_cast<unsigned long long>(bytes));
-  HEDDLE_TRY(map_.add(address, bytes));
+// Whole granules, from the start of the space for variables or from its end.
+Result<uint64_t> DeviceMemory::open_up(uint64_t bytes, const char* what, bool from_start) {
+  const uint64_t used = variables_used_ + own_used_, room = round_up(bytes, kGranule);
+  if (bytes > kVariableWindow - kGranule || room > kVariableWindow - used)
+    return fail(ErrorCode::kOutOfMemory, "%llu bytes %s: %llu of %llu are in use",
+                static_cast<unsigned long long>(bytes), what, static_cast<unsigned long long>(used),
+                static_cast<unsigned long long>(kVariableWindow));
+  const uint64_t address = variables_base_ + (from_start ? variables_used_ : kVariableWindow - own_used_ - room);
+  if (room > 0 && mprotect(pointer(address), room, PROT_READ | PROT_WRITE) != 0)
+    return fail(ErrorCode::kOutOfMemory, "%llu bytes %s: the host has no memory for them",
+                static_cast<unsigned long long>(bytes), what);
+  HEDDLE_TRY(map_.add(address, room));
+  (from_start ? variables_used_ : own_used_) += room;
   return address;
 }
 
 Result<uint64_t> DeviceMemory::add_variables(uint64_t bytes) {
-  const uint64_t used = variables_used_ + own_used_;
-  if (!fits(bytes))
-    return fail(ErrorCode::kOutOfMemory, "%llu bytes of module variables: %llu of %llu are in use",
-                static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(used),
-                static_cast<unsigned long long>(kVariableWindow));
-  uint64_t room = round_up(bytes, kGranule);
-  auto address = open_up(variables_base_ + variables_used_, room);
-  if (address) variables_used_ += room;
-  return address;
+  return open_up(bytes, "of module variables", true);
 }
 
 Result<uint64_t> DeviceMemory::add_own(uint64_t bytes) {
-  const uint64_t used = variables_used_ + own_used_;
-  if (!fits(bytes))
-    return fail(ErrorCode::kOutOfMemory, "%llu bytes beside module variables: %llu of %llu are in use",
-                static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(used),
-                static_cast<unsigned long long>(kVariableWindow));
-  uint64_t room = round_up(bytes, kGranule);
-  auto address = open_up(variables_base_ + kVariableWindow - own_used_ - room, room);
-  if (address) own_used_ += room;
-  return address;
+  return open_up(bytes, "beside module variables", false);
 }
 
 Status DeviceMemory::set_heap_bytes(uint64_t bytes) {

@@ -56,8 +56,7 @@ class DeviceMemory {
   DeviceMemory(uint64_t base, uint64_t bytes, Mapping variables, MemoryMap map);
   // The same for what no program is told the address of: it disturbs no variable's.
   Result<uint64_t> add_own(uint64_t bytes);
-  Result<uint64_t> open_up(uint64_t address, uint64_t bytes);
-  bool fits(uint64_t bytes) const;
+  Result<uint64_t> open_up(uint64_t bytes, const char* what, bool from_start);
   Status check_range(uint64_t address, uint64_t bytes) const;
   bool any_mapped(uint64_t address, uint64_t bytes) const;
 
