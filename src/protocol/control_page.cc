@@ -14,9 +14,9 @@ constexpr int kMostLooks = 64;
 
 }  // namespace
 
-Result<std::pair<Fd, ControlPage>> ControlPage::create() {
+Result<std::pair<Fd, ControlPage>> ControlPage::create(Bytes undo) {
   static_assert(sizeof(Layout) <= kBytes.value && std::is_trivially_copyable_v<Usage>);
-  auto fd = create_memfd("heddle-control", kMemoryBytes);
+  auto fd = create_memfd("heddle-control", Bytes{kMemoryBytes.value + undo.value});
   if (!fd) return tl::unexpected(std::move(fd).error());
   auto mapping = map_shared(*fd, kBytes);
   if (!mapping) return tl::unexpected(std::move(mapping).error());
@@ -31,8 +31,8 @@ Result<std::pair<Fd, ControlPage>> ControlPage::create() {
 Result<ControlPage> ControlPage::attach(const Fd& fd) {
   const auto size = sealed_size(fd);
   if (!size) return tl::unexpected(size.error());
-  if (size->value != kMemoryBytes.value)
-    return fail(ErrorCode::kProtocol, "a control page of %lu bytes where %lu are due",
+  if (size->value < kMemoryBytes.value)
+    return fail(ErrorCode::kProtocol, "a control page of %lu bytes where %lu are due at least",
                 static_cast<unsigned long>(size->value), static_cast<unsigned long>(kMemoryBytes.value));
   auto mapping = map_shared(fd, kBytes);
   if (!mapping) return tl::unexpected(std::move(mapping).error());
@@ -108,9 +108,10 @@ void ControlPage::begin_task(uint64_t serial, bool fresh) {
   for (std::atomic<uint64_t>* word : {&page.ended, &page.unmapped, &page.reset, &page.freed})
     word->store(0, std::memory_order_release);
   if (fresh) {
-    for (std::atomic<uint64_t>* word :
-         {&page.obstacle, &page.modules, &page.affected, &page.variables_written, &page.variables_saved})
+    for (std::atomic<uint64_t>* word : {&page.obstacle, &page.modules, &page.affected, &page.variables_written})
       word->store(0, std::memory_order_release);
+    const Cut& cut = page.cuts[page.cut.load(std::memory_order_relaxed) & 1];
+    note_cut(cut.completed.load(std::memory_order_relaxed), cut.record_head.load(std::memory_order_relaxed), 0);
   }
   page.task.store(serial, std::memory_order_release);
 }
@@ -145,11 +146,12 @@ void ControlPage::note_end(uint64_t sequence, bool unmapped) {
   layout().ended.store(sequence + 1, std::memory_order_release);
 }
 
-void ControlPage::note_completed(uint64_t completed, uint64_t record_head) {
+void ControlPage::note_cut(uint64_t completed, uint64_t record_head, uint64_t variables_saved) {
   const uint64_t next = layout().cut.load(std::memory_order_relaxed) + 1;
   Cut& cut = layout().cuts[next & 1];
   cut.completed.store(completed, std::memory_order_release);
   cut.record_head.store(record_head, std::memory_order_release);
+  cut.variables_saved.store(variables_saved, std::memory_order_release);
   layout().cut.store(next, std::memory_order_release);
 }
 
@@ -161,9 +163,9 @@ LogState ControlPage::log() const {
     const uint64_t number = page.cut.load(std::memory_order_acquire);
     log.completed = page.cuts[number & 1].completed.load(std::memory_order_acquire);
     log.record_head = page.cuts[number & 1].record_head.load(std::memory_order_acquire);
+    log.variables_saved = page.cuts[number & 1].variables_saved.load(std::memory_order_acquire);
     if (page.cut.load(std::memory_order_relaxed) == number) break;
   }
-  log.variables_saved = page.variables_saved.load(std::memory_order_acquire);
   log.variables_written = page.variables_written.load(std::memory_order_acquire);
   log.affected = page.affected.load(std::memory_order_acquire);
   log.task = page.task.load(std::memory_order_acquire);

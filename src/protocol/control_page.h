@@ -91,13 +91,15 @@ struct LogState {
   uint64_t task = 0;  // serial of the task that the words up to `obstacle` are of; 0: no worker has begun any
   bool ended = false, reset = false, unmapped = false;  // as TaskEnded has them; `reset` before the end, too
   Obstacle obstacle = Obstacle::kNone;
-  uint64_t freed = 0;              // segments of the task that were given back
-  uint64_t affected = 0;           // the last record that was handed over and has effects that cannot be repeated
-  uint64_t variables_written = 0;  // the last one that may have written variables
-  uint64_t variables_saved = 0;    // the record up to which what they held is saved (SavedVariables)
-  uint64_t modules = 0;            // loaded, in the order of ControlPage::module()
-  // Everything up to `completed`, whose record ends at position `record_head`, is done and was shown to the program.
+  uint64_t freed = 0;     // segments of the task that were given back
+  uint64_t affected = 0;  // the last record that was handed over and has effects that cannot be repeated
+  uint64_t variables_written =
+      0;                 // the last one that may have written variables, and is committed or cannot be repeated
+  uint64_t modules = 0;  // loaded, in the order of ControlPage::module()
+  // The cut: everything up to `completed`, whose record ends at position `record_head`, is done, and was or may be
+  // shown to the program. What was handed over behind it can be run again (UndoLog), but for `affected`.
   uint64_t completed = 0, record_head = 0;
+  uint64_t variables_saved = 0;  // the record up to which what they held is saved (SavedVariables); 0: nothing is
 
   // Work with effects may be under way, and nobody could say how much of it was done.
   bool computes() const { return affected > completed; }
@@ -112,15 +114,17 @@ struct LoadedModule {
 
 class ControlPage {
  public:
-  // Of the memfd: the page, and behind it the space of SavedVariables (saved_variables.h).
+  // Of the memfd: the page, behind it the space of SavedVariables (saved_variables.h), and of the UndoLog (undo_log.h).
   static constexpr Bytes kBytes{128 * kKiB};
   static constexpr Bytes kVariableBytes{16 * kMiB};  // the most that a program's variables may have together
-  static constexpr Bytes kMemoryBytes{kBytes.value + 4 * kKiB + 2 * kVariableBytes.value};
+  static constexpr Bytes kUndoTableBytes{260 * kKiB};
+  static constexpr Bytes kMemoryBytes{kBytes.value + 4 * kKiB + 2 * kVariableBytes.value + kUndoTableBytes.value};
   static constexpr uint64_t kMostModules = 4096;   // that are noted
   static constexpr uint64_t kFreedNumbers = 1024;  // the latest
 
-  // heddled: a page on which nothing was measured.
-  static Result<std::pair<Fd, ControlPage>> create();
+  // heddled: a page on which nothing was measured. `undo`: the most that epochs may save of device memory; it costs
+  // memory while it is used.
+  static Result<std::pair<Fd, ControlPage>> create(Bytes undo = {});
   // Worker, and heddled again. `fd` must be sealed, and a page that create() made.
   static Result<ControlPage> attach(const Fd& fd);
 
@@ -144,7 +148,6 @@ class ControlPage {
   void note_variables_written(uint64_t sequence) {
     layout().variables_written.store(sequence, std::memory_order_release);
   }
-  void note_saved(uint64_t sequence) { layout().variables_saved.store(sequence, std::memory_order_release); }
   void note_reset() { layout().reset.store(1, std::memory_order_release); }
   void note_obstacle(Obstacle obstacle);
   // False where there is no more space.
@@ -156,8 +159,8 @@ class ControlPage {
   uint64_t freed(uint64_t index) const { return layout().freed_numbers[index % kFreedNumbers]; }
   // The task is over once `sequence` is done; 0: it is over.
   void note_end(uint64_t sequence, bool unmapped);
-  // Worker, under one lock: before the program is shown it.
-  void note_completed(uint64_t completed, uint64_t record_head);
+  // Worker, under one lock: before the program is shown it. One store makes all three count.
+  void note_cut(uint64_t completed, uint64_t record_head, uint64_t variables_saved);
   // Anybody; only of a worker that is gone it is certain.
   LogState log() const;
 
@@ -170,7 +173,7 @@ class ControlPage {
     std::atomic<uint64_t> until_ns, window_ns, whole_bursts;
   };
   struct Cut {
-    std::atomic<uint64_t> completed, record_head;
+    std::atomic<uint64_t> completed, record_head, variables_saved;
   };
   struct Layout {
     uint32_t magic, version;                      // written by create() alone
@@ -181,7 +184,7 @@ class ControlPage {
     // The log.
     alignas(64) std::atomic<uint64_t> task, ended, unmapped, reset, obstacle;
     std::atomic<uint64_t> freed, modules;
-    alignas(64) std::atomic<uint64_t> affected, variables_written, variables_saved;
+    alignas(64) std::atomic<uint64_t> affected, variables_written;
     alignas(64) std::atomic<uint64_t> cut;  // how many were made; the latest stands in slot `cut & 1`
     Cut cuts[2];
     alignas(64) std::atomic<uint64_t> freed_numbers[kFreedNumbers];

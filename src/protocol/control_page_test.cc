@@ -174,19 +174,19 @@ TEST_F(ControlPageTest, TheLogBeginsWithNothingDone) {
 TEST_F(ControlPageTest, WhatIsHandedOverIsUnderWayUntilTheLogIsBehindIt) {
   page.note_affected(3);
   EXPECT_TRUE(page.log().computes());
-  page.note_completed(2, 128);
+  page.note_cut(2, 128, 0);
   EXPECT_TRUE(page.log().computes());
-  page.note_completed(3, 192);
+  page.note_cut(3, 192, 0);
   EXPECT_FALSE(page.log().computes());
   EXPECT_EQ(page.log().record_head, 192u);
 }
 
 // Its number is stored last.
 TEST_F(ControlPageTest, AWorkerThatDiesWhileItCompletesLeavesTheLastCut) {
-  page.note_completed(0x7777, 0x8888);
+  page.note_cut(0x7777, 0x8888, 0);
   const size_t completed = place_of(0x7777);
-  page.note_completed(5, 320);
-  page.note_completed(6, 384);       // where the first was
+  page.note_cut(5, 320, 0);
+  page.note_cut(6, 384, 0);          // where the first was
   const uint64_t next[] = {7, 448};  // over the one before
   ASSERT_EQ(::pwrite(fd.get(), next, sizeof next, static_cast<off_t>(completed - sizeof next)),
             static_cast<ssize_t>(sizeof next));
@@ -197,9 +197,9 @@ TEST_F(ControlPageTest, AWorkerThatDiesWhileItCompletesLeavesTheLastCut) {
 TEST_F(ControlPageTest, ATaskEndsOnceItsLastRecordIsDone) {
   page.begin_task(4, true);
   page.note_end(9, true);
-  page.note_completed(8, 512);
+  page.note_cut(8, 512, 0);
   EXPECT_FALSE(page.log().ended);
-  page.note_completed(9, 576);
+  page.note_cut(9, 576, 0);
   EXPECT_TRUE(page.log().ended && page.log().unmapped);
   page.begin_task(5, false);
   EXPECT_FALSE(page.log().ended || page.log().unmapped);
@@ -231,20 +231,34 @@ TEST_F(ControlPageTest, ModulesStayWithTheirWorker) {
   EXPECT_FALSE(page.note_module({1, 0}));
 }
 
-TEST_F(ControlPageTest, VariablesAreSavedBesideThoseThatWereSavedLast) {
+TEST_F(ControlPageTest, VariablesAreSavedBesideThoseThatCount) {
   auto saved = SavedVariables::attach(fd);
   ASSERT_TRUE(saved) << saved.error().text;
-  EXPECT_FALSE(saved->any());
-  saved->next()[0] = std::byte{1};
-  saved->publish(1);
-  saved->next()[0] = std::byte{2};  // and dies
+  EXPECT_FALSE(saved->at(0));
+  saved->begin(0)[0] = std::byte{1};
+  saved->publish(0, 1, 5);
+  page.note_cut(5, 320, 5);
+  saved->begin(5)[0] = std::byte{2};
+  saved->publish(5, 2, 8);  // and dies before the cut
   auto again = SavedVariables::attach(fd);
   ASSERT_TRUE(again);
-  EXPECT_TRUE(again->any());
-  EXPECT_EQ(again->latest()[0], std::byte{1});
-  EXPECT_EQ(again->modules(), 1u);
-  EXPECT_EQ(again->latest().size(), ControlPage::kVariableBytes.value);
+  const auto counts = again->at(page.log().variables_saved);
+  ASSERT_TRUE(counts);
+  EXPECT_EQ(counts->bytes[0], std::byte{1});
+  EXPECT_EQ(counts->modules, 1u);
+  EXPECT_EQ(counts->bytes.size(), ControlPage::kVariableBytes.value);
   EXPECT_EQ(page.log().task, 0u);  // the page is another part
+  again->begin(5)[0] = std::byte{3};
+  EXPECT_TRUE(again->at(5)) << "what counts is not written over";
+  EXPECT_FALSE(again->at(8));
+}
+
+TEST_F(ControlPageTest, AFreshTaskHasNoVariablesSaved) {
+  page.note_cut(5, 320, 5);
+  page.begin_task(2, true);
+  EXPECT_EQ(page.log().variables_saved, 0u);
+  EXPECT_EQ(page.log().completed, 5u);
+  EXPECT_EQ(page.log().record_head, 320u);
 }
 
 TEST_F(ControlPageTest, OtherMemoryIsRefused) {

@@ -10,7 +10,7 @@
 // worker publishes three watermarks: issued (handed to the device), completed (done, together with everything before),
 // committed (never to be run again). Record space may be used again once committed has passed it; so may a payload's
 // place in the bulk area, which the client alone gives out (client/device/bulk_area.h), once that of its records has.
-// With durability off committed follows completed.
+// With durability off committed follows completed; else both are shown at each commit.
 //
 // Thread safety: one producer (the client serialises its threads), one consumer. Fields are written by one side only,
 // named at each. A consumer trusts nothing here: it copies a record out before it looks at it, and checks every length,
@@ -25,7 +25,7 @@
 namespace heddle::protocol {
 
 inline constexpr uint32_t kRingMagic = 0x52444c48;  // "HLDR"
-inline constexpr uint32_t kProtocolVersion = 6;
+inline constexpr uint32_t kProtocolVersion = 7;
 
 inline constexpr uint32_t kMaxStreams = 1024;  // stream 0 is the legacy default stream
 inline constexpr uint32_t kMaxEvents = 8192;
@@ -93,6 +93,9 @@ struct RingHeader {
   // cudaDeviceSetLimit; 0: not set. Part of the journal; a record says from where on stack and heap count.
   std::atomic<uint64_t> stack_bytes, heap_bytes, print_bytes, pending_launches;
   std::atomic<uint32_t> checks;  // 1: kernels' accesses are checked. Set before the first task
+  // A record that somebody waits for, or has asked whether it is done: the latest such, or the first that is not
+  // committed where it is about space. Who waits says it again each time it looks.
+  std::atomic<uint64_t> wanted;
 
   alignas(64) TaskTotals task_totals;  // client
   alignas(64) IdleTable idle;          // client and worker
@@ -104,6 +107,7 @@ struct RingHeader {
   std::atomic<uint64_t> print_lost;   // print bytes that found no space
   std::atomic<uint64_t> report_tail;  // report bytes written
   std::atomic<uint64_t> findings;     // of the checks; some may have found no space in the report area
+  std::atomic<uint32_t> holds_back;   // 1: what is done may be shown later, and sooner where it is `wanted`
   std::atomic<uint32_t> fault;        // a CUDA error code, sticky for the session; 0: none
   char fault_text[512];               // valid once `fault` is set
 

@@ -5,10 +5,13 @@
 // program sees it. Pages that nobody writes to cost nothing.
 //
 // Two areas in turns: a worker that dies while it saves leaves what was saved before. An area has the variables of the
-// first `modules` modules that were loaded (ControlPage::module), one behind the other.
+// first `modules` modules that were loaded (ControlPage::module), one behind the other, as they were behind the record
+// `sequence`. Which area counts says the control page's cut (LogState::variables_saved), so that it is the old one
+// until the work that has written them is committed.
 //
 // Thread safety: one writer at a time.
 
+#include <optional>
 #include <span>
 
 #include "core/fd.h"
@@ -21,19 +24,23 @@ class SavedVariables {
   // `fd` is a control page's memory.
   static Result<SavedVariables> attach(const Fd& fd);
 
-  // The area that holds nothing that counts.
-  std::span<std::byte> next() const { return area(number() + 1); }
-  // It holds the variables of that many modules now.
-  void publish(uint64_t modules);
-  std::span<const std::byte> latest() const { return area(number()); }
-  uint64_t modules() const;
-  bool any() const { return number() != 0; }
+  // The area that does not hold what was saved at `counts`, as the page says. It holds nothing from now on.
+  std::span<std::byte> begin(uint64_t counts) const;
+  // That area holds the variables of that many modules now.
+  void publish(uint64_t counts, uint64_t modules, uint64_t sequence) const;
+
+  struct Saved {
+    std::span<const std::byte> bytes;
+    uint64_t modules = 0;
+  };
+  // What was saved behind that record; none: nothing was.
+  std::optional<Saved> at(uint64_t sequence) const;
 
  private:
   struct Head;
   Head& head() const;
-  uint64_t number() const;
-  std::span<std::byte> area(uint64_t number) const;
+  size_t other_than(uint64_t counts) const;
+  std::span<std::byte> area(size_t index) const;
 
   Mapping mapping_;
 };

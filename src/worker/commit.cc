@@ -2,6 +2,23 @@
 
 namespace heddle::worker {
 
+// The cut first: that alone commits. What is shown behind it the next worker shows again.
+void Commit::release() {
+  note_cut();
+  holding_.store(false, std::memory_order_release);
+  show_printed();
+  held_.take([this](uint32_t number, uint64_t sequence) { stream(number, sequence); },
+             [this](const Uncommitted::Event& each) { event(each.event, each.sequence, each.when); });
+  show(cut_.completed, cut_.record_head);
+}
+
+// Text that was printed last; a new worker has printed none, and leaves what its forerunner has shown.
+void Commit::show_printed() {
+  const uint64_t tail = printed_.load(std::memory_order_relaxed), lost = print_lost_.load(std::memory_order_relaxed);
+  if (tail != 0) ring_.header().print_tail.store(tail, std::memory_order_release);
+  if (lost != 0) ring_.header().print_lost.store(lost, std::memory_order_release);
+}
+
 void Commit::fault(const Refusal& refusal) {
   protocol::RingHeader& header = ring_.header();
   protocol::set_text(header.fault_text, refusal.text);

@@ -4,6 +4,7 @@
 #include "protocol/ring_memory.h"
 #include "worker/outbox.h"
 #include "worker/refusal.h"
+#include "worker/uncommitted.h"
 
 namespace heddle::worker {
 
@@ -12,14 +13,15 @@ namespace heddle::worker {
 // should this one die. What is done inside the worker (stream order, event waits, space in its own tables) is
 // Progress's.
 //
-// With durability off everything is committed as soon as it is done, so each call shows at once. Epochs hold back here
-// what may have to be done again. Callers see to the order: what is shown of a record is shown once, before the
-// watermark passes it. Thread-safe as far as the callers are for one word: streams, events and watermarks under
-// Progress's lock, the fault under Fault's, printed text under Printer's.
+// With durability off everything is committed as soon as it is done, so each call shows at once. While an epoch is open
+// (epoch.h) what may have to be done again is held back here until its end: words of streams and events, the
+// watermarks, printed text. Callers see to the order: what is shown of a record is shown once, before the watermark
+// passes it. Thread-safe as far as the callers are for one word: streams, events, watermarks and what holds them back
+// under Progress's lock, the fault under Fault's, printed text under Printer's.
 class Commit {
  public:
   Commit(protocol::RingMemory& ring, protocol::ControlPage page, Outbox& outbox)
-      : ring_(ring), page_(std::move(page)), outbox_(outbox) {}
+      : ring_(ring), page_(std::move(page)), outbox_(outbox), cut_(page_.log()) {}
 
   // Where the worker before stood, or this one stands.
   protocol::LogState log() const { return page_.log(); }
@@ -32,18 +34,29 @@ class Commit {
   void reset() { page_.note_reset(); }
   // Issuer. What Variables notes for the next worker.
   void writes_variables(uint64_t sequence) { page_.note_variables_written(sequence); }
-  void saved_variables(uint64_t sequence) { page_.note_saved(sequence); }
+  void saved_variables(uint64_t sequence) {  // under Progress's lock
+    cut_.variables_saved = sequence;
+    if (!holding()) note_cut();
+  }
   void obstructed(protocol::Obstacle obstacle) { page_.note_obstacle(obstacle); }
   bool loaded(const protocol::LoadedModule& module) { return page_.note_module(module); }
   protocol::LoadedModule loaded_module(uint64_t index) const { return page_.module(index); }
   // Issuer, before the task's last record is finished (0: it ends with what is done).
   void ends(uint64_t sequence, bool unmapped) { page_.note_end(sequence, unmapped); }
 
+  // From now on what is done is held back.
+  void hold() { holding_.store(true, std::memory_order_release); }
+  bool holding() const { return holding_.load(std::memory_order_acquire); }
+  // All that is held back can be shown: it is committed, or known to be beyond repetition (affects()).
+  void release();
+
   // All of the stream's records up to `sequence` are done.
   void stream(uint32_t stream, uint64_t sequence) {
+    if (holding()) return held_.stream(stream, sequence);
     ring_.streams()[stream].completed.store(sequence, std::memory_order_release);
   }
   void event(uint32_t event, uint64_t sequence, TimePoint when) {
+    if (holding()) return held_.event(event, sequence, when);
     protocol::EventSlot& slot = ring_.events()[event];
     // Shown by the worker before: the program may have read the time.
     if (slot.completed.load(std::memory_order_relaxed) == sequence) return;
@@ -57,7 +70,10 @@ class Commit {
   }
   // The log is done up to `completed`, whose record ends at `record_end`: its space is the program's again.
   void log(uint64_t completed, uint64_t record_end) {
-    page_.note_completed(completed, record_end);
+    cut_.completed = completed;
+    cut_.record_head = record_end;
+    if (holding()) return;
+    note_cut();
     show(completed, record_end);
   }
   void ring_client() { protocol::ring_bell(ring_.header().to_client); }
@@ -66,8 +82,12 @@ class Commit {
   void fault(const Refusal& refusal);
 
   // Areas of text; the tails and counts are the printer's own.
-  void printed(uint64_t tail) { ring_.header().print_tail.store(tail, std::memory_order_release); }
-  void print_lost(uint64_t bytes) { ring_.header().print_lost.store(bytes, std::memory_order_release); }
+  // What kernels print comes before the end of their records, and so before the commit.
+  void printed(uint64_t tail, uint64_t lost) {
+    printed_.store(tail, std::memory_order_relaxed);
+    print_lost_.store(lost, std::memory_order_relaxed);
+    if (!holding()) show_printed();
+  }
   void found(uint64_t findings) { ring_.header().findings.store(findings, std::memory_order_release); }
   void reported(uint64_t tail) { ring_.header().report_tail.store(tail, std::memory_order_release); }
 
@@ -92,10 +112,16 @@ class Commit {
     header.committed.store(completed, std::memory_order_release);
     header.record_head.store(record_end, std::memory_order_release);
   }
+  void note_cut() { page_.note_cut(cut_.completed, cut_.record_head, cut_.variables_saved); }
+  void show_printed();
 
   protocol::RingMemory& ring_;
   protocol::ControlPage page_;
   Outbox& outbox_;
+  protocol::LogState cut_;  // that of its words which note_cut() notes
+  std::atomic<bool> holding_{false};
+  Uncommitted held_;
+  std::atomic<uint64_t> printed_{0}, print_lost_{0};
 };
 
 }  // namespace heddle::worker

@@ -21,8 +21,8 @@ void Completions::take(std::span<const device::Completion> batch) {
   done_.clear();
   for (const device::Completion& completion : batch) {
     if (completion.cuda_error != 0) raise(completion);
-    if (completion.tag & Variables::kOwnTag) {
-      parts_.variables.done(completion);
+    if (completion.tag & OwnCopies::kTag) {
+      parts_.own_copies.done(completion);
       continue;
     }
     const Pending& pending = parts_.progress.pending(completion.tag);
@@ -45,7 +45,7 @@ void Completions::take(std::span<const device::Completion> batch) {
 void Completions::end_in_flight(std::span<const device::Completion> batch) {
   ended_.clear();
   for (const device::Completion& completion : batch) {
-    if (completion.tag & Variables::kOwnTag) continue;
+    if (completion.tag & OwnCopies::kTag) continue;
     ended_.push_back({completion.tag, completion.ended - completion.started});
   }
   parts_.in_flight.done(ended_);

@@ -17,7 +17,7 @@ std::pair<uint32_t, uint32_t> variable_of(const Region& region) {
 
 }  // namespace
 
-bool EpochMemory::segment_mapped(uint64_t number, uint64_t address, uint64_t bytes, bool host, bool zero) {
+bool EpochMemory::segment_mapped(uint64_t number, uint64_t address, uint64_t bytes, bool host) {
   if (segments_.contains(number)) return false;
   const auto kind = host ? Region::Kind::kHost : Region::Kind::kDevice;
   if (!regions_.add(address, bytes, {kind, number, 0})) return false;
@@ -25,7 +25,6 @@ bool EpochMemory::segment_mapped(uint64_t number, uint64_t address, uint64_t byt
   segment.address = address;
   segment.bytes = bytes;
   segment.host = host;
-  segment.fresh = zero;
   return true;
 }
 
@@ -38,6 +37,12 @@ void EpochMemory::segment_unmapped(uint64_t number) {
 
 bool EpochMemory::variable_placed(uint32_t module, uint32_t index, device::Variable variable) {
   return regions_.add(variable.address, variable.bytes, {Region::Kind::kVariable, index, module});
+}
+
+std::optional<uint64_t> EpochMemory::find(uint64_t number, ByteRanges::Range bytes) const {
+  const auto found = segments_.find(number);
+  if (found == segments_.end() || bytes.begin > bytes.end || bytes.end > found->second.bytes) return std::nullopt;
+  return found->second.address + bytes.begin;
 }
 
 // Calls visit(number, segment, bytes) for what the record may write of device memory.
@@ -88,15 +93,14 @@ ByteRanges EpochMemory::to_save(const Segment& segment, const RecordEffects& rec
 
 Precautions EpochMemory::before(const RecordEffects& record, uint32_t stream) const {
   Precautions needed;
-  if (exposed_) return needed;
   each_written(record, [&](uint64_t number, const Segment& segment, ByteRanges::Range written) {
     ByteRanges bytes = to_save(segment, record, number, written);
     for (const Save& save : needed.saves) {
       if (save.segment == number) bytes = bytes.without(ByteRanges(save.bytes));
     }
-    for (const ByteRanges::Range& range : bytes) needed.saves.push_back({number, range, segment.fresh});
+    for (const ByteRanges::Range& range : bytes) needed.saves.push_back({number, range});
     for (const Pending& pending : segment.pending) {
-      if (pending.stream != stream && pending.bytes.intersects(written)) needed.await.push_back(pending.sequence);
+      if (pending.stream != stream && pending.bytes.intersects(written)) needed.await.push_back(pending.saved);
     }
   });
   std::sort(needed.await.begin(), needed.await.end());
@@ -105,13 +109,12 @@ Precautions EpochMemory::before(const RecordEffects& record, uint32_t stream) co
 }
 
 void EpochMemory::handed_over(const RecordEffects& record, const Precautions& taken, uint32_t stream,
-                              uint64_t sequence) {
+                              device::Tag saved) {
   for (const Save& save : taken.saves) {
     const auto found = segments_.find(save.segment);
     if (found == segments_.end()) continue;
     found->second.saved.add(save.bytes);
-    bytes_saved_ += save.bytes.end - save.bytes.begin;
-    if (!save.clear) found->second.pending.push_back({ByteRanges(save.bytes), stream, sequence});
+    found->second.pending.push_back({ByteRanges(save.bytes), stream, saved});
   }
   note_accesses(record);
 }
@@ -119,11 +122,6 @@ void EpochMemory::handed_over(const RecordEffects& record, const Precautions& ta
 void EpochMemory::already_saved(const Save& save) {
   const auto found = segments_.find(save.segment);
   if (found != segments_.end()) found->second.saved.add(save.bytes);
-}
-
-void EpochMemory::handed_over_exposed(const RecordEffects& record) {
-  exposed_ = true;
-  note_accesses(record);
 }
 
 void EpochMemory::note_reads(Segment& segment, ByteRanges::Range bytes) {
@@ -136,7 +134,6 @@ void EpochMemory::note_reads(Segment& segment, ByteRanges::Range bytes) {
 
 void EpochMemory::note_writes(const Touched& part, bool certain) {
   if (part.region.kind == Region::Kind::kVariable) {
-    changed_variables_.insert(variable_of(part.region));
     if (!certain) uncertain_variables_.insert(variable_of(part.region));
     return;
   }
@@ -153,7 +150,6 @@ void EpochMemory::note_writes(const Touched& part, bool certain) {
 
 // Reads first: what the record itself overwrites it may have read before.
 void EpochMemory::note_accesses(const RecordEffects& record) {
-  if (record.unmovable) unmovable_ = record.unmovable;
   const bool certain = record.same_bytes && record.same_values && !reads_uncertain(record);
   if (record.reads_everything) {
     for (auto& [number, segment] : segments_) note_reads(segment, whole(segment.bytes));
@@ -166,25 +162,16 @@ void EpochMemory::note_accesses(const RecordEffects& record) {
   for (const Touched& part : record.touched) {
     if (part.written) note_writes(part, certain);
   }
-  all_variables_changed_ |= record.writes_everything;
   all_uncertain_ |= record.writes_everything && !certain;
-}
-
-void EpochMemory::saved(uint64_t sequence) {
-  for (auto& [number, segment] : segments_)
-    std::erase_if(segment.pending, [&](const Pending& pending) { return pending.sequence == sequence; });
 }
 
 void EpochMemory::committed() {
   for (auto& [number, segment] : segments_) {
-    segment.fresh = false;
     segment.overwritten = segment.read = segment.saved = segment.uncertain = {};
     segment.pending.clear();
   }
-  changed_variables_.clear();
   uncertain_variables_.clear();
-  all_variables_changed_ = all_uncertain_ = exposed_ = false;
-  bytes_saved_ = 0;
+  all_uncertain_ = false;
 }
 
 }  // namespace heddle::worker

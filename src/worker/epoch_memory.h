@@ -6,7 +6,7 @@
 // A byte needs its old value again only if that value can matter: some record of the epoch has read it, or the record
 // at hand does. Writing what nobody has read is repeatable: the same bytes are written again, whatever lies there by
 // then. So a byte is saved before the first write behind a read of it, once an epoch. It never needs to be if the epoch
-// had overwritten it before it was read; what was mapped in the epoch is cleared instead.
+// had overwritten it before it was read.
 //
 // Records that may do something else the next time (atomics whose result they use, clocks, what is not known) may write
 // other bytes then: all that they may write is saved, but for what the epoch had overwritten. What they leave is
@@ -18,7 +18,7 @@
 // race and any outcome is right. But records that meet only in bytes between buffers of one segment are not ordered, so
 // that a write must wait for saves of the same bytes on other streams: `Precautions::await`.
 //
-// Module variables end with the worker and are saved at each commit: here only which ones may have changed.
+// Module variables end with the worker, and are saved otherwise (variables.h).
 //
 // Not thread-safe: the issuer's.
 
@@ -30,61 +30,50 @@
 
 namespace heddle::worker {
 
-// Bytes of a segment to be saved; `clear`: they were zero when the epoch began, and no copy of them is needed.
+// Bytes of a segment to be saved.
 struct Save {
   uint64_t segment = 0;
   ByteRanges::Range bytes;
-  bool clear = false;
   bool operator==(const Save&) const = default;
 };
 
 struct Precautions {
   std::vector<Save> saves;
-  std::vector<uint64_t> await;  // sequences of records of other streams: the saves ahead of them must have been made
+  std::vector<device::Tag> await;  // on other streams: the saves behind which these stand must have been made
 };
 
 class EpochMemory {
  public:
-  // `zero`: it is new, and holds zeros. False where it overlaps what is mapped, or its number is known: nothing has
-  // changed.
-  bool segment_mapped(uint64_t number, uint64_t address, uint64_t bytes, bool host, bool zero);
+  // False where it overlaps what is mapped, or its number is known: nothing has changed.
+  bool segment_mapped(uint64_t number, uint64_t address, uint64_t bytes, bool host);
   void segment_unmapped(uint64_t number);
   bool variable_placed(uint32_t module, uint32_t index, device::Variable variable);
   const Regions& regions() const { return regions_; }
+  // Of a segment that is mapped.
+  uint64_t address_of(uint64_t number) const { return segments_.at(number).address; }
+  // Of these bytes of it; none where there are none.
+  std::optional<uint64_t> find(uint64_t number, ByteRanges::Range bytes) const;
 
   Precautions before(const RecordEffects& record, uint32_t stream) const;
-  // The record goes to the device as `sequence`, behind these saves on its stream.
-  void handed_over(const RecordEffects& record, const Precautions& taken, uint32_t stream, uint64_t sequence);
-  // The same without any: until the commit the epoch cannot be run again.
-  void handed_over_exposed(const RecordEffects& record);
+  // The record goes to the device, behind these saves on its stream: all are made when `saved` is done.
+  void handed_over(const RecordEffects& record, const Precautions& taken, uint32_t stream, device::Tag saved);
   // For a worker that runs an epoch again: saved by the one before, who has gone.
   void already_saved(const Save& save);
-  // The saves ahead of that record have been made: nobody needs to wait for them any more.
-  void saved(uint64_t sequence);
-  // The epoch has ended well; the next one begins.
+  // The epoch is over; the next one begins.
   void committed();
-
-  bool exposed() const { return exposed_; }
-  std::optional<Unmovable> unmovable() const { return unmovable_; }  // of the session, from then on
-  // Variables that may have changed since the last commit: of all modules, or {module, index}.
-  bool all_variables_changed() const { return all_variables_changed_; }
-  const std::set<std::pair<uint32_t, uint32_t>>& changed_variables() const { return changed_variables_; }
-  // Since the last commit.
-  uint64_t bytes_saved() const { return bytes_saved_; }
 
  private:
   struct Pending {
     ByteRanges bytes;
     uint32_t stream;
-    uint64_t sequence;
+    device::Tag saved;
   };
   // Of an epoch. Bytes are in at most one of `overwritten` (before anybody read them) and `read`.
   struct Segment {
     uint64_t address = 0, bytes = 0;
     bool host = false;
-    bool fresh = false;  // mapped in this epoch, with zeros
     ByteRanges overwritten, read, saved, uncertain;
-    std::vector<Pending> pending;  // saves that are under way
+    std::vector<Pending> pending;  // saves that may be under way
   };
 
   bool reads_uncertain(const RecordEffects& record) const;
@@ -98,10 +87,8 @@ class EpochMemory {
 
   Regions regions_;
   std::map<uint64_t, Segment> segments_;  // by number
-  std::set<std::pair<uint32_t, uint32_t>> changed_variables_, uncertain_variables_;
-  bool all_variables_changed_ = false, all_uncertain_ = false, exposed_ = false;
-  std::optional<Unmovable> unmovable_;
-  uint64_t bytes_saved_ = 0;
+  std::set<std::pair<uint32_t, uint32_t>> uncertain_variables_;
+  bool all_uncertain_ = false;
 };
 
 }  // namespace heddle::worker

@@ -37,13 +37,11 @@ RecordEffects everything() {
   return made;
 }
 
-// Segments 1 and 2 were there before the epoch, 3 is new.
-struct Epoch : testing::Test {
-  Epoch() {
-    EXPECT_TRUE(memory.segment_mapped(1, 10 * kBytes, kBytes, false, true));
-    EXPECT_TRUE(memory.segment_mapped(2, 20 * kBytes, kBytes, false, false));
-    memory.committed();
-    EXPECT_TRUE(memory.segment_mapped(3, 30 * kBytes, kBytes, false, true));
+struct EpochMemoryTest : testing::Test {
+  EpochMemoryTest() {
+    EXPECT_TRUE(memory.segment_mapped(1, 10 * kBytes, kBytes, false));
+    EXPECT_TRUE(memory.segment_mapped(2, 20 * kBytes, kBytes, false));
+    EXPECT_TRUE(memory.segment_mapped(3, 30 * kBytes, kBytes, false));
   }
   // Hands over the record with what it needs, and returns that.
   Precautions run(const RecordEffects& what, uint32_t stream = 1) {
@@ -52,33 +50,31 @@ struct Epoch : testing::Test {
     return needed;
   }
   Saves saves(const RecordEffects& what) { return run(what).saves; }
-  static Saves all_of(uint64_t segment, bool clear = false) { return {{segment, {0, kBytes}, clear}}; }
+  static Saves all_of(uint64_t segment) { return {{segment, {0, kBytes}}}; }
 
   EpochMemory memory;
   uint64_t sequence = 0;
 };
 
-TEST_F(Epoch, AnUpdateInPlaceIsSavedOnce) {
+TEST_F(EpochMemoryTest, AnUpdateInPlaceIsSavedOnce) {
   EXPECT_EQ(saves(record({part(1, "rw")})), all_of(1));
   EXPECT_EQ(saves(record({part(1, "rw")})), Saves());
-  EXPECT_EQ(memory.bytes_saved(), kBytes);
   memory.committed();
-  EXPECT_EQ(memory.bytes_saved(), 0u);
   EXPECT_EQ(saves(record({part(1, "rw")})), all_of(1));
 }
 
-TEST_F(Epoch, WritingWhatNobodyHasReadNeedsNothing) {
+TEST_F(EpochMemoryTest, WritingWhatNobodyHasReadNeedsNothing) {
   EXPECT_EQ(saves(record({part(1, "r"), part(2, "w")})), Saves());
   EXPECT_EQ(saves(record({part(2, "w")})), Saves());
 }
 
-TEST_F(Epoch, WritingBehindAReadNeedsASave) {
+TEST_F(EpochMemoryTest, WritingBehindAReadNeedsASave) {
   run(record({part(1, "r"), part(2, "w")}));
   EXPECT_EQ(saves(record({part(2, "r"), part(1, "w")})), all_of(1));
   EXPECT_EQ(saves(record({part(2, "w")})), all_of(2)) << "it was read behind the first write";
 }
 
-TEST_F(Epoch, WhatWasOverwrittenBeforeItWasReadIsNeverSaved) {
+TEST_F(EpochMemoryTest, WhatWasOverwrittenBeforeItWasReadIsNeverSaved) {
   EXPECT_EQ(saves(record({part(1, "o")})), Saves());
   EXPECT_EQ(saves(record({part(1, "rw")})), Saves());
   EXPECT_EQ(saves(record({part(1, "rw")}, false)), Saves());
@@ -86,114 +82,88 @@ TEST_F(Epoch, WhatWasOverwrittenBeforeItWasReadIsNeverSaved) {
   EXPECT_EQ(saves(record({part(2, "o")})), all_of(2)) << "it was read first";
 }
 
-TEST_F(Epoch, OfAPartThatWasOverwrittenTheRestIsSaved) {
+TEST_F(EpochMemoryTest, OfAPartThatWasOverwrittenTheRestIsSaved) {
   run(record({part(1, "o", 0, 1000)}));
   run(record({part(1, "o", 1000, 4096)}));
-  EXPECT_EQ(saves(record({part(1, "rw")})), (Saves{{1, {4096, kBytes}, false}}));
+  EXPECT_EQ(saves(record({part(1, "rw")})), (Saves{{1, {4096, kBytes}}}));
 }
 
-TEST_F(Epoch, ExactRangesAreToldApart) {
+TEST_F(EpochMemoryTest, ExactRangesAreToldApart) {
   run(record({part(1, "r", 0, 100)}));
   EXPECT_EQ(saves(record({part(1, "o", 200, 300)})), Saves());
-  EXPECT_EQ(saves(record({part(1, "o", 50, 150)})), (Saves{{1, {50, 100}, false}}));
-  EXPECT_EQ(saves(record({part(1, "w", 0, 100)})), (Saves{{1, {0, 50}, false}}));
+  EXPECT_EQ(saves(record({part(1, "o", 50, 150)})), (Saves{{1, {50, 100}}}));
+  EXPECT_EQ(saves(record({part(1, "w", 0, 100)})), (Saves{{1, {0, 50}}}));
 }
 
-TEST_F(Epoch, ARecordThatMayDoSomethingElseNextTimeNeedsAllThatItMayWrite) {
+TEST_F(EpochMemoryTest, ARecordThatMayDoSomethingElseNextTimeNeedsAllThatItMayWrite) {
   EXPECT_EQ(saves(record({part(1, "w")}, false)), all_of(1));
-  EXPECT_EQ(saves(everything()), (Saves{{2, {0, kBytes}, false}, {3, {0, kBytes}, true}}));
-  EXPECT_TRUE(memory.all_variables_changed());
+  EXPECT_EQ(saves(everything()), (Saves{{2, {0, kBytes}}, {3, {0, kBytes}}}));
 }
 
-TEST_F(Epoch, AKernelThatReadsWhatIsUncertainMayWriteOtherBytesNextTime) {
+TEST_F(EpochMemoryTest, AKernelThatReadsWhatIsUncertainMayWriteOtherBytesNextTime) {
   run(record({part(1, "w", 0, 100)}, true, false));  // sums of floats
   EXPECT_EQ(saves(record({part(1, "r", 100, 200), part(2, "w", 0, 10)})), Saves());
-  EXPECT_EQ(saves(record({part(1, "r", 50, 60), part(2, "w", 0, 10)})), (Saves{{2, {0, 10}, false}}));
+  EXPECT_EQ(saves(record({part(1, "r", 50, 60), part(2, "w", 0, 10)})), (Saves{{2, {0, 10}}}));
   // And so on: what it wrote is uncertain, too.
-  EXPECT_EQ(saves(record({part(2, "r", 0, 10), part(2, "w", 20, 30)})), (Saves{{2, {20, 30}, false}}));
+  EXPECT_EQ(saves(record({part(2, "r", 0, 10), part(2, "w", 20, 30)})), (Saves{{2, {20, 30}}}));
   // A copy writes the same bytes, whatever they are.
   RecordEffects copy = record({part(2, "r", 20, 30), part(2, "o", 40, 50)});
   copy.bytes_by_content = false;
   EXPECT_EQ(saves(copy), Saves());
-  EXPECT_EQ(saves(record({part(2, "r", 40, 50), part(2, "w", 60, 70)})), (Saves{{2, {60, 70}, false}}));
+  EXPECT_EQ(saves(record({part(2, "r", 40, 50), part(2, "w", 60, 70)})), (Saves{{2, {60, 70}}}));
   // What is overwritten with what is known is certain again.
   run(record({part(1, "o", 0, 100)}));
   EXPECT_EQ(saves(record({part(1, "r", 50, 60), part(2, "w", 80, 90)})), Saves());
 }
 
-TEST_F(Epoch, VariablesMayBeUncertain) {
+TEST_F(EpochMemoryTest, VariablesMayBeUncertain) {
   const Touched counter{{Region::Kind::kVariable, 5, 7}, 0, 0, true, true, false};
   run(record({counter}, false));
   EXPECT_EQ(saves(record({part(2, "w")})), Saves());
   EXPECT_EQ(saves(record({counter, part(2, "w")})), all_of(2));
 }
 
-TEST_F(Epoch, WhatWasMappedInTheEpochIsCleared) {
-  EXPECT_EQ(saves(record({part(3, "rw")})), all_of(3, true));
-  EXPECT_TRUE(memory.before(record({part(3, "rw")}), 2).await.empty()) << "there is no copy to wait for";
-  memory.committed();
-  EXPECT_EQ(saves(record({part(3, "rw")})), all_of(3));
-}
-
-TEST_F(Epoch, AWriteWaitsForASaveOnAnotherStream) {
+TEST_F(EpochMemoryTest, AWriteWaitsForASaveOnAnotherStream) {
   run(record({part(1, "rw", 0, 100)}), 1);
   const uint64_t saver = sequence;
   EXPECT_EQ(memory.before(record({part(1, "w")}), 2).await, std::vector<uint64_t>{saver});
   EXPECT_TRUE(memory.before(record({part(1, "w")}), 1).await.empty());
   EXPECT_TRUE(memory.before(record({part(1, "w", 100, 200)}), 2).await.empty());
   EXPECT_TRUE(memory.before(record({part(1, "r")}), 2).await.empty());
-  memory.saved(saver);
+  memory.committed();
   EXPECT_TRUE(memory.before(record({part(1, "w")}), 2).await.empty());
 }
 
-TEST_F(Epoch, WithoutASaveItIsExposedUntilTheCommit) {
-  const RecordEffects update = record({part(1, "rw")});
-  EXPECT_FALSE(memory.exposed());
-  memory.handed_over_exposed(update);
-  EXPECT_TRUE(memory.exposed());
-  EXPECT_EQ(saves(record({part(2, "rw")})), Saves()) << "it would be in vain";
-  memory.committed();
-  EXPECT_FALSE(memory.exposed());
-  EXPECT_EQ(saves(update), all_of(1));
+TEST_F(EpochMemoryTest, WhatTheWorkerBeforeHasSavedIsNotSavedAgain) {
+  memory.already_saved({1, {0, kBytes / 2}});
+  memory.already_saved({77, {0, 1}});
+  EXPECT_EQ(saves(record({part(1, "rw")})), (Saves{{1, {kBytes / 2, kBytes}}}));
 }
 
-TEST_F(Epoch, WhatTheWorkerBeforeHasSavedIsNotSavedAgain) {
-  memory.already_saved({1, {0, kBytes / 2}, false});
-  memory.already_saved({77, {0, 1}, false});
-  EXPECT_EQ(saves(record({part(1, "rw")})), (Saves{{1, {kBytes / 2, kBytes}, false}}));
-}
-
-TEST_F(Epoch, TooManyPiecesAreSavedAsOne) {
+TEST_F(EpochMemoryTest, TooManyPiecesAreSavedAsOne) {
   size_t count = 0;
   for (uint64_t i = 0; i < 1000; ++i) count += saves(record({part(1, "rw", 100 * i, 100 * i + 10)})).size();
   EXPECT_LE(count, 200u);
-  EXPECT_EQ(memory.bytes_saved(), kBytes);
   count = 0;
   for (uint64_t i = 0; i < 1000; ++i) run(record({part(2, "r", 100 * i, 100 * i + 10)}));
   EXPECT_EQ(saves(record({part(2, "w")})), all_of(2));
 }
 
-TEST_F(Epoch, OtherMemoryIsNoConcern) {
-  ASSERT_TRUE(memory.segment_mapped(9, 90 * kBytes, kBytes, true, false));
+TEST_F(EpochMemoryTest, OtherMemoryIsNoConcern) {
+  ASSERT_TRUE(memory.segment_mapped(9, 90 * kBytes, kBytes, true));
   EXPECT_EQ(saves(record({part(8, "rw"), {{Region::Kind::kHost, 9, 0}, 0, kBytes, true, true, false}})), Saves());
   EXPECT_EQ(saves(everything()).size(), 3u);
   memory.segment_unmapped(1);
   memory.committed();
   EXPECT_EQ(saves(everything()).size(), 2u);
-  EXPECT_FALSE(memory.segment_mapped(2, 500 * kBytes, kBytes, false, false));
-  EXPECT_FALSE(memory.segment_mapped(5, 20 * kBytes, kBytes, false, false));
+  EXPECT_FALSE(memory.segment_mapped(2, 500 * kBytes, kBytes, false));
+  EXPECT_FALSE(memory.segment_mapped(5, 20 * kBytes, kBytes, false));
 }
 
-TEST_F(Epoch, TellsWhichVariablesMayHaveChangedAndWhatCannotMove) {
-  RecordEffects writes = record({{{Region::Kind::kVariable, 5, 7}, 0, 0, true, true, false},
-                                 {{Region::Kind::kVariable, 6, 7}, 0, 0, true, false, false}});
-  writes.unmovable = Unmovable::kDeviceMalloc;
-  run(writes);
-  EXPECT_EQ(memory.changed_variables(), (std::set<std::pair<uint32_t, uint32_t>>{{7, 5}}));
-  EXPECT_FALSE(memory.all_variables_changed());
-  memory.committed();
-  EXPECT_TRUE(memory.changed_variables().empty());
-  EXPECT_EQ(memory.unmovable(), Unmovable::kDeviceMalloc) << "of the session";
+TEST_F(EpochMemoryTest, BytesOfASegmentAreFoundWhereTheyLie) {
+  EXPECT_EQ(memory.find(2, {16, kBytes}), 20 * kBytes + 16);
+  EXPECT_FALSE(memory.find(2, {16, kBytes + 1}));
+  EXPECT_FALSE(memory.find(7, {0, 1}));
 }
 
 // Programs of random records over four segments of a few bytes. Up to three workers die in the middle of a record; what
@@ -257,8 +227,7 @@ class Replay : public testing::TestWithParam<unsigned> {
   // A worker that runs the program from its beginning, and dies in the middle of step `dies_in`.
   void live(const std::vector<Step>& steps, size_t dies_in, uint64_t chance, Memory& memory, Undo& undo) {
     EpochMemory epoch;
-    for (uint64_t i = 0; i < kSegments; ++i)
-      ASSERT_TRUE(epoch.segment_mapped(i, (i + 1) * kBytes, kSmall, false, fresh_[i]));
+    for (uint64_t i = 0; i < kSegments; ++i) ASSERT_TRUE(epoch.segment_mapped(i, (i + 1) * kBytes, kSmall, false));
     for (const auto& [save, bytes] : undo) epoch.already_saved(save);
     for (size_t i = 0; i <= dies_in; ++i) {
       const Precautions needed = epoch.before(steps[i].effects, 1);
@@ -266,7 +235,6 @@ class Replay : public testing::TestWithParam<unsigned> {
         const auto from = memory[save.segment].begin();
         undo.emplace_back(save, std::vector<uint8_t>(from + static_cast<long>(save.bytes.begin),
                                                      from + static_cast<long>(save.bytes.end)));
-        if (save.clear) undo.back().second.assign(undo.back().second.size(), 0);
       }
       epoch.handed_over(steps[i].effects, needed, 1, i + 1);
       execute(steps[i], memory, chance, [&] { return i < dies_in || draw(2) == 0; });
@@ -278,8 +246,7 @@ class Replay : public testing::TestWithParam<unsigned> {
   void one_program() {
     Memory before{};
     for (uint64_t i = 0; i < kSegments; ++i) {
-      fresh_[i] = draw(4) == 0;
-      for (uint8_t& byte : before[i]) byte = fresh_[i] ? 0 : static_cast<uint8_t>(random_());
+      for (uint8_t& byte : before[i]) byte = static_cast<uint8_t>(random_());
     }
     std::vector<Step> steps(1 + draw(8));
     for (Step& step : steps) step = draw_step();
@@ -297,7 +264,6 @@ class Replay : public testing::TestWithParam<unsigned> {
     saved_ += undo.size();
   }
 
-  std::array<bool, kSegments> fresh_{};
   std::mt19937_64 random_{GetParam()};
   size_t saved_ = 0;
 };

@@ -21,12 +21,6 @@ std::optional<device::Limit> limit_of(protocol::LimitKind kind) {
   return std::nullopt;
 }
 
-// Not to be done again where nobody knows how much of it was done.
-bool has_effects(RecordType type) {
-  return type == RecordType::kLaunch || type == RecordType::kCopy || type == RecordType::kFill ||
-         type == RecordType::kLibraryCall;
-}
-
 }  // namespace
 
 Execution::Execution(const SessionParts& parts, Modules& modules, const DeviceModel& model,
@@ -94,7 +88,6 @@ Checked<Execution::Step> Execution::hand_over(const protocol::Record& record, co
   const uint64_t sequence = record.header.sequence;
   const auto prepared = streams_.prepare(record.header.stream);
   if (!prepared) return tl::unexpected(refusal_of("stream", prepared.error()));
-  if (has_effects(record.header.type)) parts_.commit.affects(sequence);
   parts_.progress.enter(record, bytes);
   parts_.progress.hand_over(sequence);
   parts_.usage.hand_over(record.header.type);
@@ -103,6 +96,15 @@ Checked<Execution::Step> Execution::hand_over(const protocol::Record& record, co
   parts_.usage.take_back(record.header.type);
   parts_.progress.take_back(sequence);
   return tl::unexpected(refusal_of(what, status.error()));
+}
+
+template <class Effects>
+Checked<Execution::Step> Execution::prepare(const protocol::Record& record, Effects&& effects) {
+  const auto prepared = streams_.prepare(record.header.stream);
+  if (!prepared) return tl::unexpected(refusal_of("stream", prepared.error()));
+  const auto step = parts_.epoch.before(record, effects);
+  if (!step) return tl::unexpected(step.error());
+  return *step == Epoch::Step::kGo ? Step::kTaken : Step::kWait;
 }
 
 Checked<Execution::Step> Execution::in_turn(const protocol::Record& record) {
@@ -132,6 +134,9 @@ Checked<Execution::Step> Execution::launch(const protocol::Record& record) {
   if (!target) return tl::unexpected(target.error());
   const auto config = check_launch(launched, record.trailing<protocol::LaunchRecord>(), *target->info, model_);
   if (!config) return tl::unexpected(config.error());
+  const auto ready = prepare(
+      record, [&](const Regions& regions) { return effects_of_launch(*target->use, config->parameters, regions); });
+  if (!ready || *ready == Step::kWait) return ready;
   parts_.variables.about_to_launch(record.header.sequence, target->traits);
   return hand_over(record, "launch", 0, [&](uint32_t stream, device::Tag tag) {
     return parts_.context.launch(stream, *target->kernel, *config, tag);
@@ -159,6 +164,8 @@ Checked<Execution::Step> Execution::copy(const protocol::Record& record) {
   const auto checked = check_copy(asked, bounds_, to, from);
   if (!checked) return tl::unexpected(checked.error());
   if (checked->bytes == 0) return in_turn(record);
+  const auto ready = prepare(record, [&](const Regions& regions) { return effects_of_copy(*checked, regions); });
+  if (!ready || *ready == Step::kWait) return ready;
   if (asked.from.place == protocol::Place::kSymbol) parts_.variables.tell_addresses();
   if (asked.to.place == protocol::Place::kSymbol) parts_.variables.about_to_run(record.header.sequence, true);
   return hand_over(record, "copy", checked->bytes, [&](uint32_t stream, device::Tag tag) {
@@ -175,6 +182,8 @@ Checked<Execution::Step> Execution::fill(const protocol::Record& record) {
   const auto checked = check_fill(asked, bounds_, to);
   if (!checked) return tl::unexpected(checked.error());
   if (checked->bytes == 0) return in_turn(record);
+  const auto ready = prepare(record, [&](const Regions& regions) { return effects_of_fill(*checked, regions); });
+  if (!ready || *ready == Step::kWait) return ready;
   if (asked.to.place == protocol::Place::kSymbol) parts_.variables.about_to_run(record.header.sequence, true);
   return hand_over(record, "fill", checked->bytes,
                    [&](uint32_t stream, device::Tag tag) { return parts_.context.fill(stream, checked->shape, tag); });
@@ -259,6 +268,8 @@ Checked<Execution::Step> Execution::call_library(const protocol::Record& record)
   const auto asked = record.as<protocol::LibraryCallRecord>();
   const auto call = check_library_call(asked, record.trailing<protocol::LibraryCallRecord>());
   if (!call) return tl::unexpected(call.error());
+  const auto ready = prepare(record, [&](const Regions& regions) { return effects_of_call(call->call(), regions); });
+  if (!ready || *ready == Step::kWait) return ready;
   parts_.variables.about_to_run(record.header.sequence);
   return hand_over(record, library::name_of(call->call()), 0,
                    [&](uint32_t stream, device::Tag tag) { return parts_.context.call(stream, call->call(), tag); });

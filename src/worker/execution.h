@@ -43,6 +43,9 @@ class Execution {
   Checked<Step> in_turn(const protocol::Record& record);
 
   Checked<void> set_limit(device::Limit limit, uint64_t bytes);
+  // Before it is handed over, whatever may keep it from being run again. `effects`: as Epoch::before has them.
+  template <class Effects>
+  Checked<Step> prepare(const protocol::Record& record, Effects&& effects);
   // False where the end names a module that has not arrived yet.
   Checked<bool> find_variable(const protocol::CopyEnd& end, device::Variable& variable);
   template <class Call>

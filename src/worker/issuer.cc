@@ -15,6 +15,12 @@ constexpr Duration kLongestSleep = std::chrono::seconds(1);
 // that frees and allocates in a loop is back long before.
 constexpr Duration kFirstSleep = std::chrono::milliseconds(25);
 
+// What comes before it is committed when it is taken: it cannot be run again, or what it does is seen.
+bool acts_when_committed(RecordType type) {
+  return type == RecordType::kFree || type == RecordType::kTaskEnd || type == RecordType::kHostCall ||
+         type == RecordType::kLimit || type == RecordType::kReset;
+}
+
 }  // namespace
 
 Issuer::Issuer(const SessionParts& parts, Modules& modules, const Binding& binding, protocol::RingReader reader,
@@ -24,7 +30,7 @@ Issuer::Issuer(const SessionParts& parts, Modules& modules, const Binding& bindi
       task_serial_(binding.task_serial),
       reader_(reader),
       execution_(parts, modules, binding.model, binding.window),
-      segments_(parts.context),
+      segments_(parts.context, parts.epoch),
       idle_(parts.ring.header()),
       reset_(binding.goes_on && binding.goes_on->reset),
       goes_on_(binding.goes_on),
@@ -62,6 +68,7 @@ void Issuer::run() {
     } else {
       counts_ = false;
     }
+    parts_.epoch.rest();
     if (suspending_) {
       leave_if_done();
       if (!suspending_) continue;
@@ -77,7 +84,8 @@ void Issuer::run() {
 void Issuer::rest(protocol::Bell& bell, uint32_t seen) {
   const bool watch = gate_.serving() && protocol::spare_watch() > Duration::zero();
   const Duration undisturbed = lease_.exclusive() ? patience() : nap_;
-  const Duration longest = std::min(undisturbed, save_in_.value_or(undisturbed));
+  const Duration longest =
+      std::min({undisturbed, save_in_.value_or(undisturbed), parts_.epoch.patience().value_or(undisturbed)});
   const bool rung = (watch ? protocol::watch_bell : protocol::wait_bell)(bell, seen, std::min(nap_, longest));
   if (rung || longest < nap_) return;
   const bool again = nap_ > kFirstSleep;
@@ -89,6 +97,7 @@ void Issuer::rest(protocol::Bell& bell, uint32_t seen) {
 
 void Issuer::attend() {
   for (const protocol::Packet& packet : inbox_.take()) receive(packet);
+  if (parts_.fault.raised()) parts_.epoch.fail();
   if (!deferred_.empty()) run_deferred();
   reclaim_if_asked();
   if (!host_calls_.empty()) finish_host_calls();
@@ -166,6 +175,7 @@ bool Issuer::take() {
 
 Checked<Issuer::Step> Issuer::issue() {
   const protocol::RecordHeader& header = record_.header;
+  if (acts_when_committed(header.type) && !parts_.epoch.settle()) return Step::kWait;
   // These take effect after a fault too: memory goes back, the task ends.
   if (header.type == RecordType::kFree) return defer(Deferred::Kind::kFree);
   if (header.type == RecordType::kTaskEnd) return end_task();
@@ -186,6 +196,7 @@ Checked<Issuer::Step> Issuer::host_call() {
   auto step = execution_.hold(record_);
   if (!step) return step;
   const HostCall& call = host_calls_.emplace_back(HostCall{record_.header.stream, record_.header.sequence});
+  parts_.epoch.host_calls(host_calls_.size());
   if (counts_) held_.hold(call.stream, is_blocking(parts_, call.stream), call.sequence);
   return step;
 }

@@ -10,6 +10,7 @@ namespace heddle::worker {
 // ever. After a fault the session is over, and heddled ends this worker.
 void Issuer::leave_if_done() {
   if (parts_.fault.raised()) return;
+  if (!parts_.epoch.settle()) return;
   // Ask to be woken, then look: it may be done in between.
   parts_.progress.wake_issuer_once_at(entered_);
   if (!deferred_.empty() || !host_calls_.empty() || parts_.progress.completed() != entered_) return;

@@ -28,6 +28,7 @@ void Issuer::finish_task(uint64_t sequence) {
   // What was declared and not touched goes to the next task, and is mapped anew.
   const auto unmapped = segments_.unmap_device_segments();
   if (!unmapped) logger("worker")->error("at the task's end: {}", unmapped.error().text);
+  parts_.epoch.end_task();
   parts_.commit.ends(sequence, !segments_.uncertain());
   // Both before heddled may give the ring, and its control page, to another worker.
   if (sequence != 0) parts_.progress.finish(sequence);
@@ -41,6 +42,8 @@ void Issuer::go_on() {
   if (parts_.fault.raised()) return;
   const auto restored = parts_.variables.restore(log);
   if (!restored) return parts_.fault.raise(restored.error());
+  const auto put_back = parts_.epoch.restore(log.completed);
+  if (!put_back) return parts_.fault.raise(put_back.error());
   if (idle_.took_task(task_serial_)) return finish_task(0);
   idle_.taken_segments([this](uint64_t number) { return segments_.mapped(number); },
                        [this](uint64_t number) {
@@ -52,6 +55,7 @@ void Issuer::go_on() {
 // hundredth of the time at most, and nothing would lend the device for it.
 void Issuer::save_variables() {
   save_in_.reset();
+  if (parts_.commit.holding()) return;  // at the commit
   if (!parts_.variables.to_be_saved() || !gate_.serving() || parts_.fault.raised()) return;
   const TimePoint now = MonotonicClock().now();
   const Duration until_due = parts_.variables.until_due(now);
@@ -67,7 +71,7 @@ void Issuer::save_variables() {
 // Everything in the ring was taken and is done.
 bool Issuer::is_quiet() const {
   const uint64_t last = parts_.ring.header().last_sequence.load(std::memory_order_acquire);
-  return !have_record_ && deferred_.empty() && entered_ == last && parts_.progress.completed() == last;
+  return !have_record_ && deferred_.empty() && entered_ == last && parts_.progress.committed() == last;
 }
 
 void Issuer::reclaim_if_asked() {
@@ -96,14 +100,14 @@ bool Issuer::reclaim_idle() {
 }
 
 void Issuer::run_deferred() {
-  while (!deferred_.empty() && deferred_.front().after <= parts_.progress.completed()) {
+  while (!deferred_.empty() && deferred_.front().after <= parts_.progress.committed()) {
     const Deferred deferred = deferred_.front();
     deferred_.pop_front();
     carry_out(deferred);
   }
   // Ask to be woken, then look once more: the watermark may have passed in between.
   parts_.progress.wake_issuer_at(deferred_.empty() ? Progress::kNever : deferred_.front().after);
-  if (!deferred_.empty() && deferred_.front().after <= parts_.progress.completed()) run_deferred();
+  if (!deferred_.empty() && deferred_.front().after <= parts_.progress.committed()) run_deferred();
 }
 
 void Issuer::carry_out(const Deferred& deferred) {
@@ -129,6 +133,7 @@ void Issuer::finish_host_calls() {
     parts_.progress.finish(call.sequence);
     return true;
   });
+  parts_.epoch.host_calls(host_calls_.size());
 }
 
 }  // namespace heddle::worker

@@ -36,11 +36,13 @@ class Modules::Entry {
   device::Module* module = nullptr;
   std::vector<device::Kernel*> kernels;                    // null until used
   std::vector<KernelTraits> traits;                        // of each, once that mattered
+  std::vector<image::KernelEffects> effects;               // in any order; the uses point into it
+  std::vector<KernelUse> uses;                             // of each, where they are kept
   std::vector<std::optional<device::Variable>> variables;  // likewise
 };
 
-Modules::Modules(device::Context& context, ModuleReader read, uint32_t arch)
-    : context_(context), read_(std::move(read)), arch_(arch) {}
+Modules::Modules(device::Context& context, ModuleReader read, uint32_t arch, bool keeps_uses)
+    : context_(context), read_(std::move(read)), arch_(arch), keeps_uses_(keeps_uses) {}
 
 Modules::~Modules() = default;
 
@@ -81,12 +83,14 @@ Checked<Modules::Entry*> Modules::loaded(uint32_t id) {
 
 // One that the device does not have (it was compiled away, or cannot be initialised) the program cannot have either.
 void Modules::note_loaded(uint32_t id, const Entry& entry) {
-  Loaded& loaded = loaded_.emplace_back(Loaded{id, {}, 0});
+  Loaded& loaded = loaded_.emplace_back(Loaded{id, {}, {}, 0});
   uint64_t digest = kDigestStart;
-  for (const image::VariableInfo& info : entry.info.variables) {
+  for (uint32_t index = 0; index < entry.info.variables.size(); ++index) {
+    const image::VariableInfo& info = entry.info.variables[index];
     const auto variable = context_.variable(*entry.module, info.name);
     if (!variable || variable->bytes == 0) continue;
     loaded.variables.push_back(*variable);
+    loaded.indices.push_back(index);
     digest = (digest ^ variable->address) * kDigestFactor;
     digest = (digest ^ variable->bytes) * kDigestFactor;
     const uint64_t bytes = round_up(variable->bytes, 16);
@@ -99,9 +103,10 @@ void Modules::note_loaded(uint32_t id, const Entry& entry) {
 void Modules::find_traits(uint32_t id, Entry& entry) const {
   entry.traits.resize(entry.info.kernels.size());
   for (KernelTraits& each : entry.traits) each.allocates = entry.info.allocates;
+  if (keeps_uses_) keep_uses(id, entry, {});
   if (entry.fatbin.empty()) return;
   const TimePoint begun = MonotonicClock().now();
-  const auto effects = read_.effects(entry.fatbin, arch_);
+  auto effects = read_.effects(entry.fatbin, arch_);
   entry.fatbin = {};
   if (!effects) return logger("worker")->debug("module {}: {}", id, effects.error().text);
   for (size_t index = 0; index < entry.traits.size(); ++index) {
@@ -112,6 +117,14 @@ void Modules::find_traits(uint32_t id, Entry& entry) const {
   }
   logger("worker")->debug("module {}: what {} kernels do with memory was read in {}", id, entry.traits.size(),
                           to_string(MonotonicClock().now() - begun));
+  if (keeps_uses_) keep_uses(id, entry, std::move(*effects));
+}
+
+void Modules::keep_uses(uint32_t id, Entry& entry, std::vector<image::KernelEffects> effects) {
+  entry.effects = std::move(effects);
+  entry.uses.clear();
+  for (const image::KernelInfo& kernel : entry.info.kernels)
+    entry.uses.push_back(use_of(id, entry.info, kernel, entry.effects));
 }
 
 Checked<void> Modules::load(uint32_t id) {
@@ -133,9 +146,10 @@ Checked<Modules::LaunchTarget> Modules::kernel(uint32_t id, uint32_t index) {
   }
   LaunchTarget target{kernels[index], &info};
   target.traits.allocates = (*entry)->info.allocates;
-  if (writable_bytes_ == 0 && !(*entry)->info.allocates) return target;
+  if (writable_bytes_ == 0 && !(*entry)->info.allocates && !keeps_uses_) return target;
   if ((*entry)->traits.empty()) find_traits(id, **entry);
   target.traits = (*entry)->traits[index];
+  if (keeps_uses_) target.use = &(*entry)->uses[index];
   return target;
 }
 

@@ -10,6 +10,7 @@
 #include "image/effects.h"
 #include "image/module_info.h"
 #include "worker/refusal.h"
+#include "worker/write_set.h"
 
 namespace heddle::worker {
 
@@ -46,9 +47,11 @@ class Modules {
     device::Kernel* kernel;
     const image::KernelInfo* info;
     KernelTraits traits = {};
+    const KernelUse* use = nullptr;  // where that is kept
   };
 
-  Modules(device::Context& context, ModuleReader read, uint32_t arch);
+  // `keeps_uses`: what kernels may do with memory is read of every module that has one launched, and kept (KernelUse).
+  Modules(device::Context& context, ModuleReader read, uint32_t arch, bool keeps_uses);
   ~Modules();
 
   // The next module of the session; ids count from 1. Copies what `memory` holds, because the tenant can write to it.
@@ -64,6 +67,7 @@ class Modules {
   struct Loaded {
     uint32_t id = 0;
     std::vector<device::Variable> variables;  // those that the device has
+    std::vector<uint32_t> indices;            // of these among the module's
     uint64_t addresses = 0;                   // a digest of where they are; 0: there are none
   };
   uint64_t loaded_count() const { return loaded_.size(); }
@@ -75,11 +79,13 @@ class Modules {
  private:
   Checked<Entry*> loaded(uint32_t id);
   void find_traits(uint32_t id, Entry& entry) const;
+  static void keep_uses(uint32_t id, Entry& entry, std::vector<image::KernelEffects> effects);
   void note_loaded(uint32_t id, const Entry& entry);
 
   device::Context& context_;
   ModuleReader read_;
-  uint32_t arch_;
+  const uint32_t arch_;
+  const bool keeps_uses_;
   std::vector<std::unique_ptr<Entry>> entries_;  // by id - 1
   std::vector<Loaded> loaded_;
   uint64_t variable_bytes_ = 0, writable_bytes_ = 0;

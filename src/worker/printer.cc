@@ -43,12 +43,8 @@ void Printer::print(std::string_view text) {
   const auto area = ring_->print_area();
   const uint64_t asked = header.print_bytes.load(std::memory_order_relaxed);
   const uint64_t space = std::min<uint64_t>(asked ? asked : protocol::kDefaultPrintBytes, area.size());
-  if (append(area, tail_, header.print_head.load(std::memory_order_acquire), space, text)) {
-    commit_->printed(tail_);
-  } else {
-    lost_ += text.size();
-    commit_->print_lost(lost_);
-  }
+  if (!append(area, tail_, header.print_head.load(std::memory_order_acquire), space, text)) lost_ += text.size();
+  commit_->printed(tail_, lost_);
 }
 
 void Printer::report_finding(std::string_view text) {

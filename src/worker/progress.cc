@@ -58,16 +58,22 @@ void Progress::finish(uint64_t sequence) {
 void Progress::finish(std::span<const Finished> records) {
   if (records.empty()) return;
   uint64_t completed;
+  bool awaited = false;
   {
     std::lock_guard lock(mutex_);
-    for (const Finished& record : records) complete(record);
+    for (const Finished& record : records) {
+      complete(record);
+      awaited |= record.sequence == watched_.load(std::memory_order_seq_cst);
+    }
     advance();
+    commit_if_due();
     completed = completed_.load(std::memory_order_relaxed);
   }
-  commit_.ring_client();
+  if (!commit_.holding()) commit_.ring_client();
   const bool once = completed >= wake_once_at_.load(std::memory_order_seq_cst);
   if (once) wake_once_at_.store(kNever, std::memory_order_relaxed);
-  if (once || completed >= wake_at_.load(std::memory_order_seq_cst)) protocol::ring_bell(ring_.header().to_worker);
+  if (once || awaited || completed >= wake_at_.load(std::memory_order_seq_cst))
+    protocol::ring_bell(ring_.header().to_worker);
 }
 
 void Progress::complete(const Finished& finished) {
@@ -108,6 +114,49 @@ void Progress::advance() {
   // First: the client may fill the freed space, and so these slots, as soon as it sees record_head.
   completed_.store(completed, std::memory_order_seq_cst);
   commit_.log(completed, end);
+}
+
+// ---- Epochs ----
+
+void Progress::hold() {
+  const std::lock_guard lock(mutex_);
+  held_at_.store(completed_.load(std::memory_order_relaxed), std::memory_order_release);
+  commit_at_ = kNever;
+  commit_.hold();
+}
+
+void Progress::commit_at(uint64_t sequence) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!commit_.holding()) return;
+    commit_at_ = sequence;
+    commit_if_due();
+    if (commit_.holding()) return;
+  }
+  commit_.ring_client();
+}
+
+bool Progress::go_on_holding() {
+  const std::lock_guard lock(mutex_);
+  commit_at_ = kNever;
+  return commit_.holding();
+}
+
+void Progress::show_uncommitted() {
+  {
+    const std::lock_guard lock(mutex_);
+    commit_.release();
+  }
+  commit_.ring_client();
+}
+
+void Progress::saved_variables(uint64_t sequence) {
+  const std::lock_guard lock(mutex_);
+  commit_.saved_variables(sequence);
+}
+
+void Progress::commit_if_due() {
+  if (commit_.holding() && completed_.load(std::memory_order_relaxed) >= commit_at_) commit_.release();
 }
 
 void Progress::reach_host_call(uint64_t sequence) {

@@ -11,6 +11,9 @@
 // slot's plain fields belong to whoever holds the record; the device's queue orders the two. `done` is what makes a
 // slot visible to the advancing thread, under mutex_. The values that decide anything are private copies: a tenant can
 // write to the ring.
+//
+// "Done" and "committed" differ while an epoch is open: the first serves what goes on in here (stream order, waits for
+// events, slots), the second everything that leaves the worker.
 
 #include <atomic>
 #include <memory>
@@ -58,12 +61,29 @@ class Progress {
   // The same, beside that, and once.
   void wake_issuer_once_at(uint64_t sequence) { wake_once_at_.store(sequence, std::memory_order_seq_cst); }
 
+  // When that very record is done, whatever of those before it is not.
+  void wake_issuer_when_done(uint64_t sequence) { watched_.store(sequence, std::memory_order_seq_cst); }
+
   // Either thread. Publishes, and wakes who waits for it.
   void finish(std::span<const Finished> records);
   void finish(uint64_t sequence);
   const Pending& pending(uint64_t sequence) const { return slots_[sequence & mask_]; }
   uint64_t completed() const { return completed_.load(std::memory_order_seq_cst); }
   bool done(uint64_t sequence) const;
+  // Of what is completed, what is committed. Behind an open epoch's beginning nothing is.
+  uint64_t committed() const { return commit_.holding() ? held_at_.load(std::memory_order_acquire) : completed(); }
+
+  // Issuer: an epoch begins (epoch.h). Nothing that has effects is under way.
+  void hold();
+  // Issuer: nothing with effects is handed over behind `sequence`. Once everything up to there is done it is committed,
+  // by whichever thread finishes it; at once, if it is.
+  void commit_at(uint64_t sequence);
+  // Issuer: more follows after all. False where it was committed meanwhile.
+  bool go_on_holding();
+  // Issuer: what is done is shown, although it cannot be done again; was noted before (Commit::affects).
+  void show_uncommitted();
+  // Issuer: what Variables has saved counts from now on; in an open epoch with its commit.
+  void saved_variables(uint64_t sequence);
 
   // The stream stands at host call `sequence`: tells the client.
   void reach_host_call(uint64_t sequence);
@@ -82,6 +102,7 @@ class Progress {
   void complete(const Finished& finished);
   void complete_event(const Pending& slot, const Finished& finished);
   void advance();
+  void commit_if_due();
 
   protocol::RingMemory& ring_;
   Commit& commit_;
@@ -90,8 +111,10 @@ class Progress {
   std::unique_ptr<Stream[]> streams_;
   std::unique_ptr<uint64_t[]> events_;  // by slot, sequence of the latest record that was reached; under mutex_
   std::mutex mutex_;
+  uint64_t commit_at_ = kNever;  // under mutex_
   std::atomic<uint64_t> completed_{0};
-  std::atomic<uint64_t> wake_at_{kNever}, wake_once_at_{kNever};
+  std::atomic<uint64_t> held_at_{0};  // what was completed when the epoch began
+  std::atomic<uint64_t> wake_at_{kNever}, wake_once_at_{kNever}, watched_{kNever};
 };
 
 }  // namespace heddle::worker

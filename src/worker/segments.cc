@@ -13,7 +13,9 @@ Status Segments::map(const protocol::MapSegment& segment, const Fd& memory) {
   if (segment.kind == SegmentKind::kRoom) {
     context_.set_room(room_ += size);
   } else if (segment.kind != SegmentKind::kDriver) {
-    done = context_.map(segment.address, size, memory, segment.kind == SegmentKind::kHost);
+    const bool host = segment.kind == SegmentKind::kHost;
+    done = context_.map(segment.address, size, memory, host);
+    if (done) epoch_.mapped(segment.number, segment.address, segment.bytes, host);
   }
   uncertain_ |= !done;
   if (done) segments_.emplace(segment.number, Range{segment.address, size, segment.kind});
@@ -31,6 +33,7 @@ Status Segments::unmap(uint64_t number) {
     return {};
   }
   if (range.kind == SegmentKind::kDriver) return {};
+  epoch_.unmapped(number);
   Status unmapped = context_.unmap(range.address, range.size);
   uncertain_ |= !unmapped;
   return unmapped;

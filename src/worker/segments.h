@@ -4,13 +4,14 @@
 
 #include "device/device.h"
 #include "protocol/messages.h"
+#include "worker/epoch.h"
 
 namespace heddle::worker {
 
 // The memory that is mapped here, by segment number. Issuer's thread only.
 class Segments {
  public:
-  explicit Segments(device::Context& context) : context_(context) {}
+  Segments(device::Context& context, Epoch& epoch) : context_(context), epoch_(epoch) {}
 
   // `memory` is not kept: the mapping holds what it needs.
   Status map(const protocol::MapSegment& segment, const Fd& memory);
@@ -29,6 +30,7 @@ class Segments {
     protocol::SegmentKind kind;
   };
   device::Context& context_;
+  Epoch& epoch_;
   std::unordered_map<uint64_t, Range> segments_;
   bool uncertain_ = false;
   Bytes room_;  // of these, what nothing is mapped for

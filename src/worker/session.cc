@@ -17,6 +17,8 @@ Result<std::unique_ptr<Session>> Session::start(const Fd& ring, const Fd& contro
   auto owned = std::make_unique<protocol::RingMemory>(std::move(*memory));
   auto saved = protocol::SavedVariables::attach(control);
   if (!saved) return tl::unexpected(std::move(saved).error());
+  auto undo = protocol::UndoLog::attach(control);
+  if (!undo) return tl::unexpected(std::move(undo).error());
   const protocol::LogState log = notes->log();
   auto commit = std::make_unique<Commit>(*owned, std::move(*notes), outbox);
   commit->show_again(log);
@@ -24,9 +26,9 @@ Result<std::unique_ptr<Session>> Session::start(const Fd& ring, const Fd& contro
   if (!progress) return tl::unexpected(std::move(progress).error());
   auto reader = protocol::RingReader::attach(*owned, log.record_head, log.completed);
   if (!reader) return tl::unexpected(std::move(reader).error());
-  std::unique_ptr<Session> session(new Session(std::move(owned), std::move(*page), *left, std::move(*saved),
-                                               std::move(commit), std::move(*progress), std::move(options), context,
-                                               printer));
+  std::unique_ptr<Session> session(
+      new Session(std::move(owned), {std::move(*page), *left, std::move(*saved), std::move(*undo)}, std::move(commit),
+                  std::move(*progress), std::move(options), context, printer));
   printer.attach(*session->ring_, *session->commit_);
   if (session->ring_->header().checks.load(std::memory_order_acquire))
     HEDDLE_TRY(context.check_kernels([&printer](std::string_view text) { printer.report_finding(text); }));
@@ -36,19 +38,21 @@ Result<std::unique_ptr<Session>> Session::start(const Fd& ring, const Fd& contro
   return session;
 }
 
-Session::Session(std::unique_ptr<protocol::RingMemory> ring, protocol::ControlPage control, const protocol::Usage& left,
-                 protocol::SavedVariables saved, std::unique_ptr<Commit> commit, std::unique_ptr<Progress> progress,
-                 Options options, device::Context& context, Printer& printer)
+Session::Session(std::unique_ptr<protocol::RingMemory> ring, Page page, std::unique_ptr<Commit> commit,
+                 std::unique_ptr<Progress> progress, Options options, device::Context& context, Printer& printer)
     : ring_(std::move(ring)),
       commit_(std::move(commit)),
       progress_(std::move(progress)),
       printer_(printer),
       options_(std::move(options)),
       fault_(*ring_, *commit_, printer, options_.shared_faults),
-      usage_(std::move(control), left),
-      modules_(context, options_.read, 10 * options_.model.capability_major + options_.model.capability_minor),
-      variables_(context, modules_, *commit_, std::move(saved), options_.variables_stay),
-      parts_{context, *ring_, *commit_, *progress_, fault_, usage_, in_flight_, variables_},
+      usage_(std::move(page.usage), page.left),
+      modules_(context, options_.read, 10 * options_.model.capability_major + options_.model.capability_minor,
+               page.undo.capacity().value > 0),
+      own_copies_(context),
+      variables_(own_copies_, modules_, *commit_, *progress_, std::move(page.saved), options_.variables_stay),
+      epoch_(*ring_, modules_, own_copies_, *commit_, *progress_, variables_, std::move(page.undo)),
+      parts_{context, *ring_, *commit_, *progress_, fault_, usage_, in_flight_, variables_, own_copies_, epoch_},
       completions_(parts_) {}
 
 // Of the same task, so that somebody was at it before: else what was noted for one that goes on is of no use.

@@ -31,9 +31,15 @@ class Session {
   void post(protocol::Packet packet) { issuer_->post(std::move(packet)); }
 
  private:
-  Session(std::unique_ptr<protocol::RingMemory> ring, protocol::ControlPage control, const protocol::Usage& left,
-          protocol::SavedVariables saved, std::unique_ptr<Commit> commit, std::unique_ptr<Progress> progress,
-          Options options, device::Context& context, Printer& printer);
+  // What lies in the control page's memory.
+  struct Page {
+    protocol::ControlPage usage;
+    protocol::Usage left;
+    protocol::SavedVariables saved;
+    protocol::UndoLog undo;
+  };
+  Session(std::unique_ptr<protocol::RingMemory> ring, Page page, std::unique_ptr<Commit> commit,
+          std::unique_ptr<Progress> progress, Options options, device::Context& context, Printer& printer);
   void run(protocol::RingReader reader, protocol::ControlPage lease, const protocol::LogState& log);
 
   std::unique_ptr<protocol::RingMemory> ring_;  // the parts point to it: it stays where it is
@@ -45,7 +51,9 @@ class Session {
   UsageMeter usage_;
   InFlight in_flight_;
   Modules modules_;
+  OwnCopies own_copies_;
   Variables variables_;
+  Epoch epoch_;
   SessionParts parts_;
   Completions completions_;
   std::unique_ptr<Issuer> issuer_;

@@ -5,6 +5,7 @@
 #include "protocol/messages.h"
 #include "protocol/ring_memory.h"
 #include "worker/commit.h"
+#include "worker/epoch.h"
 #include "worker/fault.h"
 #include "worker/in_flight.h"
 #include "worker/modules.h"
@@ -24,6 +25,8 @@ struct SessionParts {
   UsageMeter& usage;
   InFlight& in_flight;
   Variables& variables;
+  OwnCopies& own_copies;
+  Epoch& epoch;
 };
 
 }  // namespace heddle::worker

@@ -10,8 +10,6 @@ namespace {
 
 // What a save takes, it may take again after so many times that.
 constexpr int kRest = 100;
-// A copy of some megabytes. A device that does not make it has other troubles.
-constexpr Duration kCopyPatience = std::chrono::seconds(10);
 
 constexpr uint64_t kAlignment = 16;
 
@@ -30,7 +28,7 @@ void Variables::about_to_run(uint64_t sequence, bool names_one) {
   if (!names_one && modules_.writable_bytes() == 0) return;
   if (modules_.variable_bytes() > protocol::ControlPage::kVariableBytes.value) note(protocol::Obstacle::kVariables);
   written_ = sequence;
-  commit_.writes_variables(sequence);
+  if (!commit_.holding()) commit_.writes_variables(sequence);
 }
 
 void Variables::about_to_launch(uint64_t sequence, const KernelTraits& kernel) {
@@ -52,11 +50,17 @@ bool Variables::save_now(uint64_t sequence) {
   return !obstructed_;
 }
 
+void Variables::commit(uint64_t sequence, TimePoint now) {
+  save_if_due(sequence, now);
+  note_uncommitted();
+}
+
 bool Variables::save(uint64_t sequence) {
-  if (!move(Way::kSave, noted_, saved_.next())) return false;
-  saved_.publish(noted_);
+  const uint64_t counts = commit_.log().variables_saved;
+  if (!move(Way::kSave, noted_, saved_.begin(counts))) return false;
+  saved_.publish(counts, noted_, sequence);
   kept_ = sequence;
-  commit_.saved_variables(sequence);
+  progress_.saved_variables(sequence);
   return true;
 }
 
@@ -68,14 +72,13 @@ Checked<void> Variables::restore(const protocol::LogState& log) {
   noted_ = log.modules;
   written_ = log.variables_written;
   kept_ = log.variables_saved;
-  if (log.variables_written == 0) return {};
-  const uint64_t count = std::min(saved_.modules(), log.modules);
-  if (!log.variables_are_saved() || !saved_.any())
+  if (log.variables_written == 0 && log.variables_saved == 0) return {};
+  const auto saved = saved_.at(log.variables_saved);
+  if (!log.variables_are_saved() || !saved)
     return refused(kCudaLaunchFailure, "its worker ended, and what the variables of its modules held was not saved");
-  const auto latest = saved_.latest();
   // Read only; a copy's source is no span of constants.
-  const std::span area(const_cast<std::byte*>(latest.data()), latest.size());
-  if (!move(Way::kRestore, count, area))
+  const std::span area(const_cast<std::byte*>(saved->bytes.data()), saved->bytes.size());
+  if (!move(Way::kRestore, std::min(saved->modules, log.modules), area))
     return refused(kCudaLaunchFailure, "its worker ended, and the next one could not write its modules' variables");
   return {};
 }
@@ -99,36 +102,20 @@ bool Variables::move(Way way, uint64_t count, std::span<std::byte> area) {
   for (uint64_t index = 0; index < count && index < modules_.loaded_count(); ++index) {
     for (const device::Variable& variable : modules_.loaded_at(index).variables) {
       if (at > area.size() || variable.bytes > area.size() - at) return false;
-      const auto place = reinterpret_cast<uintptr_t>(area.data() + at);
-      device::CopyShape shape;
-      shape.to.address = way == Way::kSave ? place : variable.address;
-      shape.from.address = way == Way::kSave ? variable.address : place;
-      shape.width = variable.bytes;
-      const auto direction = way == Way::kSave ? device::CopyDirection::kToHost : device::CopyDirection::kToDevice;
-      const Status copied = context_.copy(0, direction, shape, kOwnTag | ++handed_over_);
+      std::byte* const place = area.data() + at;
+      void* const there = reinterpret_cast<void*>(variable.address);  // NOLINT(performance-no-int-to-ptr): the device's
+      const Result<device::Tag> copied =
+          way == Way::kSave ? copies_.copy(0, device::CopyDirection::kToHost, there, place, variable.bytes)
+                            : copies_.copy(0, device::CopyDirection::kToDevice, place, there, variable.bytes);
       if (!copied) {
         logger("worker")->warn("the variables of module {}: {}", modules_.loaded_at(index).id, copied.error().text);
-        --handed_over_;
-        (void)wait_for_copies();
+        (void)copies_.wait();
         return false;
       }
       at = round_up(at + variable.bytes, kAlignment);
     }
   }
-  return wait_for_copies();
-}
-
-bool Variables::wait_for_copies() {
-  context_.flush();
-  std::unique_lock lock(mutex_);
-  return copied_.wait_for(lock, kCopyPatience, [this] { return done_ == handed_over_; }) && !failed_;
-}
-
-void Variables::done(const device::Completion& completion) {
-  std::lock_guard lock(mutex_);
-  ++done_;
-  failed_ |= completion.cuda_error != 0;
-  copied_.notify_one();
+  return copies_.wait();
 }
 
 void Variables::note(protocol::Obstacle obstacle) {

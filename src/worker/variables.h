@@ -5,9 +5,10 @@
 //
 // Which modules were loaded, in which order, and where their variables lie is noted as it happens: a next worker loads
 // them in that order, and finds whether it has every variable where the program may know it to be. What they hold is
-// saved when the ring is quiet, after records that may have written them: whole, beside what was saved last. That takes
-// at most a hundredth of the time: a program that waits for each of its launches is saved every so many of them, and
-// until the next save its ring is not drained (protocol::LogState).
+// saved when the ring is quiet, or an epoch ends (epoch.h), after records that may have written them: whole, beside
+// what was saved last. That takes at most a hundredth of the time: a program that waits for each of its launches is
+// saved every so many of them, and until the next save no other worker can go on (protocol::LogState). Within an open
+// epoch what was saved before it is enough: its records are run again.
 //
 // A record may write variables where a loaded module has some that are not constant and it calls a library or launches
 // a kernel that may write some by what its code says (image/effects.h): by name, through an address from memory, or
@@ -18,23 +19,25 @@
 // Issuer's thread, but for done().
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 
 #include "protocol/saved_variables.h"
-#include "worker/commit.h"
 #include "worker/modules.h"
+#include "worker/own_copies.h"
+#include "worker/progress.h"
 
 namespace heddle::worker {
 
 class Variables {
  public:
-  // Tags with this bit are of copies that are made here, and of no record.
-  static constexpr device::Tag kOwnTag = 1ull << 63;
-
   // `stay`: the next worker will have variables where this one has them; else a module with variables is in its way.
-  Variables(device::Context& context, Modules& modules, Commit& commit, protocol::SavedVariables saved, bool stay)
-      : context_(context), modules_(modules), commit_(commit), saved_(std::move(saved)), stay_(stay) {}
+  Variables(OwnCopies& copies, Modules& modules, Commit& commit, Progress& progress, protocol::SavedVariables saved,
+            bool stay)
+      : copies_(copies),
+        modules_(modules),
+        commit_(commit),
+        progress_(progress),
+        saved_(std::move(saved)),
+        stay_(stay) {}
 
   // Notes what was loaded since.
   void note_modules();
@@ -49,6 +52,16 @@ class Variables {
   void save_if_due(uint64_t sequence, TimePoint now);
   // The same, whatever the time. False where what lasts is in the way of another worker (protocol::Obstacle).
   bool save_now(uint64_t sequence);
+  // An epoch is about to be committed, and everything up to `sequence` is done: saves what was written, if it is time;
+  // else it is noted that it was written.
+  void commit(uint64_t sequence, TimePoint now);
+  // Of an epoch that is not repeated: what it may have written was not saved.
+  void note_uncommitted() {
+    if (kept_ < written_) commit_.writes_variables(written_);
+  }
+  // Another worker cannot go on for good (protocol::Obstacle).
+  bool obstructed() const { return obstructed_; }
+  bool stay() const { return stay_; }
   bool to_be_saved() const { return kept_ < written_ && !obstructed_; }
   // Until then.
   Duration until_due(TimePoint now) const { return std::max(due_ - now, Duration::zero()); }
@@ -56,32 +69,24 @@ class Variables {
   // A worker that goes on where `log` says: the modules that its forerunner had, with what their variables held.
   Checked<void> restore(const protocol::LogState& log);
 
-  // The device has made a copy with an own tag. Any thread.
-  void done(const device::Completion& completion);
-
  private:
   enum class Way { kSave, kRestore };
   bool save(uint64_t sequence);
   Checked<void> load_again(uint64_t index);
   // Copies between an area and the variables of the first `count` modules, and waits. False where the device fails.
   bool move(Way way, uint64_t count, std::span<std::byte> area);
-  bool wait_for_copies();
   void note(protocol::Obstacle obstacle);
 
-  device::Context& context_;
+  OwnCopies& copies_;
   Modules& modules_;
   Commit& commit_;
+  Progress& progress_;
   protocol::SavedVariables saved_;
   const bool stay_;
   uint64_t noted_ = 0;               // modules
   uint64_t written_ = 0, kept_ = 0;  // sequences: may have written; saved
   TimePoint due_{};                  // of the next save
   bool obstructed_ = false, addresses_told_ = false;
-
-  std::mutex mutex_;
-  std::condition_variable copied_;
-  uint64_t handed_over_ = 0, done_ = 0;  // copies
-  bool failed_ = false;
 };
 
 }  // namespace heddle::worker

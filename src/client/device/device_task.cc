@@ -30,7 +30,11 @@ Answer<uint64_t> DeviceTask::reserve_bulk(Lock& lock, uint64_t bytes) {
     if (const auto position = ring_.reserve_bulk_paced(bytes)) return *position;
     HEDDLE_ANSWER(prepare(Begin::kYes));
     lock.unlock();
-    const Done waited = ring_.wait_until([&] { return ring_.bulk_state() != before; });
+    const Done waited = ring_.wait_until([&] {
+      if (ring_.bulk_state() != before) return true;
+      ring_.want_space();
+      return false;
+    });
     lock.lock();
     if (!waited) return tl::unexpected(waited.error());
   }

@@ -102,7 +102,11 @@ class DeviceTask : private TaskVoice {
   template <class HasSpace>
   Done wait_for_space(HasSpace&& has_space) {
     HEDDLE_ANSWER(done(task_.begin()));
-    return ring_.wait_until(has_space);
+    return ring_.wait_until([&] {
+      if (has_space()) return true;
+      ring_.want_space();
+      return false;
+    });
   }
 
   RingPort& ring_;

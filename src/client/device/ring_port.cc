@@ -39,6 +39,14 @@ void RingPort::release_bulk(uint64_t position, uint64_t sequence) {
   protocol::ring_bell(header().to_client);  // another thread may wait for the space
 }
 
+// A worker that has taken everything shows it by itself once it is done; one that has more to take is told.
+void RingPort::want(uint64_t sequence) const {
+  protocol::RingHeader& head = header();
+  if (head.holds_back.load(std::memory_order_relaxed) == 0) return;
+  if (head.wanted.exchange(sequence, std::memory_order_relaxed) == sequence) return;
+  if (sequence != head.last_sequence.load(std::memory_order_relaxed)) protocol::ring_bell(head.to_worker);
+}
+
 Done RingPort::group_failure() const {
   const RingPort* const failed = group_.failed();
   return failed ? failed->read_failure() : Done{};

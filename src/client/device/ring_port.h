@@ -91,13 +91,16 @@ class RingPort {
 
   // --- how far the worker is ---
   uint64_t committed() const { return header().committed.load(std::memory_order_acquire); }
-  bool reached(uint64_t sequence) const { return header().completed.load(std::memory_order_acquire) >= sequence; }
+  // What is not reached is wanted from then on.
+  bool reached(uint64_t sequence) const { return is_behind(header().completed, sequence); }
   bool stream_reached(uint32_t stream, uint64_t sequence) const {
-    return memory_.streams()[stream].completed.load(std::memory_order_acquire) >= sequence;
+    return is_behind(memory_.streams()[stream].completed, sequence);
   }
   bool event_reached(uint32_t event, uint64_t sequence) const {
-    return memory_.events()[event].completed.load(std::memory_order_acquire) >= sequence;
+    return is_behind(memory_.events()[event].completed, sequence);
   }
+  // Space in the ring or the bulk area is: whatever commits makes some.
+  void want_space() const { want(committed() + 1); }
   uint64_t event_time(uint32_t event) const { return memory_.events()[event].time_ns.load(std::memory_order_relaxed); }
   bool is_bound_to(protocol::Binding binding) const {
     return header().binding.load(std::memory_order_acquire) == static_cast<uint32_t>(binding);
@@ -142,6 +145,12 @@ class RingPort {
 
   Done group_failure() const;
   Done read_failure() const;
+  bool is_behind(const std::atomic<uint64_t>& mark, uint64_t sequence) const {
+    if (mark.load(std::memory_order_acquire) >= sequence) return true;
+    want(sequence);
+    return false;
+  }
+  void want(uint64_t sequence) const;
 
   Session& session_;
   const uint32_t index_, home_index_;

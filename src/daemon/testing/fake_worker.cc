@@ -160,7 +160,7 @@ class FakeWorker {
       pending_ = !serve(record_.header);
       if (pending_) return;
       if (record_.header.type == RecordType::kTaskEnd) control_.note_end(record_.header.sequence, true);
-      control_.note_completed(record_.header.sequence, record_.end);
+      control_.note_cut(record_.header.sequence, record_.end, control_.log().variables_saved);
       header.issued.store(record_.header.sequence);
       header.completed.store(record_.header.sequence);
       header.committed.store(record_.header.sequence);

@@ -1,0 +1,248 @@
+#include "worker/epoch.h"
+
+#include "core/clock.h"
+
+namespace heddle::worker {
+namespace {
+
+TimePoint time_now() {
+  return MonotonicClock().now();
+}
+
+std::vector<protocol::UndoLog::Part> parts_of(const Precautions& needed) {
+  std::vector<protocol::UndoLog::Part> parts;
+  for (const Save& save : needed.saves)
+    parts.push_back({save.segment, save.bytes.begin, save.bytes.end - save.bytes.begin});
+  return parts;
+}
+
+uint64_t bytes_of(const Precautions& needed) {
+  uint64_t bytes = 0;
+  for (const Save& save : needed.saves) bytes += save.bytes.end - save.bytes.begin;
+  return bytes;
+}
+
+}  // namespace
+
+Epoch::Epoch(protocol::RingMemory& ring, Modules& modules, OwnCopies& copies, Commit& commit, Progress& progress,
+             Variables& variables, protocol::UndoLog undo)
+    : ring_(ring),
+      modules_(modules),
+      copies_(copies),
+      commit_(commit),
+      progress_(progress),
+      variables_(variables),
+      undo_(std::move(undo)) {
+  ring_.header().holds_back.store(keeps(), std::memory_order_relaxed);
+}
+
+void Epoch::mapped(uint64_t number, uint64_t address, uint64_t bytes, bool host) {
+  if (keeps()) (void)memory_.segment_mapped(number, address, bytes, host);
+}
+
+void Epoch::note_variables() {
+  for (; placed_ < modules_.loaded_count(); ++placed_) {
+    const Modules::Loaded& loaded = modules_.loaded_at(placed_);
+    for (size_t i = 0; i < loaded.variables.size(); ++i)
+      (void)memory_.variable_placed(loaded.id, loaded.indices[i], loaded.variables[i]);
+  }
+}
+
+// ---- Before a record ----
+
+Checked<Epoch::Step> Epoch::before_known(const protocol::Record& record, const RecordEffects& effects) {
+  const uint64_t sequence = record.header.sequence;
+  record_waits_ = !begin(sequence);
+  if (record_waits_) return Step::kWait;
+  if (state_ == State::kOpen && may_be_repeated(effects)) {
+    const uint32_t stream = record.header.stream;
+    const Precautions needed = memory_.before(effects, stream);
+    if (undo_.has_room(needed.saves.size(), bytes_of(needed))) {
+      const auto saved = save(stream, sequence, needed);
+      if (!saved) return tl::unexpected(saved.error());
+      memory_.handed_over(effects, needed, stream, *saved);
+      last_ = sequence;
+      return Step::kGo;
+    }
+    // Less needs to be saved in an epoch of its own, and there is more room.
+    record_waits_ = last_ > began_at_ && drain(time_now(), kLongPatience) != Drained::kLate;
+    if (record_waits_) return Step::kWait;
+  }
+  expose(sequence);
+  return Step::kGo;
+}
+
+// What its kernels keep of modules' addresses is found there again, or nowhere (Variables::restore).
+bool Epoch::may_be_repeated(const RecordEffects& effects) const {
+  if (variables_.obstructed()) return false;
+  return !effects.unmovable || (*effects.unmovable == Unmovable::kModuleAddress && variables_.stay());
+}
+
+// For a record with effects: in an open epoch, or exposed. False: not yet.
+bool Epoch::begin(uint64_t sequence) {
+  const TimePoint now = time_now();
+  if (state_ == State::kOpen && is_wanted()) {
+    const Drained drained = drain(now, kPatience);
+    if (drained == Drained::kNotYet) return false;
+    if (drained == Drained::kLate) expose(last_);
+  } else if (state_ != State::kClosed && host_calls_ == 0 && now - began_ > old_) {
+    const Drained drained = drain(now, kLongPatience);
+    if (drained == Drained::kNotYet) return false;
+    if (drained == Drained::kLate) old_ *= 2;
+  }
+  if (state_ == State::kExposed && progress_.completed() == sequence - 1) state_ = State::kClosed;
+  if (state_ == State::kOpen && !progress_.go_on_holding()) state_ = State::kClosed;
+  if (state_ == State::kClosed && host_calls_ == 0) open();
+  return true;
+}
+
+// Nothing with effects is under way.
+void Epoch::open() {
+  memory_.committed();
+  undo_.clear();
+  enter(State::kOpen);
+  began_at_ = last_ = progress_.completed();
+  progress_.hold();
+}
+
+void Epoch::enter(State state) {
+  state_ = state;
+  began_ = time_now();
+  old_ = kOld;
+  draining_.reset();
+}
+
+// From here on, and until everything up to `sequence` is done, nothing can be run again.
+void Epoch::expose(uint64_t sequence) {
+  variables_.note_uncommitted();
+  commit_.affects(sequence);
+  last_ = std::max(last_, sequence);
+  if (state_ == State::kExposed) return;
+  if (state_ == State::kOpen) progress_.show_uncommitted();
+  undo_.clear();
+  enter(State::kExposed);
+}
+
+Checked<device::Tag> Epoch::save(uint32_t stream, uint64_t sequence, const Precautions& needed) {
+  for (const device::Tag awaited : needed.await) {
+    if (auto waits = copies_.wait_on_stream(stream, awaited); !waits)
+      return tl::unexpected(refusal_of("wait for a save", waits.error()));
+  }
+  if (needed.saves.empty()) return 0;
+  const auto places = undo_.add(sequence, parts_of(needed));
+  for (size_t i = 0; i < places.size(); ++i) {
+    const Save& save = needed.saves[i];
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the device's
+    const auto* from = reinterpret_cast<const void*>(memory_.address_of(save.segment) + save.bytes.begin);
+    const auto copied = copies_.copy(stream, device::CopyDirection::kToHost, from, places[i].data(), places[i].size());
+    if (!copied) return tl::unexpected(refusal_of("save", copied.error()));
+  }
+  const protocol::UndoLog::Stamp stamp = undo_.stamp();
+  const auto stamped = copies_.copy(stream, device::CopyDirection::kOnHost, stamp.from, stamp.to, sizeof(uint64_t));
+  if (!stamped) return tl::unexpected(refusal_of("stamp of a save", stamped.error()));
+  return *stamped;
+}
+
+// ---- Ends ----
+
+// Asks for the commit of what was handed over; behind it nothing is, until begin(). True: nothing is held back.
+bool Epoch::close() {
+  if (state_ == State::kExposed && progress_.completed() >= last_) state_ = State::kClosed;
+  if (state_ != State::kOpen) return state_ == State::kClosed;
+  if (variables_.to_be_saved()) {
+    // Ask to be woken, then look: it may be done in between.
+    progress_.wake_issuer_once_at(last_);
+    if (progress_.completed() < last_) return false;
+    variables_.commit(last_, time_now());
+  }
+  progress_.commit_at(last_);
+  if (commit_.holding()) return false;
+  state_ = State::kClosed;
+  return true;
+}
+
+Epoch::Drained Epoch::drain(TimePoint now, Duration patience) {
+  progress_.wake_issuer_once_at(last_);
+  if (close()) {
+    draining_.reset();
+    return Drained::kYes;
+  }
+  if (!draining_) draining_ = now;
+  patience_ = patience;
+  if (now - *draining_ < patience) return Drained::kNotYet;
+  draining_.reset();
+  return Drained::kLate;
+}
+
+bool Epoch::settle() {
+  record_waits_ = false;
+  if (state_ != State::kOpen) return true;
+  const Drained drained = drain(time_now(), kLongPatience);
+  if (drained == Drained::kLate) expose(last_);
+  return !(record_waits_ = drained == Drained::kNotYet);
+}
+
+// Something is done and held back, and somebody waits for it.
+bool Epoch::is_wanted() const {
+  const uint64_t wanted = ring_.header().wanted.load(std::memory_order_relaxed);
+  return wanted > progress_.committed() && progress_.done(wanted);
+}
+
+void Epoch::rest() {
+  if (state_ != State::kOpen || close()) return;
+  // Ask to be woken, then look.
+  progress_.wake_issuer_when_done(ring_.header().wanted.load(std::memory_order_relaxed));
+  if (is_wanted()) {
+    if (drain(time_now(), kPatience) == Drained::kLate) expose(last_);
+  } else if (!record_waits_) {
+    draining_.reset();
+  }
+}
+
+std::optional<Duration> Epoch::patience() const {
+  if (!draining_) return std::nullopt;
+  return std::max(*draining_ + patience_ - time_now(), Duration::zero());
+}
+
+void Epoch::fail() {
+  if (state_ == State::kOpen) expose(last_);
+}
+
+void Epoch::end_task() {
+  if (!keeps()) return;
+  undo_.clear();
+  undo_.trim();
+}
+
+// ---- In another worker ----
+
+Checked<void> Epoch::restore(uint64_t completed) {
+  note_variables();
+  const std::vector<protocol::UndoEntry> left = undo_.left(completed);
+  for (const protocol::UndoEntry& entry : left) {
+    if (auto put = put_back(entry); !put) return put;
+  }
+  if (!copies_.wait())
+    return refused(kCudaLaunchFailure, "its worker ended, and the next one could not write its memory");
+  if (left.empty()) return {};
+  began_at_ = last_ = completed;
+  enter(State::kOpen);
+  progress_.hold();
+  return {};
+}
+
+// Its segment may have been given back in the epoch.
+Checked<void> Epoch::put_back(const protocol::UndoEntry& entry) {
+  const std::span<std::byte> saved = undo_.bytes_of(entry);
+  const ByteRanges::Range bytes{entry.offset, entry.offset + entry.bytes};
+  const std::optional<uint64_t> address = memory_.find(entry.segment, bytes);
+  if (!address) return {};
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the device's
+  const auto copied =
+      copies_.copy(0, device::CopyDirection::kToDevice, saved.data(), reinterpret_cast<void*>(*address), saved.size());
+  if (!copied) return tl::unexpected(refusal_of("write back", copied.error()));
+  memory_.already_saved({entry.segment, bytes});
+  return {};
+}
+
+}  // namespace heddle::worker

@@ -1,0 +1,122 @@
+#pragma once
+
+// The epoch: the session's work since the last commit, which the next worker can run again from its beginning should
+// this one die in the middle of it (docs/revocation.md).
+//
+// Work may be run again as long as nobody outside has seen what it did. So while an epoch is open what is done is held
+// back (Commit), and memory that the work overwrites and that it reads is saved first (EpochMemory says which, UndoLog
+// keeps it, the device copies it on the record's own stream). All streams commit together.
+//
+//   closed  --a record with effects--> open
+//   open    --all of it is done, and nothing more was taken--> closed            (any thread: Progress::commit_at)
+//   any     --a record that cannot be run again--> exposed --all is done--> closed
+//
+// An open epoch is drained, so that it ends although more would follow, when somebody wants what is done and held back,
+// when a record acts at its commit (a free, a host call, the task's end), when there is no room for more saves, and
+// when it is old. Kernels may wait for ones that come behind them, so a drain has a limit; after it the epoch is given
+// up: what is done is shown, and until the rest is done this worker's death costs the program its session (exposed).
+//
+// Exposed is also all work beside host calls that have not returned: such a call may wait for any of it.
+//
+// Issuer's thread only.
+
+#include <optional>
+
+#include "protocol/undo_log.h"
+#include "worker/epoch_memory.h"
+#include "worker/variables.h"
+
+namespace heddle::worker {
+
+class Epoch {
+ public:
+  // A kernel that is waited for longer is no reason to hold its neighbours' results back.
+  static constexpr Duration kPatience = std::chrono::milliseconds(20);
+  // The same where nobody outside waits.
+  static constexpr Duration kLongPatience = std::chrono::milliseconds(100);
+  // From then on it is drained. A drain costs what the device idles meanwhile, some 50 us.
+  static constexpr Duration kOld = std::chrono::milliseconds(100);
+
+  enum class Step { kGo, kWait };
+
+  Epoch(protocol::RingMemory& ring, Modules& modules, OwnCopies& copies, Commit& commit, Progress& progress,
+        Variables& variables, protocol::UndoLog undo);
+
+  // Whether epochs are kept at all: there is space for what they save.
+  bool keeps() const { return undo_.capacity().value > 0; }
+
+  // What can be reached from now on, and what no more.
+  void mapped(uint64_t number, uint64_t address, uint64_t bytes, bool host);
+  void unmapped(uint64_t number) { memory_.segment_unmapped(number); }
+  // Host calls that were handed over and have not returned.
+  void host_calls(size_t open) { host_calls_ = open; }
+
+  // In the place of a worker that has died behind `completed`: puts back what it had saved since. Behind the modules
+  // and their variables, before any record.
+  Checked<void> restore(uint64_t completed);
+
+  // Before the record goes to the device, on a stream that is there: it can be run again, or it is noted that it
+  // cannot. kWait: not yet. `effects` is called where epochs are kept: effects(regions).
+  template <class Effects>
+  Checked<Step> before(const protocol::Record& record, Effects&& effects);
+
+  // A record acts when what comes before it is committed. False: not yet.
+  bool settle();
+  // Nothing can be taken from the ring just now, or nothing is there.
+  void rest();
+  // For how long the issuer may sleep then.
+  std::optional<Duration> patience() const;
+  // The session has failed: nothing will be run again.
+  void fail();
+  // All is committed, and no device memory is mapped any more.
+  void end_task();
+
+ private:
+  enum class State { kClosed, kOpen, kExposed };
+  enum class Drained { kYes, kNotYet, kLate };
+
+  void note_variables();
+  Checked<Step> before_known(const protocol::Record& record, const RecordEffects& effects);
+  bool may_be_repeated(const RecordEffects& effects) const;
+  bool begin(uint64_t sequence);
+  void open();
+  void enter(State state);
+  void expose(uint64_t sequence);
+  // Returns the tag behind which all is saved.
+  Checked<device::Tag> save(uint32_t stream, uint64_t sequence, const Precautions& needed);
+  bool close();
+  Drained drain(TimePoint now, Duration patience);
+  bool is_wanted() const;
+  Checked<void> put_back(const protocol::UndoEntry& entry);
+
+  protocol::RingMemory& ring_;
+  Modules& modules_;
+  OwnCopies& copies_;
+  Commit& commit_;
+  Progress& progress_;
+  Variables& variables_;
+  protocol::UndoLog undo_;
+  EpochMemory memory_;
+  uint64_t placed_ = 0;    // modules whose variables memory_ knows
+  size_t host_calls_ = 0;  // open
+
+  State state_ = State::kClosed;
+  uint64_t began_at_ = 0, last_ = 0;  // what was done when it opened; the last record with effects that was let pass
+  TimePoint began_{};                 // in this state
+  Duration old_ = kOld;               // then it is drained; longer where that was given up
+  bool record_waits_ = false;         // for the drain
+  std::optional<TimePoint> draining_;
+  Duration patience_{};  // with that
+};
+
+template <class Effects>
+Checked<Epoch::Step> Epoch::before(const protocol::Record& record, Effects&& effects) {
+  if (!keeps() || (state_ != State::kOpen && variables_.obstructed())) {
+    commit_.affects(record.header.sequence);
+    return Step::kGo;
+  }
+  if (placed_ != modules_.loaded_count()) note_variables();
+  return before_known(record, effects(memory_.regions()));
+}
+
+}  // namespace heddle::worker

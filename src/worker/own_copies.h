@@ -1,0 +1,37 @@
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+
+#include "device/device.h"
+
+namespace heddle::worker {
+
+// Copies that the worker makes for itself, for no record: modules' variables, and memory that epochs save. Issuer's
+// thread, but for done().
+class OwnCopies {
+ public:
+  // Tags with this bit are theirs.
+  static constexpr device::Tag kTag = 1ull << 63;
+
+  explicit OwnCopies(device::Context& context) : context_(context) {}
+
+  // Returns its tag.
+  Result<device::Tag> copy(device::StreamIndex stream, device::CopyDirection direction, const void* from, void* to,
+                           uint64_t bytes);
+  // The stream goes on behind one that was handed over on any.
+  Status wait_on_stream(device::StreamIndex stream, device::Tag awaited);
+  // Until all that were handed over are made. False where the device has failed at one, or does not make them.
+  bool wait();
+  // The device has made one. Any thread.
+  void done(const device::Completion& completion);
+
+ private:
+  device::Context& context_;
+  std::mutex mutex_;
+  std::condition_variable made_;
+  uint64_t handed_over_ = 0, done_ = 0;
+  bool failed_ = false;
+};
+
+}  // namespace heddle::worker
