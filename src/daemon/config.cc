@@ -177,6 +177,19 @@ Status read_dispatch(const toml::table& table, const std::string& file, Dispatch
   return reader.finish();
 }
 
+Status read_durability(const toml::table& table, const std::string& file, DurabilityConfig& durability) {
+  using Level = DurabilityConfig::Level;
+  TomlTable reader(table, file, "durability");
+  std::string level = "off";
+  reader.read("level", level);
+  reader.read("undo", durability.undo);
+  if (level != "off" && level != "full") reader.wrong("level", stringf("'%s' is neither off nor full", level.c_str()));
+  durability.level = level == "full" ? Level::kFull : Level::kOff;
+  constexpr Bytes least{2 * kMiB}, most{64 * kGiB};
+  if (durability.undo < least || durability.undo > most) reader.wrong("undo", "2M to 64G are wanted");
+  return reader.finish();
+}
+
 Status read_window(const toml::table& table, const std::string& file, Config& config) {
   TomlTable reader(table, file, "window");
   protocol::Window window;
@@ -238,6 +251,9 @@ Status read_root(const toml::table& root, const std::string& file, Config& confi
   const auto dispatch = [](const toml::table& table, const std::string& name, Config& to) {
     return read_dispatch(table, name, to.dispatch);
   };
+  const auto durability = [](const toml::table& table, const std::string& name, Config& to) {
+    return read_durability(table, name, to.durability);
+  };
   for (const auto& [key, node] : root) {
     const std::string name(key.str());
     if (name == "daemon") {
@@ -246,6 +262,8 @@ Status read_root(const toml::table& root, const std::string& file, Config& confi
       HEDDLE_TRY(read_section(node, name, false, limits, file, config));
     } else if (name == "dispatch") {
       HEDDLE_TRY(read_section(node, name, false, dispatch, file, config));
+    } else if (name == "durability") {
+      HEDDLE_TRY(read_section(node, name, false, durability, file, config));
     } else if (name == "window") {
       HEDDLE_TRY(read_section(node, name, true, read_window, file, config));
     } else if (name == "device") {

@@ -46,6 +46,15 @@ struct DispatchConfig {
   Duration return_limit = std::chrono::minutes(5);  // for a lease that is over to come back
 };
 
+// Whether work that is under way outlives its worker (worker/epoch.h, docs/revocation.md).
+struct DurabilityConfig {
+  enum class Level { kOff, kFull };
+  Level level = Level::kOff;
+  Bytes undo{256 * kMiB};  // of host memory, that a ring's open epoch may save at most
+
+  Bytes space() const { return level == Level::kOff ? Bytes{0} : undo; }
+};
+
 struct Config {
   std::string policy = "mgb-warps";
   Duration age_limit = std::chrono::seconds(2);
@@ -65,6 +74,7 @@ struct Config {
   Duration reconnect_grace = std::chrono::seconds(5);    // for workers, after a restart of heddled
   Duration worker_reconnect_for = std::chrono::seconds(10);
   DispatchConfig dispatch;
+  DurabilityConfig durability;
   protocol::RingSizes ring;
   std::vector<protocol::Window> windows;
   Limits limits;

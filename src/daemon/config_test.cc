@@ -95,6 +95,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"[dispatch]\npolicy = \"priority:hard\"", "heddle.toml:2: dispatch.policy", "docs/revocation.md"},
         Mistake{"[daemon]\ninput_log = \"/tmp/x\"\n[dispatch]\npolicy = \"fifo\"", "daemon.input_log", "fifo"},
         Mistake{"[dispatch]\nreturn_limit = \"0s\"", "heddle.toml:2: dispatch.return_limit", "more than 0"},
+        Mistake{"[durability]\nlevel = \"some\"", "heddle.toml:2: durability.level", "neither off nor full"},
+        Mistake{"[durability]\nundo = \"1K\"", "heddle.toml:2: durability.undo", "2M to 64G"},
         Mistake{"[daemon\n", "heddle.toml:1", ""}));
 
 TEST(Config, AMissingFileIsNamed) {
@@ -129,6 +131,8 @@ TEST(Config, TheExampleShowsTheDefaults) {
   EXPECT_EQ(example->dispatch.policy, config.dispatch.policy);
   EXPECT_EQ(example->dispatch.window, config.dispatch.window);
   EXPECT_EQ(example->dispatch.return_limit, config.dispatch.return_limit);
+  EXPECT_EQ(example->durability.level, config.durability.level);
+  EXPECT_EQ(example->durability.undo, config.durability.undo);
   EXPECT_EQ(example->ring.records, config.ring.records);
   EXPECT_EQ(example->ring.bulk, config.ring.bulk);
   EXPECT_EQ(example->limits.sessions, config.limits.sessions);

@@ -1,7 +1,7 @@
 // The part of WorkerExecutor that lets a task go on when its worker has died, or has given it up because its job is
 // suspended: in another worker on the same device, with the same ring, memory, modules and tables. Nothing was under
-// way, and the worker's process, with all its threads, is gone (its pidfd says so), so that nothing of it writes any
-// more.
+// way that cannot be run again, and the worker's process, with all its threads, is gone (its pidfd says so), so that
+// nothing of it writes any more.
 
 #include "daemon/resumable.h"
 #include "daemon/task_trace.h"
@@ -45,8 +45,8 @@ void WorkerExecutor::resume(const Worker& worker, Session& session, VirtualDevic
   }
   device.resumed = {device.control->log().completed, device.resumed.count + 1, shared_.now()};
   shared_.log->warn(
-      "worker {}, process {}, on device {} ended unexpectedly ({}); nothing was under way: session {} goes on in "
-      "another",
+      "worker {}, process {}, on device {} ended unexpectedly ({}); nothing was under way that cannot be run again: "
+      "session {} goes on in another",
       worker.id.value, worker.pid, worker.device.value, how, session.id.value);
   events_->executor_lost(session, device);
 }

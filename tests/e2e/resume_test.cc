@@ -117,6 +117,34 @@ TEST(ResumeAtWork, AWorkerThatDiesInMidKernelFailsItsProgram) {
   EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
 }
 
+// The same where work is kept that can be run again: three deaths, each in the middle of a kernel.
+TEST(ResumeAtWork, WithEpochsTheWorkIsRunAgain) {
+  HEDDLE_NEEDS_WORKLOADS();
+  Node node(
+      "[daemon]\nwarm_workers = 1\n[durability]\nlevel = 'full'\n"
+      "[[device]]\npreset = 'P100'\nmemory = '64M'\nslowdown = 10000\ncopy_slowdown = 1\n");
+  ASSERT_TRUE(node.ready()) << node.why();
+  Process job = node.spawn_run({workload("vecadd"), "--size", "4000000", "--iterations", "4", "--check", "sample"});
+  pid_t last = 0;
+  for (int death = 0; death < 3; ++death) {
+    Json task;
+    ASSERT_TRUE(Node::eventually([&] {
+      const Json ps = node.ask({{"command", "ps"}});
+      if (!ps.contains("sessions") || ps["sessions"].empty() || ps["sessions"][0]["tasks"].empty()) return false;
+      task = ps["sessions"][0]["tasks"][0];
+      const pid_t worker = task.value("worker_pid", 0);
+      return worker > 1 && worker != last && ps["sessions"][0]["usage"]["busy_now"] == true;
+    })) << node.log();
+    EXPECT_EQ(task["drained"], true) << "it would outlive its worker";
+    last = task["worker_pid"].get<pid_t>();
+    ASSERT_EQ(::kill(last, SIGKILL), 0);
+  }
+  const Finished finished = job.wait();
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node.log();
+  EXPECT_NE(finished.out.find("PASS"), std::string::npos) << finished.out;
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
+}
+
 // A program whose worker is killed at any moment is right to its end, or up to where it is told why it cannot go on.
 TEST(ResumeAtWork, AtAnyMomentAProgramIsRightOrToldWhy) {
   HEDDLE_NEEDS_PROGRAM("outlives");
