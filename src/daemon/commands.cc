@@ -133,7 +133,8 @@ Commands::Json Commands::device_list(const Descriptions& describe) const {
   for (const auto& view : views) {
     DeviceState& device = shared_.registry.devices[view.id.value];
     const DeviceModel& model = device.config.model;
-    const std::string state = workers_.recovering(view.id) ? "its MPS is being started anew" : state_of(device);
+    const bool restarts = workers_.recovering(view.id) && workers_.under_mps(view.id);
+    const std::string state = restarts ? "faulted: its MPS is being started anew" : state_of(device);
     list.push_back({{"device", view.id.value},
                     {"node", device.node.value},
                     {"name", model.name},

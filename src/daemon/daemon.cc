@@ -235,6 +235,7 @@ Status Daemon::start_gpus() {
 void Daemon::adopt(TakenOver restored) {
   for (Worker& worker : restored.workers) executor_.adopt(std::move(worker));
   tasks_->readopt();
+  for (const auto& [device, fault] : restored.faults) executor_.shared_faults().restore(device, fault);
   for (auto& [id, session] : registry_.sessions) sessions_->watch(session);
   for (const SessionId id : restored.broken) {
     Session* session = registry_.find_session(id);

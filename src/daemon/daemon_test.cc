@@ -286,25 +286,6 @@ TEST_F(TaskTest, AWorkerThatDiesAtWorkFailsItsProgramAndNobodyElse) {
   });
 }
 
-TEST_F(TaskTest, WithSharedFaultsAWorkerThatDiesAtWorkTakesItsNeighboursAlongAndTheDeviceGoesOn) {
-  start(std::string(kOneDevice) + "shared_faults = true\n");
-  TestClient victim = running(Bytes{8 * kMiB});
-  TestClient neighbour = running(Bytes{8 * kMiB});
-  compute(victim);
-  house_->kill(worker_of(victim));
-  EXPECT_TRUE(victim.wait_binding(Binding::kFailed));
-  EXPECT_TRUE(neighbour.wait_fault(700));
-  EXPECT_EQ(running(Bytes{8 * kMiB}).header().fault.load(), 0u);
-}
-
-TEST_F(TaskTest, WithSharedFaultsADeviceFaultTakesItsNeighboursAlong) {
-  start(std::string(kOneDevice) + "shared_faults = true\n");
-  TestClient origin = running(Bytes{8 * kMiB});
-  TestClient neighbour = running(Bytes{8 * kMiB});
-  origin.record(RecordType::kPrefetchModule);
-  EXPECT_TRUE(neighbour.wait_fault(700));
-}
-
 // The program is a child, so that it has a process of its own to lose.
 TEST_F(TaskTest, AKilledProgramGivesEverythingBack) {
   start(kOneDevice);

@@ -55,6 +55,8 @@ Json Descriptions::task(const Session& session, const VirtualDevice& device) con
   const Task& task = *device.task;
   Json json{{"task", task.id.value},           {"virtual_device", device.index}, {"serial", task.serial},
             {"state", state_name(task.state)}, {"memory", device.live.value},    {"reason", task.reason}};
+  const auto& on_trial = shared_.registry.devices[task.device.value].on_trial;
+  if (task.state == TaskState::kRunning && on_trial == std::pair(session.id, device.index)) json["state"] = "in trial";
   const TimePoint until = has_device(task.state) ? task.granted : shared_.now();
   json["waited_ns"] = (until - task.arrived).count();
   if (has_device(task.state)) json["device"] = task.device.value;

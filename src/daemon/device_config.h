@@ -11,7 +11,7 @@ namespace heddle::daemon {
 // One device of the pool.
 struct DeviceConfig {
   DeviceModel model;
-  bool shared_faults = false;  // a fault or a killed worker fails every worker of the device, as under MPS
+  bool shared_faults = false;  // one program's fault ends every worker of the device, as under MPS
   uint32_t host_threads = 1;   // of one worker, that compute blocks
   std::string uuid;            // of a GPU: CUDA_VISIBLE_DEVICES for its workers and its keeper
   bool mps = false;            // its workers share it through MPS, not in time slices

@@ -58,17 +58,26 @@ struct WorkerGone {
   std::string how;
   bool certainly;
 };
-// Why all clients of a GPU under MPS are lost.
-struct MpsFault {
-  std::string text;           // for their programs: names no other's kernels
-  uint32_t cuda_error = 0;    // for those whose work was under way; 0: as for the rest
-  SessionId origin = {};      // whose fault it was, where that is known
-  std::string own_text = {};  // for that one; empty: it is told when its worker is gone
+// Why all workers of a device are ended whose programs share their faults.
+struct SharedFault {
+  std::string text;                            // for other programs: names no other's kernels
+  uint32_t cuda_error = 0;                     // for those whose work was under way; 0: as for the rest
+  bool kernel = false;                         // a program's kernel has failed: somebody's at work there
+  std::pair<SessionId, uint32_t> origin = {};  // the virtual device of which that is known first
+  std::string own_text = {};                   // for that one
 };
-// All workers of the GPU are being ended; WorkerGone follows for each.
-struct MpsLost {
+// All workers of the device are being ended; WorkerGone follows for each.
+struct DeviceFaulted {
   DeviceId device;
-  MpsFault fault;
+  SharedFault fault;
+};
+// They are gone, and others may be started.
+struct DeviceCleared {
+  DeviceId device;
+};
+// A program is served alone, and it is time to look at what it does.
+struct TrialDue {
+  DeviceId device;
 };
 
 // A task has a device and no executor.
@@ -126,8 +135,9 @@ struct JobNotSuspended {
 };
 
 using Event = std::variant<ClientSaid, ClientClosed, ProcessEnded, WorkerWarm, WorkerReturned, WorkerSaid, WorkerLost,
-                           WorkerGone, MpsLost, ExecutorWanted, MemoryAnswered, CopyAnswered, FreeMemoryReported,
-                           ContextsFreed, IdleReturned, SegmentRemoved, LeasesDue, LeaseOverdue, JobNotSuspended>;
+                           WorkerGone, DeviceFaulted, DeviceCleared, TrialDue, ExecutorWanted, MemoryAnswered,
+                           CopyAnswered, FreeMemoryReported, ContextsFreed, IdleReturned, SegmentRemoved, LeasesDue,
+                           LeaseOverdue, JobNotSuspended>;
 
 // Events until the next turn handles them (turn.h). Whoever notices something posts an event and returns, so that no
 // component is called back in the middle of its own work.

@@ -31,7 +31,8 @@ Result<Commands::Json> Commands::job(const Json& request, Asker& asker) {
     if (sessions.size() == kPsPage) continue;
     sessions.push_back(describe.session(*session));
     for (const Json& task : sessions.back()["tasks"]) {
-      if (task["state"] == "running" || task["waited_ns"] <= json["waiting_ns"]) continue;
+      if (task["state"] == "running" || task["state"] == "in trial" || task["waited_ns"] <= json["waiting_ns"])
+        continue;
       if (task["state"] == "suspending" || task["state"] == "suspended") continue;  // somebody wants it so
       json["waiting_ns"] = task["waited_ns"];
       json["waiting_for"] = task["reason"];

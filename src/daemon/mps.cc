@@ -120,7 +120,7 @@ std::vector<std::string> Mps::variables(const Gpu& gpu) {
 
 std::vector<std::string> Mps::environment(DeviceId device) const {
   const auto found = gpus_.find(device);
-  if (found == gpus_.end()) return {"CUDA_MPS_PIPE_DIRECTORY=/nonexistent"};
+  if (found == gpus_.end()) return outside();
   return {"CUDA_MPS_PIPE_DIRECTORY=" + found->second.directory, "CUDA_MPS_LOG_DIRECTORY=" + found->second.directory};
 }
 

@@ -33,6 +33,8 @@ class Mps {
   std::vector<DeviceId> devices() const;
   // What a worker needs to be a client; of a GPU that MPS does not serve, what keeps it from being one.
   std::vector<std::string> environment(DeviceId device) const;
+  // What keeps a worker from being one.
+  static std::vector<std::string> outside() { return {"CUDA_MPS_PIPE_DIRECTORY=/nonexistent"}; }
   // Starts a process that takes a client off the GPU in the middle of its work, without harm to the others
   // (HARDWARE.md: 10 to 12 ms). Whoever kills a client without that fails every client of the GPU.
   Result<Child> terminate(DeviceId device, pid_t client) const;

@@ -44,11 +44,18 @@ class MpsFaultTest : public HouseholdTest {
     house_->wait_for("devices", [&](const Json&) { return !mps_.servers().empty(); });
     ASSERT_FALSE(HasFailure());
   }
+  static bool is_mps_client(pid_t worker) {
+    std::ifstream file("/proc/" + std::to_string(worker) + "/environ");
+    const std::string variables{std::istreambuf_iterator<char>(file), {}};
+    const size_t found = variables.find("CUDA_MPS_PIPE_DIRECTORY=");
+    return found != std::string::npos && !variables.substr(found).starts_with("CUDA_MPS_PIPE_DIRECTORY=/nonexistent");
+  }
+  using HouseholdTest::worker_of;
   pid_t worker_of(size_t session) {
     const Json ps = *house_->ask({{"command", "ps"}});
     return ps["sessions"][session]["tasks"][0]["worker_pid"];
   }
-  static void fault(TestClient& client) { client.record(RecordType::kPrefetchModule); }
+  static void fault(TestClient& client, uint64_t how = kForGood) { client.record(RecordType::kPrefetchModule, how); }
   static void expect_failed(TestClient& client, uint32_t code, const char* text) {
     ASSERT_TRUE(client.wait_binding(Binding::kFailed));
     EXPECT_EQ(client.header().error.load(), code);
@@ -68,13 +75,13 @@ class MpsFaultTest : public HouseholdTest {
   FakeMps mps_;
 };
 
-TEST_F(MpsFaultTest, ANeighbourThatIsIdleLetsGoAndTheGpuServesOn) {
+TEST_F(MpsFaultTest, ANeighbourThatIsIdleGoesOnInAnotherWorker) {
   ASSERT_NO_FATAL_FAILURE(start_gpu());
   TestClient origin = running(Bytes{4 * kMiB}), idle = running(Bytes{4 * kMiB});
   const pid_t neighbour = worker_of(1), server = mps_.servers().front();
   fault(origin);
   expect_failed(origin, 700, "asked for");
-  expect_failed(idle, 810, "another program's kernel made an illegal memory access (700) on device 0");
+  expect_served(idle);
   expect_gpu_serves();
   EXPECT_FALSE(is_there(neighbour));
   EXPECT_FALSE(is_there(server));
@@ -86,13 +93,37 @@ TEST_F(MpsFaultTest, ANeighbourThatComputesGetsTheFaultsCode) {
   compute(busy);
   fault(origin);
   expect_failed(busy, 700, "another program's kernel made an illegal memory access (700)");
+  EXPECT_THAT(busy.error_text(), HasSubstr("because work of the program's was under way"));
   expect_gpu_serves();
+}
+
+TEST_F(MpsFaultTest, OneThatIsAloneHasItsFaultAtOnce) {
+  ASSERT_NO_FATAL_FAILURE(start_gpu());
+  TestClient origin = running(Bytes{4 * kMiB});
+  fault(origin, kRepeatable);
+  expect_failed(origin, 700, "asked for");
+  expect_gpu_serves();
+}
+
+// The workers of a trial are no clients of MPS, and show what they find themselves.
+TEST_F(MpsFaultTest, SuspectsAreTriedOutsideOfMps) {
+  ASSERT_NO_FATAL_FAILURE(start_gpu());
+  TestClient busy = running(Bytes{4 * kMiB}), origin = running(Bytes{4 * kMiB}), idle = running(Bytes{4 * kMiB});
+  compute(busy, kRepeatable);
+  fault(origin, kRepeatable);
+  EXPECT_TRUE(origin.wait_fault(700));
+  expect_served(busy);
+  expect_served(idle);
+  house_->wait_for("devices", [](const Json& answer) { return answer["devices"][0]["state"] == "ok"; });
+  EXPECT_TRUE(is_mps_client(worker_of(busy)));
+  EXPECT_TRUE(is_mps_client(worker_of(idle)));
+  EXPECT_FALSE(is_mps_client(worker_of(origin)));
 }
 
 TEST_F(MpsFaultTest, WhatAWorkerRefusesIsNoNeighboursBusiness) {
   ASSERT_NO_FATAL_FAILURE(start_gpu());
   TestClient origin = running(Bytes{4 * kMiB}), neighbour = running(Bytes{4 * kMiB});
-  origin.record(RecordType::kPrefetchModule, 1);
+  fault(origin, kRefused);
   expect_failed(origin, 700, "asked for");
   expect_served(neighbour);
   EXPECT_EQ(mps_.servers().size(), 1u);
@@ -134,13 +165,14 @@ TEST_F(MpsFaultTest, AControlDaemonThatDoesNotAnswerIsReplaced) {
   EXPECT_FALSE(is_there(control));
 }
 
-TEST_F(MpsFaultTest, AControlDaemonThatDiesTakesItsClientsAlongAndIsReplaced) {
+TEST_F(MpsFaultTest, AControlDaemonThatDiesIsReplacedAndItsClientsGoOn) {
   ASSERT_NO_FATAL_FAILURE(start_gpu());
   const pid_t control = this->control(), server = mps_.servers().front();
   TestClient client = running(Bytes{4 * kMiB});
   ASSERT_TRUE(is_there(control));
   ::kill(control, SIGKILL);
-  expect_failed(client, 810, "control daemon");
+  house_->wait_for("devices", [&](const Json&) { return !is_there(control); });
+  expect_served(client);
   expect_gpu_serves();
   EXPECT_NE(this->control(), control);
   house_->wait_for("status", [&](const Json&) { return !is_there(server); });  // which it left behind
@@ -148,11 +180,13 @@ TEST_F(MpsFaultTest, AControlDaemonThatDiesTakesItsClientsAlongAndIsReplaced) {
 
 TEST_F(MpsFaultTest, AWorkerThatDiesInMidKernelIsEverybodysFault) {
   ASSERT_NO_FATAL_FAILURE(start_gpu());
-  TestClient victim = running(Bytes{4 * kMiB}), neighbour = running(Bytes{4 * kMiB});
+  TestClient victim = running(Bytes{4 * kMiB}), neighbour = running(Bytes{4 * kMiB}), idle = running(Bytes{4 * kMiB});
   compute(victim);
+  compute(neighbour);
   house_->kill(worker_of(0));
   expect_failed(victim, 719, "signal 9");
-  expect_failed(neighbour, 810, "another program's worker ended in the middle of its work");
+  expect_served(idle);
+  expect_failed(neighbour, 700, "another program's worker ended in the middle of its work");
   expect_gpu_serves();
 }
 
@@ -171,6 +205,7 @@ TEST_F(MpsFaultTest, AWorkerThatDiesIdleIsReplacedAndNobodyElsesBusiness) {
 TEST_F(MpsFaultTest, TheFaultOfAnEndedProgramCounts) {
   ASSERT_NO_FATAL_FAILURE(start_gpu());
   TestClient neighbour = running(Bytes{4 * kMiB});
+  compute(neighbour);
   const pid_t heddled = house_->heddled();
   ASSERT_GT(heddled, 1);
   int to_child[2], to_test[2];
@@ -184,7 +219,8 @@ TEST_F(MpsFaultTest, TheFaultOfAnEndedProgramCounts) {
     const bool served = client.wait_completed(1);  // its worker needs heddled no more
     const bool told = ::write(to_test[1], &byte, 1) == 1 && ::read(to_child[0], &byte, 1) == 1;
     fault(client);
-    ::_exit(served && told && client.wait_completed(2) ? 0 : 1);
+    while (client.header().issued.load() != client.writer().last_sequence()) ::usleep(1000);
+    ::_exit(served && told ? 0 : 1);
   }
   char byte = 0;
   ASSERT_EQ(::read(to_test[0], &byte, 1), 1);
@@ -194,7 +230,7 @@ TEST_F(MpsFaultTest, TheFaultOfAnEndedProgramCounts) {
   ::waitpid(program, &status, 0);
   ::kill(heddled, SIGCONT);
   EXPECT_EQ(status, 0);
-  expect_failed(neighbour, 810, "another program's kernel");
+  expect_failed(neighbour, 700, "another program's kernel");
   for (const int fd : {to_child[0], to_child[1], to_test[0], to_test[1]}) ::close(fd);
 }
 
@@ -216,6 +252,7 @@ TEST(CountsThoughKilled, IsWhatIsEverybodysFault) {
 TEST_F(MpsFaultTest, AnMpsThatTakesNoClientIsStartedAnew) {
   ASSERT_NO_FATAL_FAILURE(start_gpu());
   TestClient neighbour = running(Bytes{4 * kMiB});
+  compute(neighbour);
   house_->wait_for("devices", [](const Json& answer) { return answer["devices"][0]["warm_workers"] == 1; });
   house_->fail_workers(true, protocol::kDeviceRefuses);
   TestClient next = running(Bytes{4 * kMiB}), refused = begun(Bytes{4 * kMiB});  // the first has the warm worker

@@ -28,6 +28,7 @@ enum class NoteKind : uint64_t {
   kWorker,        // key: worker. Descriptor: its process.
   kGpus,     // key 0: the machine's GPUs as the first heddled found them. Descriptor: lines of heddle-keeper --list.
   kControl,  // key: that of its ring. Descriptor: the ring's control page.
+  kFault,    // key: device. Its workers are ended for a fault that its programs share. No descriptor.
 };
 
 struct IdsNote {
@@ -89,6 +90,12 @@ struct SegmentNote {
 struct WorkerNote {
   uint64_t secret, session, serial;  // session 0: warm
   uint32_t device, pid, virtual_device, uid;
+};
+
+struct FaultNote {
+  uint64_t origin;  // session
+  uint32_t virtual_device, cuda_error, kernel, reserved;
+  char text[208], own_text[256];
 };
 
 template <class Note>

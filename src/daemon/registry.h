@@ -193,15 +193,19 @@ struct Worker {
   uint64_t serial = 0;
   bool has_served = false;  // the session's virtual device, in a task before: it has everything but that task's memory
   TimePoint kept_since{};
-  std::string last_fault;  // what it reported of the session that it serves
-  bool killed = false;     // by heddled
-  bool given_up = false;   // its task, as it was told to: it is ending
-  Bytes driver_memory;     // that its context has grown by, on the accounts of the tasks that it served
-  bool returning = false;  // came back to a restarted heddled, and was not told yet what it may be missing
+  std::string last_fault;    // what it reported of the session that it serves
+  bool killed = false;       // by heddled
+  bool died = false;         // or is dying, by itself
+  bool outside_mps = false;  // where MPS serves its GPU: for a program that is tried alone (shared_faults.h)
+  bool given_up = false;     // its task, as it was told to: it is ending
+  Bytes driver_memory;       // that its context has grown by, on the accounts of the tasks that it served
+  bool returning = false;    // came back to a restarted heddled, and was not told yet what it may be missing
 };
 
 // What heddled knows of a device beyond the ledger.
 struct DeviceState {
+  // Where its programs share their faults (shared_faults.h).
+  enum class Health { kHealthy, kFaulted, kTrial };
   DeviceId id;
   NodeId node;
   DeviceConfig config;
@@ -221,6 +225,8 @@ struct DeviceState {
   TimePoint no_pool_before{};                   // the GPU was short of memory
   std::vector<MemoryRequest> contexts_awaited;  // what is asked for again when workers have ended for it
   std::deque<std::pair<SessionId, uint32_t>> wanting;  // virtual devices with a grant and without a worker
+  Health health = Health::kHealthy;
+  std::optional<std::pair<SessionId, uint32_t>> on_trial;  // the virtual device that is served alone
 };
 
 struct Registry {

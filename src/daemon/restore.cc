@@ -42,6 +42,8 @@ class Restorer {
         return {};  // read before the pool was made
       case NoteKind::kControl:
         return with<ControlNote>(item, [&](const ControlNote& note) { return control(item, note); });
+      case NoteKind::kFault:
+        return with<FaultNote>(item, [&](const FaultNote& note) { return fault(item, note); });
     }
     return fail(ErrorCode::kCorrupt, "of unknown kind");
   }
@@ -167,6 +169,16 @@ class Restorer {
     if (!page) return tl::unexpected(page.error());
     (*found)->control = std::move(*page);
     (*found)->control_memory = std::move(item.descriptor);
+    return {};
+  }
+
+  Status fault(const RestoredItem& item, const FaultNote& note) {
+    if (item.key >= shared_.registry.devices.size()) return fail(ErrorCode::kNotFound, "of a device that is gone");
+    result_.faults[DeviceId{item.key}] = {protocol::get_text(note.text),
+                                          note.cuda_error,
+                                          note.kernel != 0,
+                                          {SessionId{note.origin}, note.virtual_device},
+                                          protocol::get_text(note.own_text)};
     return {};
   }
 

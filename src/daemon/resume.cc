@@ -23,6 +23,7 @@ std::string WorkerExecutor::obstacle_to_resume(const Worker& worker, const Sessi
   if (!worker.last_fault.empty()) return "its session had failed";
   const protocol::LogState log = device.control ? device.control->log() : protocol::LogState{};
   if (log.task == device.task->serial && log.ended) return "";  // nobody needs to go on
+  if (ended_for_a_shared_fault(worker)) return "";              // judged when all of the device are gone
   std::string obstacle = present_obstacle(device);
   if (!obstacle.empty()) return obstacle;
   if (suspending || worker.given_up) return "";  // it has not died at its work
@@ -32,6 +33,10 @@ std::string WorkerExecutor::obstacle_to_resume(const Worker& worker, const Sessi
   return "";
 }
 
+bool WorkerExecutor::ended_for_a_shared_fault(const Worker& worker) const {
+  return worker.killed && !worker.died && workers_.recovering(worker.device);
+}
+
 void WorkerExecutor::resume(const Worker& worker, Session& session, VirtualDevice& device, const std::string& how,
                             bool certainly) {
   device.worker = nullptr;
@@ -39,8 +44,12 @@ void WorkerExecutor::resume(const Worker& worker, Session& session, VirtualDevic
   if (certainly) SegmentStore::let_go_all(session, device.index);
   if (say_again(session, device)) return;
   if (worker.given_up || device.task->state == TaskState::kSuspending) {
-    shared_.log->info("worker {}, process {}, on device {} has left task {} of session {}, which is suspended ({})",
-                      worker.id.value, worker.pid, worker.device.value, device.task->id.value, session.id.value, how);
+    shared_.log->info("worker {}, process {}, on device {} has left task {} of session {} ({})", worker.id.value,
+                      worker.pid, worker.device.value, device.task->id.value, session.id.value, how);
+    return events_->executor_lost(session, device);
+  }
+  if (ended_for_a_shared_fault(worker)) {
+    ++device.resumed.count;
     return events_->executor_lost(session, device);
   }
   device.resumed = {device.control->log().completed, device.resumed.count + 1, shared_.now()};

@@ -43,7 +43,9 @@ class Turn {
   void handle(const WorkerSaid& event) { executor_.worker_said(event.worker, event.packet); }
   void handle(const WorkerLost& event) { executor_.worker_lost(event.worker); }
   void handle(const WorkerGone& event);
-  void handle(const MpsLost& event) { executor_.mps_lost(event.device, event.fault); }
+  void handle(const DeviceFaulted& event) { executor_.shared_faults().faulted(event.device, event.fault); }
+  void handle(const DeviceCleared& event) { executor_.shared_faults().cleared(event.device); }
+  void handle(const TrialDue& event) { executor_.shared_faults().trial_due(event.device); }
   void handle(const ExecutorWanted& event) { serve(event.device); }
   void handle(MemoryAnswered event);
   void handle(const CopyAnswered& event) { copies_.over(event.copy, event.status); }

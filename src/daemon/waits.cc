@@ -22,6 +22,8 @@ TaskWait for_frees(const Session& session, const VirtualDevice& device) {
 }  // namespace
 
 std::string state_of(const DeviceState& device) {
+  if (device.health == DeviceState::Health::kFaulted) return "faulted: its workers are being ended";
+  if (device.health == DeviceState::Health::kTrial) return "in trial: a program is served alone after a fault";
   if (device.failed_starts == 0) return "ok";
   return stringf("workers do not start (%u times): %s", device.failed_starts, device.last_failure.c_str());
 }
@@ -86,8 +88,9 @@ TaskWait Waits::in_line(const VirtualDevice& device, const policy::WaitView& wai
 
 TaskWait Waits::for_worker(const Task& task) const {
   const DeviceState& its = shared_.registry.devices[task.device.value];
-  std::string why = its.failed_starts == 0 ? stringf("a worker of device %lu is starting", number(task.device))
-                                           : stringf("device %lu: %s", number(task.device), state_of(its).c_str());
+  const bool starts = its.failed_starts == 0 && its.health == DeviceState::Health::kHealthy;
+  std::string why = starts ? stringf("a worker of device %lu is starting", number(task.device))
+                           : stringf("device %lu: %s", number(task.device), state_of(its).c_str());
   return {"a worker", std::move(why), task.granted};
 }
 

@@ -69,6 +69,8 @@ size_t Workers::target_for(DeviceId device, size_t greeted) {
 void Workers::refill(DeviceId device) {
   if (stopping_ || recovering(device)) return;
   DeviceState& state = device_of(device);
+  if (state.health == DeviceState::Health::kFaulted) return;
+  if (serve_outside_mps(device)) return;
   const size_t greeted = greeted_for(device, shared_.registry, shared_.now()), target = target_for(device, greeted);
   const size_t coming = shared_.registry.workers_on(device, Worker::State::kStarting) +
                         shared_.registry.workers_on(device, Worker::State::kWarm);
@@ -137,11 +139,11 @@ bool Workers::free_contexts(const MemoryRequest& request) {
   return true;
 }
 
-void Workers::contexts_freed(DeviceId device) {
-  DeviceState& state = device_of(device);
-  if (state.contexts_awaited.empty() || shared_.registry.workers_on(device, Worker::State::kLeaving) != 0) return;
+void contexts_freed(const Shared& shared, DeviceId device) {
+  DeviceState& state = shared.registry.devices[device.value];
+  if (state.contexts_awaited.empty() || shared.registry.workers_on(device, Worker::State::kLeaving) != 0) return;
   for (MemoryRequest& request : std::exchange(state.contexts_awaited, {}))
-    shared_.events.post(ContextsFreed{std::move(request)});
+    shared.events.post(ContextsFreed{std::move(request)});
 }
 
 }  // namespace heddle::daemon

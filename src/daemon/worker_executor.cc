@@ -3,6 +3,7 @@
 #include "daemon/cuda_codes.h"
 #include "daemon/resumable.h"
 #include "daemon/ring_words.h"
+#include "daemon/task_trace.h"
 
 namespace heddle::daemon {
 namespace {
@@ -61,7 +62,8 @@ std::optional<WorkerExecutor::Pair> WorkerExecutor::pair(DeviceId on) {
     Session* session = shared_.registry.find_session(each->first);
     VirtualDevice* device = session ? &session->devices[each->second] : nullptr;
     const bool wants = device && device->task && awaits_executor(device->task->state) && device->task->device == on;
-    Worker* worker = wants ? worker_for(*session, *device) : nullptr;
+    const bool may = wants && shared_faults_.may_be_served(*session, *device);
+    Worker* worker = may ? worker_for(*session, *device) : nullptr;
     if (wants && !worker) {
       ++each;
       continue;
@@ -243,24 +245,42 @@ void WorkerExecutor::task_ended(Worker& worker, const protocol::TaskEnded& ended
   const bool too_large = worker.driver_memory > kMostKeptDriverMemory;
   const Job* job = shared_.registry.find_job(session->job);
   const bool in_the_way = job && job->suspended && !keeps_variables(*device);
-  ended.reset || too_large || in_the_way ? workers_.retire(worker) : workers_.keep(worker);
+  ended.reset || too_large || in_the_way || worker.outside_mps ? workers_.retire(worker) : workers_.keep(worker);
+}
+
+void WorkerExecutor::worker_fault(Worker& worker, const protocol::WorkerFault& fault) {
+  const auto [session, device] = shared_.registry.served_by(worker);
+  const std::string text = protocol::get_text(fault.text);
+  if (session) {
+    shared_.log->warn("session {} (process {}, {}) faulted on device {} with CUDA error {}: {}", session->id.value,
+                      session->pid, session->program, worker.device.value, fault.cuda_error, text);
+    if (device->task) trace_task(shared_, "fault", *session, *device->task, device->live, text);
+  }
+  if (fault.held_back != 0) return shared_faults_.reported(worker, fault);
+  worker.last_fault = text;
+  if (!workers_.under_mps(worker.device) || worker.outside_mps) return;
+  if (session && !session->ending) events_->fail_session(*session, fault.cuda_error, text);
+}
+
+void WorkerExecutor::worker_lost(WorkerId id) {
+  Worker* worker = shared_.registry.find_worker(id);
+  if (!worker) return;
+  const auto [session, device] = shared_.registry.served_by(*worker);
+  if (session) shared_faults_.worker_died(*worker, *device);
 }
 
 std::optional<SessionId> WorkerExecutor::worker_gone(WorkerId id, const std::string& how, bool certainly) {
-  const Worker* worker = shared_.registry.find_worker(id);
+  Worker* worker = shared_.registry.find_worker(id);
   if (!worker) return std::nullopt;
   events_->idle_returned(executor_id(id));
   const auto [session, device] = shared_.registry.served_by(*worker);
-  const bool harmless = device && !computes(*device) && worker->last_fault.empty();
-  if (!worker->killed && worker->state == Worker::State::kBound && !harmless)
-    share_fault(*worker, "a worker ended with " + how);
   if (!session) return std::nullopt;
+  if (!worker->killed) shared_faults_.worker_died(*worker, *device);
   const std::string obstacle = obstacle_to_resume(*worker, *session, *device);
   if (obstacle.empty()) {
     resume(*worker, *session, *device, how, certainly);
     return std::nullopt;
   }
-  if (!worker->killed) died_at_work(*worker, *session, *device);
   device->worker = nullptr;
   const std::string said = worker->last_fault.empty() ? "" : ": " + worker->last_fault;
   const std::string why = stringf(

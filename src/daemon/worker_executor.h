@@ -3,19 +3,23 @@
 #include "daemon/executor.h"
 #include "daemon/leases.h"
 #include "daemon/segment_store.h"
-#include "daemon/workers.h"
+#include "daemon/shared_faults.h"
 
 namespace heddle::daemon {
 
 // Tasks are served by worker processes of this machine (workers.h): the one that stayed for the virtual device's next
 // task, else a warm one of the device. Says to workers what they need, tells ExecutorEvents what they report, and deals
-// with faults (faults.cc): whose they are, and who is told what. Where a worker dies with nothing under way, another
-// goes on in its place (resume.cc).
+// with faults: those that may be another program's are shared_faults.h's. Where a worker dies with nothing under way,
+// another goes on in its place (resume.cc).
 class WorkerExecutor : public Executor {
  public:
   WorkerExecutor(Shared& shared, Workers& workers, SegmentStore& segments, Leases& leases)
-      : shared_(shared), workers_(workers), segments_(segments), leases_(leases) {}
-  void connect(ExecutorEvents& events) { events_ = &events; }
+      : shared_(shared), workers_(workers), segments_(segments), leases_(leases), shared_faults_(shared, workers) {}
+  void connect(ExecutorEvents& events) {
+    events_ = &events;
+    shared_faults_.connect(events);
+  }
+  SharedFaults& shared_faults() { return shared_faults_; }
 
   void session_opened() override { workers_.expect(); }
   void find(Session& session, VirtualDevice& device) override;
@@ -48,7 +52,6 @@ class WorkerExecutor : public Executor {
   void worker_lost(WorkerId id);
   // Returns the session that the worker served, if it was ending and now holds nothing.
   std::optional<SessionId> worker_gone(WorkerId id, const std::string& how, bool certainly);
-  void mps_lost(DeviceId device, const MpsFault& fault);
 
  private:
   Worker* worker_for(const Session& session, const VirtualDevice& device);
@@ -64,17 +67,15 @@ class WorkerExecutor : public Executor {
 
   // A worker has died, and another can go on in its place, or not (resume.cc).
   std::string obstacle_to_resume(const Worker& worker, const Session& session, const VirtualDevice& device) const;
+  bool ended_for_a_shared_fault(const Worker& worker) const;
   void resume(const Worker& worker, Session& session, VirtualDevice& device, const std::string& how, bool certainly);
   bool say_again(Session& session, VirtualDevice& device);
-
-  // Faults (faults.cc).
-  void share_fault(const Worker& origin, const std::string& why);
-  void died_at_work(const Worker& worker, const Session& session, const VirtualDevice& device);
 
   Shared& shared_;
   Workers& workers_;
   SegmentStore& segments_;
   Leases& leases_;
+  SharedFaults shared_faults_;
   ExecutorEvents* events_ = nullptr;
 };
 

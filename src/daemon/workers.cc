@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "daemon/keepers.h"
+#include "daemon/mps_clients.h"
 #include "daemon/spawn.h"
 #include "daemon/windows.h"
 #include "daemon/worker_users.h"
@@ -47,14 +48,16 @@ Worker* longest_kept(Registry& registry, MayEnd may_end) {
 
 }  // namespace
 
-Duration Workers::backoff(uint32_t failures) {
+Duration start_backoff(uint32_t failures) {
   if (failures == 0) return Duration{};
   return std::min(kLongestBackoff, kFirstBackoff * (1u << std::min(failures - 1, 10u)));
 }
 
 Worker* Workers::take_warm(DeviceId device) {
+  const bool outside = tries_outside_mps(device_of(device), mps_);
   for (auto& [id, worker] : shared_.registry.workers) {
-    if (worker.device == device && worker.state == Worker::State::kWarm) return &worker;
+    if (worker.device == device && worker.state == Worker::State::kWarm && worker.outside_mps == outside)
+      return &worker;
   }
   return nullptr;
 }
@@ -86,7 +89,7 @@ void Workers::make_way_for_another(DeviceId device) {
   if (idle) retire(*idle);
 }
 
-Status Workers::start(DeviceId device) {
+Status Workers::start(DeviceId device, bool outside_mps) {
   auto user = user_of_new_worker(shared_, under_mps(device));
   if (!user) {
     make_way_for_another(device);
@@ -110,7 +113,8 @@ Status Workers::start(DeviceId device) {
     options.environment = gpu_environment(config.uuid);
     const bool cached = !launch_.cache.empty() && (user->uid == 0 || under_mps(device));
     options.environment.push_back(cached ? "CUDA_CACHE_PATH=" + launch_.cache : "CUDA_CACHE_DISABLE=1");
-    for (std::string& variable : mps_.environment(device)) options.environment.push_back(std::move(variable));
+    for (std::string& variable : outside_mps ? Mps::outside() : mps_.environment(device))
+      options.environment.push_back(std::move(variable));
   }
   auto child = spawn(options);
   if (!child) return tl::unexpected(std::move(child).error());
@@ -121,6 +125,7 @@ Status Workers::start(DeviceId device) {
   worker.device = device;
   worker.pid = child->pid;
   worker.uid = user->uid;
+  worker.outside_mps = outside_mps;
   worker.process = std::move(child->pidfd);
   Worker& placed = shared_.registry.workers.emplace(worker.id, std::move(worker)).first->second;
   deposit(shared_.vault, placed);
@@ -145,7 +150,7 @@ void Workers::send_start(Worker& worker) {
   message.secret = worker.secret;
   message.model = device.config.model;
   message.host_threads = device.config.host_threads;
-  message.shared_faults = under_mps(worker.device);
+  message.shared_faults = shares_faults(device, mps_) && !worker.outside_mps;
   message.variables_stay = device.config.variables_stay;
   const auto windows = offered_windows(shared_.config, shared_.registry);
   message.window_count = static_cast<uint32_t>(windows.size());
@@ -242,7 +247,7 @@ void Workers::kill(Worker& worker) {
   worker.killed = true;
   if (taking_off_.contains(worker.id)) return;  // by MPS already, which has its own time for that
   worker.patience.reset();
-  if (worker.state == Worker::State::kStarting || !mps_.serves(worker.device) || !take_off(worker))
+  if (worker.state == Worker::State::kStarting || !is_mps_client(worker, mps_) || !take_off(worker))
     kill_process(worker.process, SIGKILL);
 }
 
@@ -263,11 +268,11 @@ void Workers::ended(WorkerId id) {
     }
   }
   std::string how = reap(worker->process);
-  const bool certainly = !how.empty() && !under_mps(worker->device);
+  const bool certainly = !how.empty() && !is_mps_client(*worker, mps_);
   if (how.empty()) how = "unknown status";  // not our child: it was started before heddled was
   const DeviceId device = worker->device;
   if (worker->state == Worker::State::kStarting && !stopping_)
-    start_failed(device, how, under_mps(device) && (worker->killed || how == kRefused));
+    start_failed(device, how, is_mps_client(*worker, mps_) && (worker->killed || how == kRefused));
   if (worker->state != Worker::State::kBound) worker->state = Worker::State::kLeaving;  // nobody is given it now
   worker->process_watch.reset();
   worker->patience.reset();
@@ -281,7 +286,7 @@ void Workers::forget(WorkerId id) {
   shared_.vault.withdraw(NoteKind::kWorker, id.value);
   shared_.registry.workers.erase(id);
   client_gone(device);
-  contexts_freed(device);
+  contexts_freed(shared_, device);
   refill(device);
 }
 
@@ -289,7 +294,7 @@ void Workers::start_failed(DeviceId device, const std::string& why, bool refused
   DeviceState& state = device_of(device);
   ++state.failed_starts;
   state.last_failure = refused ? "MPS takes no client" : why;
-  state.next_start = shared_.now() + backoff(state.failed_starts);
+  state.next_start = shared_.now() + start_backoff(state.failed_starts);
   shared_.log->error("a worker could not start ({} times in a row): {}", state.failed_starts, state.last_failure);
   if (refused) start_refused(device);
 }

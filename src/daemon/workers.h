@@ -10,6 +10,12 @@ namespace heddle::daemon {
 // only its own.
 bool counts_though_killed(const protocol::Packet& packet);
 
+// From the last one of so many failed starts in a row to the next.
+Duration start_backoff(uint32_t failures);
+
+// A worker has left the registry: what waited for its device's memory is asked for again.
+void contexts_freed(const Shared& shared, DeviceId device);
+
 // Starts worker processes, keeps some warm for each device, speaks their protocol, and notices their end.
 class Workers {
  public:
@@ -51,10 +57,10 @@ class Workers {
 
   // A worker that nobody is served by is of no use any more.
   void discard(Worker& worker);
-  // A fault under MPS is every client's: all workers of the GPU are ended, its MPS is started anew, and then workers
-  // again. Nothing where MPS does not serve the GPU, or while that is under way.
-  void recover(DeviceId device, const MpsFault& fault);
-  bool recovering(DeviceId device) const { return recovery_.under_way(device); }
+  // Where programs share their faults: all workers of the device are ended, under MPS that is started anew, and
+  // DeviceCleared follows; until then no worker is started. Nothing while that is under way; false on other devices.
+  bool recover(DeviceId device, const SharedFault& fault);
+  bool recovering(DeviceId device) const { return recovering_.contains(device); }
   bool under_mps(DeviceId device) const { return mps_.serves(device); }
 
   // What it was is in no book any more (WorkerGone): it leaves the registry.
@@ -72,9 +78,8 @@ class Workers {
   // The pool (warm_pool.cc).
   size_t target_for(DeviceId device, size_t greeted);
   void retire_surplus(DeviceId device, size_t surplus);
-  void contexts_freed(DeviceId device);
   void start_later(DeviceId device, TimePoint when);
-  Status start(DeviceId device);
+  Status start(DeviceId device, bool outside_mps = false);
   void make_way_for_another(DeviceId device);
   void send_start(Worker& worker);
   void listen(Worker& worker, protocol::Socket socket);
@@ -82,7 +87,6 @@ class Workers {
   void lost(WorkerId id, const Error& error);
   void ready(Worker& worker, const protocol::WorkerReady& ready);
   void ended(WorkerId id);
-  static Duration backoff(uint32_t failures);  // from the last one of so many in a row to the next start
   void start_failed(DeviceId device, const std::string& why, bool refused);
   DeviceState& device_of(DeviceId id) { return shared_.registry.devices[id.value]; }
   void greet_later(uint64_t key, const protocol::Packet& packet);
@@ -97,12 +101,15 @@ class Workers {
   void taken_off(WorkerId id, bool in_time);
   void end_client(Worker& worker);
   void start_refused(DeviceId device);
+  bool serve_outside_mps(DeviceId device);
   void client_gone(DeviceId device);
+  void recovered(DeviceId device);
 
   Shared& shared_;
   Launch launch_;
   Mps& mps_;
   MpsRecovery recovery_;
+  std::set<DeviceId> recovering_;
   StoppedWorkers stopped_;
   std::map<WorkerId, Helper> taking_off_;
   FreeMemory free_memory_ = [](DeviceId) { return Bytes{}; };

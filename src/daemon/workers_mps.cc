@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include "daemon/cuda_codes.h"
+#include "daemon/mps_clients.h"
 #include "daemon/workers.h"
 
 namespace heddle::daemon {
@@ -25,7 +26,7 @@ Workers::Workers(Shared& shared, Launch launch, Mps& mps)
       recovery_(
           shared.loop, mps, shared.log,
           {[this](DeviceId device) { recover(device, {"the MPS control daemon of the program's GPU has ended"}); },
-           [this](DeviceId device) { refill(device); }}),
+           [this](DeviceId device) { recovered(device); }}),
       stopped_(shared) {}
 
 void Workers::connect(FreeMemory free_memory) {
@@ -42,15 +43,22 @@ bool counts_though_killed(const protocol::Packet& packet) {
   return packet.type == MessageType::kWorkerFault && packet.as<protocol::WorkerFault>().device_lost != 0;
 }
 
-void Workers::recover(DeviceId device, const MpsFault& fault) {
-  if (stopping_ || !recovery_.begin(device)) return;
-  shared_.log->error("the MPS of device {} is started anew, and its {} workers are ended: {}", device.value,
-                     shared_.registry.workers_on(device), fault.text);
-  shared_.events.post(MpsLost{device, fault});
+bool Workers::recover(DeviceId device, const SharedFault& fault) {
+  if (!shares_faults(device_of(device), mps_)) return false;
+  if (stopping_ || !recovering_.insert(device).second) return true;
+  shared_.log->error("the {} workers of device {} are ended{}: {}", shared_.registry.workers_on(device), device.value,
+                     recovery_.begin(device) ? ", and its MPS is started anew" : "", fault.text);
+  FaultNote note{fault.origin.first.value, fault.origin.second, fault.cuda_error, fault.kernel};
+  protocol::set_text(note.text, fault.text);
+  protocol::set_text(note.own_text, fault.own_text);
+  shared_.vault.deposit(NoteKind::kFault, device.value, write_note(note), -1);
+  shared_.loop.commit();
+  shared_.events.post(DeviceFaulted{device, fault});
   for (auto& [id, worker] : shared_.registry.workers) {
     if (worker.device == device) end_client(worker);
   }
   client_gone(device);
+  return true;
 }
 
 // Its registered end follows; of one that serves a session, the session's loss with it.
@@ -65,8 +73,35 @@ void Workers::end_client(Worker& worker) {
   kill_process(worker.process, SIGKILL);
 }
 
+// Where a program is tried alone, its worker is started; else those that were started for one more trial end.
+bool Workers::serve_outside_mps(DeviceId device) {
+  DeviceState& state = device_of(device);
+  const bool tries = tries_outside_mps(state, mps_);
+  bool coming = false;
+  for (auto& [id, worker] : shared_.registry.workers) {
+    const bool idle = worker.state == Worker::State::kStarting || worker.state == Worker::State::kWarm;
+    if (worker.device != device || !worker.outside_mps || !idle) continue;
+    coming = true;
+    if (!tries) discard(worker);
+  }
+  if (!tries || coming || state.wanting.empty()) return tries;
+  if (shared_.now() < state.next_start) {
+    start_later(device, state.next_start);
+  } else if (const Status started = start(device, true); !started) {
+    start_failed(device, started.error().text, false);
+    start_later(device, state.next_start);
+  }
+  return true;
+}
+
 void Workers::client_gone(DeviceId device) {
-  if (recovering(device) && shared_.registry.workers_on(device) == 0) recovery_.clients_gone(device);
+  if (!recovering(device) || shared_.registry.workers_on(device) != 0) return;
+  under_mps(device) ? recovery_.clients_gone(device) : recovered(device);
+}
+
+void Workers::recovered(DeviceId device) {
+  recovering_.erase(device);
+  shared_.events.post(DeviceCleared{device});
 }
 
 // A server that has just lost a client, or is starting, admits the next one a little later (HARDWARE.md, p6 retry). One
@@ -74,7 +109,7 @@ void Workers::client_gone(DeviceId device) {
 void Workers::start_refused(DeviceId device) {
   DeviceState& state = device_of(device);
   const bool few = state.failed_starts < kMpsStarts;
-  state.next_start = shared_.now() + (few ? kMpsRetry : backoff(state.failed_starts - kMpsStarts));
+  state.next_start = shared_.now() + (few ? kMpsRetry : start_backoff(state.failed_starts - kMpsStarts));
   if (state.failed_starts % kMpsStarts != 0) return;
   recover(device, {stringf("the MPS of the program's GPU has taken no client %u times in a row", state.failed_starts)});
 }

@@ -47,8 +47,6 @@ struct Completion {
   uint64_t overrun_ns = 0;       // by how much the host was later than the model says (software devices)
   // Of a fault: the device has lost the whole context, as against an operation that never reached it.
   bool device_lost = false;
-  // Nothing of this context was being computed then: where clients share faults, another one's kernel did it.
-  bool bystander = false;
 };
 
 // What checks of kernels found: one line, without its end. Called on the context's own threads.

@@ -168,6 +168,7 @@ LogState ControlPage::log() const {
   }
   log.variables_written = page.variables_written.load(std::memory_order_acquire);
   log.affected = page.affected.load(std::memory_order_acquire);
+  log.handed_over = page.handed_over.load(std::memory_order_acquire);
   log.task = page.task.load(std::memory_order_acquire);
   const uint64_t ended = page.ended.load(std::memory_order_acquire);
   log.ended = ended != 0 && ended - 1 <= log.completed;

@@ -91,10 +91,11 @@ struct LogState {
   uint64_t task = 0;  // serial of the task that the words up to `obstacle` are of; 0: no worker has begun any
   bool ended = false, reset = false, unmapped = false;  // as TaskEnded has them; `reset` before the end, too
   Obstacle obstacle = Obstacle::kNone;
-  uint64_t freed = 0;     // segments of the task that were given back
-  uint64_t affected = 0;  // the last record that was handed over and has effects that cannot be repeated
-  uint64_t variables_written =
-      0;                 // the last one that may have written variables, and is committed or cannot be repeated
+  uint64_t freed = 0;        // segments of the task that were given back
+  uint64_t affected = 0;     // the last record that was handed over and has effects that cannot be repeated
+  uint64_t handed_over = 0;  // the last one with effects that the device was given, whether it can be repeated or not
+  // The last one that may have written variables, and is committed or cannot be repeated.
+  uint64_t variables_written = 0;
   uint64_t modules = 0;  // loaded, in the order of ControlPage::module()
   // The cut: everything up to `completed`, whose record ends at position `record_head`, is done, and was or may be
   // shown to the program. What was handed over behind it can be run again (UndoLog), but for `affected`.
@@ -103,6 +104,8 @@ struct LogState {
 
   // Work with effects may be under way, and nobody could say how much of it was done.
   bool computes() const { return affected > completed; }
+  // Work may be under way, be it such that can be done again.
+  bool under_way() const { return handed_over > completed || computes(); }
   bool variables_are_saved() const { return variables_saved >= variables_written; }
 };
 
@@ -145,6 +148,7 @@ class ControlPage {
   void begin_task(uint64_t serial, bool fresh);
   // Before the record is handed over.
   void note_affected(uint64_t sequence) { layout().affected.store(sequence, std::memory_order_release); }
+  void note_handed_over(uint64_t sequence) { layout().handed_over.store(sequence, std::memory_order_release); }
   void note_variables_written(uint64_t sequence) {
     layout().variables_written.store(sequence, std::memory_order_release);
   }
@@ -184,7 +188,7 @@ class ControlPage {
     // The log.
     alignas(64) std::atomic<uint64_t> task, ended, unmapped, reset, obstacle;
     std::atomic<uint64_t> freed, modules;
-    alignas(64) std::atomic<uint64_t> affected, variables_written;
+    alignas(64) std::atomic<uint64_t> affected, handed_over, variables_written;
     alignas(64) std::atomic<uint64_t> cut;  // how many were made; the latest stands in slot `cut & 1`
     Cut cuts[2];
     alignas(64) std::atomic<uint64_t> freed_numbers[kFreedNumbers];

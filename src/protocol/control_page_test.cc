@@ -181,6 +181,14 @@ TEST_F(ControlPageTest, WhatIsHandedOverIsUnderWayUntilTheLogIsBehindIt) {
   EXPECT_EQ(page.log().record_head, 192u);
 }
 
+TEST_F(ControlPageTest, WhatCanBeDoneAgainIsUnderWayAndNoMore) {
+  page.note_handed_over(3);
+  EXPECT_TRUE(page.log().under_way());
+  EXPECT_FALSE(page.log().computes());
+  page.note_completed(3, 192);
+  EXPECT_FALSE(page.log().under_way());
+}
+
 // Its number is stored last.
 TEST_F(ControlPageTest, AWorkerThatDiesWhileItCompletesLeavesTheLastCut) {
   page.note_cut(0x7777, 0x8888, 0);

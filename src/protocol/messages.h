@@ -279,7 +279,7 @@ struct NextTask {
   static constexpr MessageType kType = MessageType::kNextTask;
   uint64_t task_serial = 0;
 };
-// A neighbour's fault took the device's other clients with it: the worker fails its session with `cuda_error`.
+// The session's device work has failed: the worker shows the fault that it holds back, or this one where it has none.
 struct DeviceFault {
   static constexpr MessageType kType = MessageType::kDeviceFault;
   uint32_t cuda_error = 0, reserved = 0;
@@ -310,10 +310,12 @@ struct TaskEnded {
   uint32_t unmapped = 0;  // no device memory is mapped any more; 0 where the device refused to unmap some
 };
 // The session's device work failed: `cuda_error` is in the ring's header already. `device_lost`: the device itself has
-// failed, so that under MPS all of its clients fail with this one; 0 where the worker has refused something.
+// failed, 0 where the worker has refused something. `held_back`: the device's clients share their faults, so that this
+// one may be another's. Nothing is in the ring then, the worker does nothing more, and waits to be ended or for
+// DeviceFault.
 struct WorkerFault {
   static constexpr MessageType kType = MessageType::kWorkerFault;
-  uint32_t cuda_error = 0, device_lost = 0;
+  uint32_t cuda_error = 0, device_lost = 0, held_back = 0, reserved = 0;
   char text[512] = {};
 };
 // None of these three while no leases are written (Lease::State::kOpen). The worker hands nothing over any more under

@@ -23,7 +23,15 @@ void Commit::fault(const Refusal& refusal) {
   protocol::RingHeader& header = ring_.header();
   protocol::set_text(header.fault_text, refusal.text);
   header.fault.store(refusal.cuda_error, std::memory_order_release);
-  protocol::WorkerFault message{.cuda_error = refusal.cuda_error, .device_lost = refusal.device_lost};
+  tell_heddled(refusal, false);
+}
+
+void Commit::possible_fault(const Refusal& refusal) {
+  tell_heddled(refusal, true);
+}
+
+void Commit::tell_heddled(const Refusal& refusal, bool held_back) {
+  protocol::WorkerFault message{refusal.cuda_error, refusal.device_lost, held_back};
   protocol::set_text(message.text, refusal.text);
   outbox_.put(message);
 }

@@ -31,6 +31,8 @@ class Commit {
   void begin_task(uint64_t serial, bool fresh) { page_.begin_task(serial, fresh); }
   // Issuer, before the record is handed over: what it does cannot be done again.
   void affects(uint64_t sequence) { page_.note_affected(sequence); }
+  // The same, be it such that can be done again.
+  void hands_over(uint64_t sequence) { page_.note_handed_over(sequence); }
   void reset() { page_.note_reset(); }
   // Issuer. What Variables notes for the next worker.
   void writes_variables(uint64_t sequence) { page_.note_variables_written(sequence); }
@@ -80,6 +82,8 @@ class Commit {
 
   // The session's sticky fault, once.
   void fault(const Refusal& refusal);
+  // To heddled alone: the device has failed, and it may be another program's fault.
+  void possible_fault(const Refusal& refusal);
 
   // Areas of text; the tails and counts are the printer's own.
   // What kernels print comes before the end of their records, and so before the commit.
@@ -106,6 +110,7 @@ class Commit {
   void drained(uint64_t serial) { outbox_.put(protocol::Drained{serial}); }
 
  private:
+  void tell_heddled(const Refusal& refusal, bool held_back);
   void show(uint64_t completed, uint64_t record_end) {
     protocol::RingHeader& header = ring_.header();
     header.completed.store(completed, std::memory_order_release);

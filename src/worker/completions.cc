@@ -1,5 +1,7 @@
 #include "worker/completions.h"
 
+#include <algorithm>
+
 #include "core/clock.h"
 
 namespace heddle::worker {
@@ -17,10 +19,28 @@ void Completions::stop() {
 }
 
 void Completions::take(std::span<const device::Completion> batch) {
+  const auto is_failed = [](const device::Completion& completion) { return completion.cuda_error != 0; };
+  if (!held_back_.empty() || std::any_of(batch.begin(), batch.end(), is_failed)) {
+    if (hold_back(batch)) return;
+    batch = held_back_;
+  }
+  show(batch);
+  held_back_.clear();
+}
+
+// What the device says from its fault on is nothing that the program has done, as long as the fault is held back.
+bool Completions::hold_back(std::span<const device::Completion> batch) {
+  for (const device::Completion& completion : batch) {
+    if (completion.cuda_error != 0) raise(completion);
+    held_back_.push_back(completion);
+  }
+  return parts_.fault.held_back();
+}
+
+void Completions::show(std::span<const device::Completion> batch) {
   finished_.clear();
   done_.clear();
   for (const device::Completion& completion : batch) {
-    if (completion.cuda_error != 0) raise(completion);
     if (completion.tag & OwnCopies::kTag) {
       parts_.own_copies.done(completion);
       continue;
@@ -54,7 +74,7 @@ void Completions::end_in_flight(std::span<const device::Completion> batch) {
 
 void Completions::raise(const device::Completion& completion) {
   const Refusal refusal{completion.cuda_error, completion.text, completion.device_lost};
-  completion.bystander ? parts_.fault.raise_of_device(refusal) : parts_.fault.raise(refusal);
+  parts_.fault.raise(refusal);
 }
 
 // The issuer finishes the record, once the client's call has returned, or at once where the session has failed.

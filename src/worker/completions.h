@@ -20,6 +20,8 @@ class Completions {
 
  private:
   void take(std::span<const device::Completion> batch);
+  bool hold_back(std::span<const device::Completion> batch);
+  void show(std::span<const device::Completion> batch);
   void end_in_flight(std::span<const device::Completion> batch);
   void raise(const device::Completion& completion);
   void reach_host_call(uint64_t sequence);
@@ -27,6 +29,7 @@ class Completions {
   SessionParts parts_;
   std::atomic<bool> stopping_{false};
   std::array<device::Completion, 64> batch_;
+  std::vector<device::Completion> held_back_;  // with the session's fault
   // These keep their memory from batch to batch.
   std::vector<Finished> finished_;
   std::vector<Done> done_;

@@ -21,6 +21,11 @@ std::optional<device::Limit> limit_of(protocol::LimitKind kind) {
   return std::nullopt;
 }
 
+bool has_effects(RecordType type) {
+  return type == RecordType::kLaunch || type == RecordType::kCopy || type == RecordType::kFill ||
+         type == RecordType::kLibraryCall;
+}
+
 }  // namespace
 
 Execution::Execution(const SessionParts& parts, Modules& modules, const DeviceModel& model,
@@ -88,6 +93,7 @@ Checked<Execution::Step> Execution::hand_over(const protocol::Record& record, co
   const uint64_t sequence = record.header.sequence;
   const auto prepared = streams_.prepare(record.header.stream);
   if (!prepared) return tl::unexpected(refusal_of("stream", prepared.error()));
+  if (has_effects(record.header.type)) parts_.commit.hands_over(sequence);
   parts_.progress.enter(record, bytes);
   parts_.progress.hand_over(sequence);
   parts_.usage.hand_over(record.header.type);

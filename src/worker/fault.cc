@@ -9,28 +9,28 @@ Fault::Fault(protocol::RingMemory& ring, Commit& commit, Printer& printer, bool 
       commit_(commit),
       printer_(printer),
       shared_(shared),
-      raised_(ring.header().fault.load(std::memory_order_acquire) != 0) {}
+      state_(ring.header().fault.load(std::memory_order_acquire) != 0 ? State::kRaised : State::kNone) {}
 
-void Fault::raise_of_device(const Refusal& refusal) {
-  if (!shared_) return raise(refusal);
-  publish({kCudaMpsClientTerminated, "another program's fault on the same GPU: " + refusal.text, true});
-}
-
-void Fault::raise(Refusal refusal) {
-  if (shared_ && refusal.device_lost)
-    refusal.text += "; under MPS a fault is every program's on the GPU: it may be another's";
-  publish(refusal);
-}
-
-void Fault::publish(const Refusal& refusal) {
+void Fault::raise(const Refusal& refusal) {
   std::lock_guard lock(mutex_);
   if (raised()) return;
-  logger("worker")->warn("session fault {}: {}", refusal.cuda_error, refusal.text);
+  if (shared_ && refusal.device_lost) return hold_back(refusal);
+  const Refusal& first = held_back() ? held_back_ : refusal;
+  logger("worker")->warn("session fault {}: {}", first.cuda_error, first.text);
   printer_.collect();
-  commit_.fault(refusal);
-  raised_.store(true, std::memory_order_release);
+  commit_.fault(first);
+  state_.store(State::kRaised, std::memory_order_release);
   commit_.ring_client();
   protocol::ring_bell(ring_.header().to_worker);  // the issuer lets go of what it holds
+}
+
+void Fault::hold_back(const Refusal& refusal) {
+  if (held_back()) return;
+  logger("worker")->warn("fault {} of this program or another: {}", refusal.cuda_error, refusal.text);
+  printer_.collect();
+  held_back_ = refusal;
+  state_.store(State::kHeldBack, std::memory_order_release);
+  commit_.possible_fault(refusal);
 }
 
 }  // namespace heddle::worker

@@ -56,6 +56,10 @@ void Issuer::run() {
   while (!stopping_.load(std::memory_order_acquire)) {
     const uint32_t seen = protocol::read_bell(bell);
     attend();
+    if (parts_.fault.held_back()) {
+      protocol::wait_bell(bell, seen, kLongestSleep);
+      continue;
+    }
     if (!suspending_ && next() && take()) {
       nap_ = kFirstSleep;
       attend_lease_meanwhile();
@@ -97,6 +101,7 @@ void Issuer::rest(protocol::Bell& bell, uint32_t seen) {
 
 void Issuer::attend() {
   for (const protocol::Packet& packet : inbox_.take()) receive(packet);
+  if (parts_.fault.held_back()) return;
   if (parts_.fault.raised()) parts_.epoch.fail();
   if (!deferred_.empty()) run_deferred();
   reclaim_if_asked();
@@ -117,7 +122,8 @@ void Issuer::receive(const protocol::Packet& packet) {
   }
   if (packet.type == protocol::MessageType::kDeviceFault) {
     const auto fault = packet.as<protocol::DeviceFault>();
-    return parts_.fault.raise({fault.cuda_error, protocol::get_text(fault.text)});
+    parts_.fault.raise({fault.cuda_error, protocol::get_text(fault.text)});
+    return parts_.context.wake();  // what was held back with one is shown
   }
   if (packet.type != protocol::MessageType::kModule || packet.descriptors.empty()) {
     logger("worker")->error("message {} makes no sense to a bound worker", static_cast<unsigned>(packet.type));
@@ -165,6 +171,7 @@ bool Issuer::take() {
   auto step = issue();
   if (!step) {
     parts_.fault.raise(step.error());
+    if (parts_.fault.held_back()) return false;
     step = execution_.here(record_);
   }
   if (*step == Step::kWait) return false;

@@ -16,6 +16,12 @@ bool tells_work(const Outbox::Message& message) {
   return std::holds_alternative<protocol::Backlog>(message) || std::holds_alternative<protocol::Drained>(message);
 }
 
+// A fault that is held back, until the same worker says that it is shown.
+bool holds_fault_back(const Outbox::Message& message) {
+  const auto* fault = std::get_if<protocol::WorkerFault>(&message);
+  return fault && fault->held_back != 0;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Outbox>> Outbox::create() {
@@ -65,6 +71,7 @@ void Outbox::remember(const Message& message) {
     backlog_ = message;
     return;
   }
+  if (std::holds_alternative<protocol::WorkerFault>(message)) std::erase_if(sent_, holds_fault_back);
   if (sent_.size() == kRemembered) sent_.pop_front();
   sent_.push_back(message);
 }

@@ -44,5 +44,18 @@ TEST_F(OutboxTest, NothingElseIsTakenBack) {
   EXPECT_THAT(outbox->take(), SizeIs(6));
 }
 
+// Else a new heddled would take it for a fault that nobody has looked into.
+TEST_F(OutboxTest, AFaultThatIsShownWasNeverHeldBack) {
+  auto ends = protocol::socket_pair();
+  ASSERT_TRUE(ends);
+  outbox->put(protocol::WorkerFault{.cuda_error = 700, .device_lost = 1, .held_back = 1});
+  outbox->put(protocol::WorkerFault{.cuda_error = 700, .device_lost = 1});
+  ASSERT_TRUE(outbox->flush(ends->first));
+  outbox->rewind();
+  const auto queued = outbox->take();
+  ASSERT_THAT(queued, SizeIs(1));
+  EXPECT_EQ(std::get<protocol::WorkerFault>(queued.front()).held_back, 0u);
+}
+
 }  // namespace
 }  // namespace heddle::worker

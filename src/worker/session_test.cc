@@ -510,26 +510,31 @@ TEST_F(SessionTest, ANeighboursFaultFailsTheSession) {
   ASSERT_TRUE(completes(launch(1, kNothing)));
 }
 
-TEST_F(SessionTest, WhereFaultsAreSharedItsOwnMayBeAnothers) {
+TEST_F(SessionTest, WhereFaultsAreSharedItsOwnMayBeAnothersAndIsHeldBack) {
   shared_faults = true;
   start_worker();
   send_module(1);
-  launch(1, kFaulty);
+  const uint64_t faulty = launch(1, kFaulty);
   ASSERT_TRUE(eventually([&] { return told<protocol::WorkerFault>() == 1; }));
-  EXPECT_EQ(header().fault.load(), kCudaIllegalAddress);
-  EXPECT_NE(std::string(header().fault_text).find("it may be another's"), std::string::npos) << header().fault_text;
-  EXPECT_EQ(last<protocol::WorkerFault>().device_lost, 1u);
+  EXPECT_EQ(last<protocol::WorkerFault>().held_back, 1u);
+  EXPECT_EQ(last<protocol::WorkerFault>().cuda_error, kCudaIllegalAddress);
+  EXPECT_EQ(header().fault.load(), 0u);
+  EXPECT_LT(header().completed.load(), faulty);
+  EXPECT_TRUE(control_page.log().under_way());
 }
 
-TEST_F(SessionTest, WhereFaultsAreSharedTheOneThatComputedNothingIsNoSuspect) {
+TEST_F(SessionTest, AFaultThatWasHeldBackIsShownWhenHeddledSaysSo) {
   shared_faults = true;
   start_worker();
-  context->another_faults = true;
   send_module(1);
-  launch(1, kFaulty);
+  const uint64_t faulty = launch(1, kFaulty);
   ASSERT_TRUE(eventually([&] { return told<protocol::WorkerFault>() == 1; }));
-  EXPECT_EQ(header().fault.load(), kCudaMpsClientTerminated);
-  EXPECT_EQ(std::string(header().fault_text), "another program's fault on the same GPU: fake fault");
+  const uint64_t call = simple(RecordType::kHostCall, 2);
+  fail_device(999, "the program's own");
+  ASSERT_TRUE(completes(call)) << "nothing hangs behind " << faulty;
+  EXPECT_EQ(header().fault.load(), kCudaIllegalAddress);
+  EXPECT_STREQ(header().fault_text, "fake fault");
+  EXPECT_EQ(last<protocol::WorkerFault>().held_back, 0u);
 }
 
 TEST_F(SessionTest, WhatTheWorkerRefusesIsNoFaultOfTheDevice) {

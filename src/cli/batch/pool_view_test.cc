@@ -36,7 +36,7 @@ TEST(PoolView, AddsDevicesAndCountsTheBatchsJobs) {
 
 TEST(PoolView, DevicesThatServeNobodyAreNone) {
   Json broken = pool_device("fs", "concurrent", 3, 1'000, 500), works = pool_device("open", "concurrent", 1, 2'000, 70);
-  broken["state"] = "its MPS is being started anew";
+  broken["state"] = "faulted: its MPS is being started anew";
   works["state"] = "ok";
   const policy::PoolUse use = pool_view({{"devices", Json::array({broken, works})}}, Json::object(), {}).use;
   EXPECT_EQ(use.devices, 1u);

@@ -15,6 +15,7 @@
 #include <set>
 #include <string>
 
+#include "daemon/testing/fake_work.h"
 #include "protocol/control_page.h"
 #include "protocol/ring_reader.h"
 #include "protocol/socket.h"
@@ -23,6 +24,7 @@ namespace {
 
 using namespace heddle;
 using namespace heddle::protocol;
+using namespace heddle::daemon::testing;
 
 class FakeWorker {
  public:
@@ -62,8 +64,7 @@ class FakeWorker {
       case MessageType::kMapSegment:
         return map(**packet);
       case MessageType::kDeviceFault:
-        ring_->header().fault.store((*packet)->as<DeviceFault>().cuda_error);
-        return ring_bell(ring_->header().to_client);
+        return show_fault((*packet)->as<DeviceFault>().cuda_error);
       case MessageType::kQuit:
         quit_ = true;
         give_room();
@@ -86,6 +87,7 @@ class FakeWorker {
     ring_ = std::move(*ring);
     control_ = std::move(*ControlPage::attach(packet.descriptors.at(1)));
     const LogState log = control_.log();
+    run_before_ = log.handed_over;
     if (log.task != binding_.task_serial) control_.begin_task(binding_.task_serial, true);
     reader_ = std::make_unique<RingReader>(*RingReader::attach(*ring_, log.record_head, log.completed));
   }
@@ -125,6 +127,7 @@ class FakeWorker {
       if (socket && socket->send(ready())) {
         socket_ = std::move(*socket);
         for (const uint64_t number : freed_) (void)socket_.send(SegmentFreed{number});
+        if (held_back_) tell_fault(true, true);
         if (left_) (void)socket_.send(Suspended{binding_.task_serial, 1, 1});
         if (ended_ && !left_) (void)socket_.send(TaskEnded{binding_.task_serial, reset_, true});
         return;
@@ -150,7 +153,7 @@ class FakeWorker {
 
   // Records until one has to wait.
   void work() {
-    while (!ended_ && !suspending_) {
+    while (!ended_ && !suspending_ && !held_back_) {
       if (!pending_) {
         const auto next = reader_->next(record_);
         if (!next) std::exit(3);
@@ -205,7 +208,7 @@ class FakeWorker {
   }
 
   bool serve(const RecordHeader& header) {
-    if (header.type == RecordType::kHostCall) return compute(header.sequence);
+    if (header.type == RecordType::kHostCall) return compute(header);
     if (header.type == RecordType::kNeed) return mapped_.contains(header.a);
     if (header.type == RecordType::kFree) {
       if (!mapped_.contains(header.a)) return false;
@@ -222,19 +225,48 @@ class FakeWorker {
       control_.note_affected(header.sequence);
       std::abort();
     }
-    if (header.type == RecordType::kPrefetchModule) {  // and for a fault: of the device, or one of its own finding
-      WorkerFault fault{700, header.a == 0};
-      set_text(fault.text, "asked for");
-      (void)socket_.send(fault);
-    }
+    if (header.type == RecordType::kPrefetchModule) return fault(header);  // and for a fault
     return true;
   }
 
-  // A kernel that goes on and on.
-  bool compute(uint64_t sequence) {
-    control_.note_affected(sequence);
+  // kRefused is of the worker's own finding, the others are the device's. Where its clients share their faults the
+  // worker holds it back, and the record stays under way.
+  bool fault(const RecordHeader& header) {
+    if (header.a == kRefused) {
+      tell_fault(false, false);
+      return true;
+    }
+    if (header.a == kRepeatableOnce && run_before_ >= header.sequence) return true;
+    control_.note_handed_over(header.sequence);
+    if (header.a == kForGood) control_.note_affected(header.sequence);
+    held_back_ = start_.shared_faults != 0;
+    ring_->header().issued.store(header.sequence);
+    tell_fault(true, held_back_);
+    if (!held_back_) ring_->header().fault.store(700);
+    return !held_back_;
+  }
+
+  void tell_fault(bool device_lost, bool held_back) {
+    WorkerFault fault{700, device_lost, held_back};
+    set_text(fault.text, "asked for");
+    (void)socket_.send(fault);
+  }
+
+  void show_fault(uint32_t cuda_error) {
+    ring_->header().fault.store(cuda_error);
+    control_.note_completed(record_.header.sequence, record_.end);
+    held_back_ = pending_ = false;
+    tell_fault(true, false);
+    ring_bell(ring_->header().to_client);
+  }
+
+  // A kernel that goes on and on; with kRepeatable until another worker runs it again.
+  bool compute(const RecordHeader& header) {
+    if (header.a == kRepeatable && run_before_ >= header.sequence) return true;
+    control_.note_handed_over(header.sequence);
+    if (header.a != kRepeatable) control_.note_affected(header.sequence);
     computing_ = true;
-    ring_->header().issued.store(sequence);
+    ring_->header().issued.store(header.sequence);
     return false;
   }
 
@@ -262,9 +294,9 @@ class FakeWorker {
   Record record_;
   std::map<uint64_t, Mapped> mapped_;
   std::set<uint64_t> freed_;
-  uint64_t reclaims_ = 0;
+  uint64_t reclaims_ = 0, run_before_ = 0;
   bool pending_ = false, ended_ = false, reset_ = false, mute_ = false, quit_ = false;
-  bool late_obstacle_ = false, computing_ = false, suspending_ = false, left_ = false;
+  bool held_back_ = false, late_obstacle_ = false, computing_ = false, suspending_ = false, left_ = false;
 };
 
 }  // namespace

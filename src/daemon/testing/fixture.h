@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "daemon/testing/fake_work.h"
 #include "daemon/testing/household.h"
 
 namespace heddle::daemon::testing {
@@ -27,11 +28,6 @@ preset = "P100"
 memory = "64M"
 slowdown = 0
 )";
-
-// With kReset: from now on the worker says nothing more to heddled (testing/fake_worker.cc).
-inline constexpr uint64_t kMute = 1;
-// With kLimit: what is in the way of another worker comes up when the worker is told to give its task up.
-inline constexpr uint64_t kWhenSuspended = 1;
 
 // heddled as programs see it: real processes, workers without devices.
 class HouseholdTest : public ::testing::Test {
@@ -78,8 +74,8 @@ class HouseholdTest : public ::testing::Test {
     return worker;
   }
   // The client's worker has begun something that does not end.
-  static void compute(TestClient& client) {
-    client.record(protocol::RecordType::kHostCall);
+  static void compute(TestClient& client, uint64_t how = kForGood) {
+    client.record(protocol::RecordType::kHostCall, how);
     while (client.header().issued.load() != client.writer().last_sequence()) ::usleep(1000);
   }
   // The program frees segment 1, its only one, and so ends its task.

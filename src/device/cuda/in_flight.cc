@@ -166,8 +166,7 @@ void InFlight::fence_old() {
 void InFlight::complete(Stream& stream, const Operation& operation, TimePoint started, TimePoint ended,
                         uint32_t cuda_error, std::string text) {
   const bool failed = cuda_error != 0;
-  done_.push_back(
-      {operation.tag, cuda_error, std::move(text), started, ended, 0, failed && device_lost_, failed && bystander_});
+  done_.push_back({operation.tag, cuda_error, std::move(text), started, ended, 0, failed && device_lost_});
   stream.last_end = std::max(stream.last_end, ended);
 }
 
@@ -182,10 +181,7 @@ size_t InFlight::take(std::span<device::Completion> out) {
 
 void InFlight::fault(CUresult result, std::string text) {
   if (text.empty()) text = suspects() + driver_.text(result);
-  if (fault_ == 0) {
-    device_lost_ = true;
-    bystander_ = !computing();
-  }
+  if (fault_ == 0) device_lost_ = true;
   fault(static_cast<uint32_t>(result), std::move(text));
 }
 

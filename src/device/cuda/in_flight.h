@@ -88,10 +88,10 @@ class InFlight {
   EventClock clock_;
   std::deque<device::Completion> done_;
   uint64_t last_sequence_ = 0;
-  uint64_t in_flight_ = 0;                        // operations that the driver has
-  uint64_t printing_ = 0;                         // of these, kernels that may print
-  uint32_t fault_ = 0;                            // CUDA's code
-  bool device_lost_ = false, bystander_ = false;  // with it
+  uint64_t in_flight_ = 0;    // operations that the driver has
+  uint64_t printing_ = 0;     // of these, kernels that may print
+  uint32_t fault_ = 0;        // CUDA's code
+  bool device_lost_ = false;  // with it
   TimePoint last_activity_{};
   std::atomic<uint32_t> urgent_{0};
 };

@@ -234,7 +234,7 @@ void Engine::finish(Operation& operation, TimePoint ended) {
 
 void Engine::report(Operation& operation) {
   completions_.push({operation.tag, operation.cuda_error, std::move(operation.text), operation.began, operation.ended,
-                     operation.overrun_ns});
+                     operation.overrun_ns, operation.cuda_error != 0});
 }
 
 // What stands behind it, in its stream or by a wait, may go on.

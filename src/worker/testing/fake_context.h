@@ -30,7 +30,6 @@ class FakeContext : public device::Context {
   std::map<std::string, FakeKernel> kernels;
   std::map<std::string, device::Variable> variables;
   device::FindingSink findings;                // of check_kernels(), once it was called
-  bool another_faults = false;                 // its faults come from another client of the device
   std::function<void()> on_set_limit = [] {};  // on the issuer's thread
 
   void pause(device::StreamIndex stream);

@@ -1,0 +1,239 @@
+#include "daemon/shared_faults.h"
+
+#include <algorithm>
+
+#include "daemon/cuda_codes.h"
+#include "daemon/resumable.h"
+
+namespace heddle::daemon {
+namespace {
+
+using Health = DeviceState::Health;
+
+constexpr Duration kTrialLook = std::chrono::milliseconds(2);
+// A kernel may take longer. Then the others go on beside it.
+constexpr Duration kLongestTrial = std::chrono::seconds(10);
+constexpr size_t kMostSuspicions = 3;
+constexpr Duration kMemory = std::chrono::minutes(1);
+
+// The programs of one user are not told what another's kernels are called.
+std::string shared_text(DeviceId device, uint32_t cuda_error) {
+  return stringf("another program's kernel %s (%u) on device %lu, whose programs share their faults",
+                 deed_of(cuda_error), cuda_error, static_cast<unsigned long>(device.value));
+}
+
+}  // namespace
+
+std::pair<Session*, VirtualDevice*> SharedFaults::find(const Lessee& who) {
+  Session* session = shared_.registry.find_session(who.first);
+  if (!session || who.second >= session->devices.size()) return {};
+  return {session, &session->devices[who.second]};
+}
+
+bool SharedFaults::may_be_served(const Session& session, const VirtualDevice& device) const {
+  const DeviceState& on = shared_.registry.devices[device.task->device.value];
+  if (workers_.recovering(on.id) || on.health == Health::kFaulted) return false;
+  if (on.health == Health::kHealthy) return true;
+  return on.on_trial == Lessee{session.id, device.index} && cases_.at(on.id).leaving == TimePoint{};
+}
+
+// Nobody else's work can have been the cause. What has faulted does nothing more.
+bool SharedFaults::is_alone(const Worker& worker) const {
+  const auto& workers = shared_.registry.workers;
+  return std::none_of(workers.begin(), workers.end(), [&](const auto& each) {
+    const Worker& other = each.second;
+    return other.id != worker.id && other.device == worker.device && other.state == Worker::State::kBound &&
+           other.last_fault.empty();
+  });
+}
+
+// ---- A fault ----
+
+void SharedFaults::reported(Worker& worker, const protocol::WorkerFault& fault) {
+  const auto [session, device] = shared_.registry.served_by(worker);
+  const Report report{fault.cuda_error, protocol::get_text(fault.text)};
+  const DeviceId id = worker.device;
+  const Lessee who = session ? Lessee{session->id, device->index} : Lessee{};
+  const bool recovering = workers_.recovering(id);
+  if (session && !session->ending && !recovering && is_alone(worker)) return convict(worker, *session, report);
+  if (session) cases_[id].reports[who] = report;
+  if (!recovering)
+    (void)workers_.recover(id, {shared_text(id, fault.cuda_error), fault.cuda_error, true, who, report.text});
+}
+
+// A software device serves on. Under MPS its server admits nobody while the client that has faulted is left.
+void SharedFaults::convict(Worker& worker, Session& session, const Report& report) {
+  const DeviceId id = worker.device;
+  shared_.log->warn("session {} was alone on device {}: the fault is its own", session.id.value, id.value);
+  if (workers_.under_mps(id)) {
+    events_->fail_session(session, report.cuda_error, report.text);
+    (void)workers_.recover(id, {shared_text(id, report.cuda_error), report.cuda_error, false, {}, {}});
+    return;
+  }
+  for (auto& [other_id, other] : shared_.registry.workers) {
+    if (other.device == id && other.state == Worker::State::kKept) workers_.discard(other);
+  }
+  protocol::DeviceFault message{report.cuda_error};
+  protocol::set_text(message.text, report.text);
+  worker.last_fault = report.text;
+  if (worker.connection) worker.connection->send(message);
+  if (device_of(id).on_trial == Lessee{session.id, worker.virtual_device}) end_trial(id, true);
+}
+
+// Known before a GPU's server notices: programs that come in the meantime wait until it serves again, and do not fail.
+void SharedFaults::worker_died(Worker& worker, const VirtualDevice& device) {
+  worker.died = true;
+  if (!device.control || !device.control->log().under_way() || worker.outside_mps) return;
+  if (device_of(worker.device).health == Health::kTrial) return;  // it was alone
+  (void)workers_.recover(worker.device, {"another program's worker ended in the middle of its work; on a device whose "
+                                         "programs share their faults that is a fault of every program",
+                                         kCudaIllegalAddress});
+}
+
+// Before anybody is served there.
+void SharedFaults::restore(DeviceId device, const SharedFault& fault) {
+  if (!workers_.recover(device, fault)) return shared_.vault.withdraw(NoteKind::kFault, device.value);
+  faulted(device, fault);
+}
+
+void SharedFaults::faulted(DeviceId id, const SharedFault& fault) {
+  Case& of = cases_[id];
+  of.fault = fault;
+  of.left.clear();
+  of.timer.reset();
+  if (!fault.own_text.empty()) of.reports[fault.origin] = {fault.cuda_error, fault.own_text};
+  device_of(id).health = Health::kFaulted;
+  device_of(id).on_trial.reset();
+}
+
+// ---- Judging ----
+
+void SharedFaults::cleared(DeviceId id) {
+  if (device_of(id).health != Health::kFaulted) return;
+  Case& of = cases_[id];
+  for (auto& [session_id, session] : shared_.registry.sessions) {
+    for (VirtualDevice& device : session.devices) {
+      if (device.task && device.control && device.task->device == id && has_device(device.task->state))
+        judge(id, session, device);
+    }
+  }
+  std::sort(of.left.begin(), of.left.end(), [](const Suspect& a, const Suspect& b) {
+    return std::pair(a.arrived, a.who) < std::pair(b.arrived, b.who);
+  });
+  device_of(id).health = Health::kTrial;
+  try_next(id);
+}
+
+void SharedFaults::judge(DeviceId id, Session& session, VirtualDevice& device) {
+  const protocol::LogState log = device.control->log();
+  if (session.failed || session.ending || log.task != device.task->serial) return;
+  Case& of = cases_[id];
+  const Lessee who{session.id, device.index};
+  const std::string obstacle = device.worker ? "its worker does not end" : present_obstacle(device);
+  if (!obstacle.empty()) return fail(session, device, of, "the program's device memory is lost, because " + obstacle);
+  if (!log.under_way() || !of.fault.kernel) return;
+  if (suspected_too_often(id, who))
+    return fail(
+        session, device, of,
+        stringf("the program was at work at %zu such faults within a minute, and nobody fails alone", kMostSuspicions));
+  of.left.push_back({who, device.task->serial, std::max(log.handed_over, log.affected), device.task->arrived});
+}
+
+// With its own error where its own device call told of one: it may be the one whose fault it was.
+void SharedFaults::fail(Session& session, const VirtualDevice& device, Case& of, const std::string& why) {
+  const bool at_work = device.control->log().under_way();
+  of.found |= at_work;
+  const auto own = of.reports.find({session.id, device.index});
+  if (own != of.reports.end())
+    return events_->fail_session(
+        session, own->second.cuda_error,
+        own->second.text + "; it may be another program's fault on the same device, but " + why);
+  const uint32_t code = at_work && of.fault.cuda_error != 0 ? of.fault.cuda_error : kCudaMpsClientTerminated;
+  events_->fail_session(session, code, of.fault.text + "; " + why);
+}
+
+bool SharedFaults::suspected_too_often(DeviceId id, const Lessee& who) {
+  const TimePoint now = shared_.now();
+  std::erase_if(suspicions_, [&](const auto& each) { return now - each.second.back() > kMemory; });
+  std::deque<TimePoint>& times = suspicions_[{id, who}];
+  while (!times.empty() && now - times.front() > kMemory) times.pop_front();
+  times.push_back(now);
+  return times.size() >= kMostSuspicions;
+}
+
+// ---- Trial ----
+
+void SharedFaults::try_next(DeviceId id) {
+  Case& of = cases_[id];
+  DeviceState& on = device_of(id);
+  on.on_trial.reset();
+  of.served = of.leaving = {};
+  for (; !of.left.empty(); of.left.pop_front()) {
+    const auto [session, device] = find(of.left.front().who);
+    const bool waits = session && !session->failed && !session->ending && device->task &&
+                       device->task->serial == of.left.front().serial && awaits_executor(device->task->state);
+    if (!waits) continue;
+    on.on_trial = of.left.front().who;
+    shared_.log->warn("device {}: session {} is tried alone, {} others are left to try", id.value, session->id.value,
+                      of.left.size() - 1);
+    shared_.events.post(ExecutorWanted{id});
+    return look_later(id);
+  }
+  healthy(id);
+}
+
+void SharedFaults::healthy(DeviceId id) {
+  device_of(id).health = Health::kHealthy;
+  if (cases_.at(id).found) std::erase_if(suspicions_, [&](const auto& each) { return each.first.first == id; });
+  cases_.erase(id);
+  shared_.vault.withdraw(NoteKind::kFault, id.value);
+  shared_.log->warn("device {} serves everybody again", id.value);
+  shared_.events.post(ExecutorWanted{id});
+}
+
+void SharedFaults::look_later(DeviceId id) {
+  cases_.at(id).timer = shared_.loop.after(kTrialLook, [this, id] { shared_.events.post(TrialDue{id}); });
+}
+
+void SharedFaults::end_trial(DeviceId id, bool guilty) {
+  cases_.at(id).found |= guilty;
+  cases_.at(id).left.pop_front();
+  try_next(id);
+}
+
+void SharedFaults::trial_due(DeviceId id) {
+  DeviceState& on = device_of(id);
+  if (on.health != Health::kTrial || !on.on_trial) return;
+  Case& of = cases_.at(id);
+  const Suspect& suspect = of.left.front();
+  const TimePoint now = shared_.now();
+  const auto [session, device] = find(suspect.who);
+  if (!session) return end_trial(id);
+  Worker* worker = device->worker;
+  const bool goes_on = !session->failed && !session->ending && device->task && device->task->serial == suspect.serial &&
+                       device->task->state != TaskState::kSuspended;
+  if (!worker) return goes_on && of.leaving == TimePoint{} ? look_later(id) : end_trial(id);
+  if (of.served == TimePoint{}) of.served = now;
+  const bool for_long = now - of.served > kLongestTrial;
+  if (of.leaving != TimePoint{} || !goes_on) {
+    const bool stays = goes_on && !lasting_obstacle(*device).empty();
+    return stays || now - std::max(of.served, of.leaving) > kLongestTrial ? end_trial(id) : look_later(id);
+  }
+  if (!worker->last_fault.empty()) return end_trial(id, true);
+  if (!for_long && device->control->log().completed < suspect.until) return look_later(id);
+  shared_.log->warn("device {}: session {} has {} alone", id.value, session->id.value,
+                    for_long ? "run for long without a fault" : "done its work without a fault");
+  const bool stays = of.left.size() == 1 && !worker->outside_mps;
+  if (stays || !let_go(*worker, *device->task)) return end_trial(id);
+  of.leaving = now;
+  look_later(id);
+}
+
+// It goes on in another worker when all were tried.
+bool SharedFaults::let_go(Worker& worker, const Task& task) {
+  if (!worker.connection || task.state != TaskState::kRunning) return false;
+  worker.connection->send(protocol::Suspend{task.serial});
+  return true;
+}
+
+}  // namespace heddle::daemon

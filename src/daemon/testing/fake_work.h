@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+
+namespace heddle::daemon::testing {
+
+// What records ask of the fake worker (fake_worker.cc), in their first number.
+
+// With kReset: from now on the worker says nothing more to heddled (testing/fake_worker.cc).
+inline constexpr uint64_t kMute = 1;
+// With kLimit: what is in the way of another worker comes up when the worker is told to give its task up.
+inline constexpr uint64_t kWhenSuspended = 1;
+// With kPrefetchModule, a fault: of the device, whose work cannot be run again; found by the worker itself; of the
+// device, whose work can be run again, and faults again, or does not.
+inline constexpr uint64_t kForGood = 0;
+inline constexpr uint64_t kRefused = 1;
+inline constexpr uint64_t kRepeatable = 2;
+inline constexpr uint64_t kRepeatableOnce = 3;
+// With kHostCall, a kernel without an end: kForGood, or kRepeatable, which ends when it is run again.
+
+}  // namespace heddle::daemon::testing
