@@ -187,7 +187,8 @@ TEST(Faults, WorkersOfALifeThatIsForgottenEnd) {
   EXPECT_EQ(node.run({workload("vecadd")}).status, 0);
 }
 
-TEST(Faults, WithSharedFaultsADeadWorkerTakesItsNeighboursAndTheDeviceServesOn) {
+// In the middle of their kernels, or between two.
+TEST(Faults, WithSharedFaultsTheNeighbourOfADeadWorkerIsRightOrToldWhy) {
   HEDDLE_NEEDS_WORKLOADS();
   Node node(
       "[daemon]\nwarm_workers = 1\n[[device]]\npreset = 'P100'\nmemory = '128M'\nslowdown = 25000\n"
@@ -207,10 +208,12 @@ TEST(Faults, WithSharedFaultsADeadWorkerTakesItsNeighboursAndTheDeviceServesOn) 
   const pid_t worker = sessions[0]["tasks"][0]["worker_pid"];
   ASSERT_GT(worker, 1);
   ASSERT_EQ(::kill(worker, SIGKILL), 0);
-  const Finished one = first.wait(), other = second.wait();
-  EXPECT_EQ(one.status, 1) << one.out << one.err;
-  EXPECT_EQ(other.status, 1) << other.out << other.err;
-  EXPECT_NE((one.err + other.err).find("(700)"), std::string::npos) << one.err << other.err;
+  for (Process* each : {&first, &second}) {
+    const Finished finished = each->wait();
+    const bool is_right = finished.status == 0 && finished.out.find("PASS") != std::string::npos;
+    const bool is_told = finished.status == 1 && finished.err.find("because ") != std::string::npos;
+    EXPECT_TRUE(is_right || is_told) << finished.status << finished.out << finished.err;
+  }
   EXPECT_EQ(node.run({workload("vecadd")}).status, 0);
   EXPECT_TRUE(Node::eventually([&] { return node.empty(); }));
 }
