@@ -132,7 +132,7 @@ struct Session {
 
 // Whether its worker has work on the device, as the control page says.
 inline bool computes(const VirtualDevice& device) {
-  return device.control && device.control->log().computes();
+  return device.control && device.control->log().under_way();
 }
 
 // What the checks of kernels found in the session so far.
