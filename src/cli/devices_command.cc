@@ -1,5 +1,7 @@
 // heddle devices: the pool, and how much of each device is promised.
 
+#include <cstdio>
+
 #include "cli/commands.h"
 #include "cli/daemon_link.h"
 #include "cli/output.h"
@@ -31,6 +33,10 @@ int devices(bool as_json) {
                string_of(device, "warm_workers"), pace_of(device), string_of(device, "state", "ok")});
   }
   print(table.text());
+  const Json swap = answer->value("swap", Json::object());
+  if (number_of(swap, "used") > 0)
+    std::printf("Suspended jobs have %s in swap space, of %s.\n", bytes_of(swap, "used").c_str(),
+                bytes_of(swap, "limit").c_str());
   return kSuccess;
 }
 

@@ -122,8 +122,12 @@ Descriptions Commands::descriptions_for(const Asker& asker) const {
   return {shared_, executor_, tasks_.scheduler(), leases_, asker.peer.uid};
 }
 
+Commands::Json Commands::swap_space() const {
+  return {{"used", shared_.registry.swapped.value}, {"limit", shared_.config.swap.host->value}};
+}
+
 Result<Json> Commands::devices(const Json&, Asker& asker) {
-  return Json{{"devices", device_list(descriptions_for(asker))}};
+  return Json{{"devices", device_list(descriptions_for(asker))}, {"swap", swap_space()}};
 }
 
 Commands::Json Commands::device_list(const Descriptions& describe) const {
@@ -177,7 +181,17 @@ uint64_t end_of_page(const Table& table, uint64_t from, size_t count) {
   return each == table.end() ? UINT64_MAX : each->first.value;
 }
 
-Json json_of(Job& job, const protocol::Usage& usage) {
+Bytes swapped_of(const Job& job, Registry& registry) {
+  Bytes sum;
+  for (const SessionId id : job.sessions) {
+    const Session* session = registry.find_session(id);
+    if (!session) continue;
+    for (const VirtualDevice& device : session->devices) sum += device.swapped;
+  }
+  return sum;
+}
+
+Json json_of(Job& job, Registry& registry, const protocol::Usage& usage) {
   Json json{{"job", job.id.value},
             {"name", job.name},
             {"uid", job.uid},
@@ -185,6 +199,7 @@ Json json_of(Job& job, const protocol::Usage& usage) {
             {"sessions", job.sessions.size()},
             {"usage", usage_json(usage, job.told_busy_ns)},
             {"suspended", job.suspended},
+            {"swapped", swapped_of(job, registry).value},
             {"cancelled", job.cancelled}};
   describe_tenant(job.tenant, json);
   describe_requests(job, json);
@@ -209,7 +224,8 @@ Result<Json> Commands::ps(const Json& request, Asker& asker) {
   uint64_t hidden = 0;
   for (auto each = all_jobs.lower_bound(JobId{from}); each != all_jobs.end() && each->first.value < end; ++each) {
     Job& job = each->second;
-    if (asker.may_see(job.uid)) jobs.push_back(json_of(job, usage_of(job, shared_.registry, shared_.now())));
+    if (asker.may_see(job.uid))
+      jobs.push_back(json_of(job, shared_.registry, usage_of(job, shared_.registry, shared_.now())));
   }
   const Descriptions describe = descriptions_for(asker);
   for (auto each = all_sessions.lower_bound(SessionId{from}); each != all_sessions.end() && each->first.value < end;
@@ -223,6 +239,7 @@ Result<Json> Commands::ps(const Json& request, Asker& asker) {
   Json answer{{"sessions", sessions}, {"jobs", jobs}, {"hidden_sessions", hidden}};
   if (request.value("whole", Json()) == true) {
     answer["devices"] = device_list(describe);
+    answer["swap"] = swap_space();
     answer["heddled"] = itself();
     answer["time_ns"] = nanoseconds(shared_.now().time_since_epoch());
   }

@@ -57,6 +57,7 @@ class Commands {
   static constexpr size_t kPsPage = 32;  // sessions in one answer, which is to take no more than a millisecond or two
   static Result<uint64_t> number_in(const Json& request, const char* key);
   Json itself() const;
+  Json swap_space() const;
   Json suspension(const Job& job) const;
   Json device_list(const Descriptions& describe) const;
   Descriptions descriptions_for(const Asker& asker) const;

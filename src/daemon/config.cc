@@ -54,6 +54,8 @@ void complete(Config& config) {
   if (config.windows.empty()) config.windows = default_windows();
   Limits& limits = config.limits;
   if (limits.host_total.value == 0) limits.host_total = Bytes{machine_memory().value / 2};
+  // Half may be pinned, as above, and software devices by default have half: what is left is the programs' own.
+  if (!config.swap.host) config.swap.host = Bytes{machine_memory().value / 4};
   if (limits.host_of_session.value == 0) limits.host_of_session = limits.host_total;
   for (size_t i = 0; i < config.devices.size(); ++i) {
     DeviceConfig& device = config.devices[i];
@@ -190,6 +192,14 @@ Status read_durability(const toml::table& table, const std::string& file, Durabi
   return reader.finish();
 }
 
+Status read_swap(const toml::table& table, const std::string& file, SwapConfig& swap) {
+  TomlTable reader(table, file, "swap");
+  Bytes host{UINT64_MAX};
+  reader.read("host", host);
+  if (host.value != UINT64_MAX) swap.host = host;
+  return reader.finish();
+}
+
 Status read_window(const toml::table& table, const std::string& file, Config& config) {
   TomlTable reader(table, file, "window");
   protocol::Window window;
@@ -254,6 +264,9 @@ Status read_root(const toml::table& root, const std::string& file, Config& confi
   const auto durability = [](const toml::table& table, const std::string& name, Config& to) {
     return read_durability(table, name, to.durability);
   };
+  const auto swap = [](const toml::table& table, const std::string& name, Config& to) {
+    return read_swap(table, name, to.swap);
+  };
   for (const auto& [key, node] : root) {
     const std::string name(key.str());
     if (name == "daemon") {
@@ -264,6 +277,8 @@ Status read_root(const toml::table& root, const std::string& file, Config& confi
       HEDDLE_TRY(read_section(node, name, false, dispatch, file, config));
     } else if (name == "durability") {
       HEDDLE_TRY(read_section(node, name, false, durability, file, config));
+    } else if (name == "swap") {
+      HEDDLE_TRY(read_section(node, name, false, swap, file, config));
     } else if (name == "window") {
       HEDDLE_TRY(read_section(node, name, true, read_window, file, config));
     } else if (name == "device") {

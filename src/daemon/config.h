@@ -55,6 +55,11 @@ struct DurabilityConfig {
   Bytes space() const { return level == Level::kOff ? Bytes{0} : undo; }
 };
 
+// Where suspended jobs' device memory goes when others need the devices (swaps.h).
+struct SwapConfig {
+  std::optional<Bytes> host;  // of this machine's memory; 0: memory stays on its device
+};
+
 struct Config {
   std::string policy = "mgb-warps";
   Duration age_limit = std::chrono::seconds(2);
@@ -75,6 +80,7 @@ struct Config {
   Duration worker_reconnect_for = std::chrono::seconds(10);
   DispatchConfig dispatch;
   DurabilityConfig durability;
+  SwapConfig swap;
   protocol::RingSizes ring;
   std::vector<protocol::Window> windows;
   Limits limits;

@@ -111,6 +111,12 @@ TEST(Config, OneProgramMayPinAsMuchAsAll) {
   EXPECT_EQ(parse_config("[limits]\nhost_of_session = \"4M\"", "heddle.toml")->limits.host_of_session, Bytes{4 * kMiB});
 }
 
+TEST(Config, SwapSpaceIsAQuarterOfTheMachineUnlessSaid) {
+  EXPECT_EQ(*default_config().swap.host, Bytes{default_config().limits.host_total.value / 2});
+  EXPECT_EQ(*parse_config("[swap]\nhost = \"3G\"", "heddle.toml")->swap.host, Bytes{3 * kGiB});
+  EXPECT_EQ(*parse_config("[swap]\nhost = 0", "heddle.toml")->swap.host, Bytes{});
+}
+
 // The example documents every key with its default, so it must load and change nothing.
 TEST(Config, TheExampleShowsTheDefaults) {
   const auto example = load_config(HEDDLE_EXAMPLE_CONFIG);
@@ -140,6 +146,7 @@ TEST(Config, TheExampleShowsTheDefaults) {
   EXPECT_EQ(example->limits.share_of_job, config.limits.share_of_job);
   EXPECT_EQ(example->limits.share_per_user, config.limits.share_per_user);
   EXPECT_EQ(example->limits.module, config.limits.module);
+  EXPECT_EQ(example->swap.host, config.swap.host);
   EXPECT_EQ(example->limits.host_total, config.limits.host_total);
   EXPECT_EQ(example->limits.host_of_session, config.limits.host_of_session);
   ASSERT_EQ(example->windows.size(), config.windows.size());

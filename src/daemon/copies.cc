@@ -23,7 +23,9 @@ Segment* find(Session& session, uint64_t number) {
 }  // namespace
 
 bool Copies::on_gpu(const Session& session, const Segment& segment) const {
-  return segment.memory && shared_.registry.gpu_of(session, segment);
+  // What moves to or from swap space is not to change meanwhile.
+  const bool at_rest = segment.memory && segment.swap.place == Segment::Swap::kNone;
+  return at_rest && shared_.registry.gpu_of(session, segment);
 }
 
 Status Copies::copy(Session& session, const protocol::CopyAcross& wanted) {
@@ -45,7 +47,7 @@ Status Copies::copy(Session& session, const protocol::CopyAcross& wanted) {
   }
   const DeviceState& gpu = *shared_.registry.gpu_of(session, *ends->to);
   protocol::CopyMemory message;
-  const uint64_t number = message.copy = ++last_;
+  const uint64_t number = message.copy = keepers_.new_copy();
   message.to_bytes = ends->to->bytes.value;
   message.from_bytes = ends->from->bytes.value;
   message.to = inside(*ends->to, wanted.to);

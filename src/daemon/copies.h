@@ -35,7 +35,6 @@ class Copies {
   Shared& shared_;
   Keepers& keepers_;
   std::map<uint64_t, UnderWay> under_way_;
-  uint64_t last_ = 0;
 };
 
 }  // namespace heddle::daemon

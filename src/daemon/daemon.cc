@@ -79,6 +79,7 @@ Daemon::Daemon(Options options, std::unique_ptr<EventLoop> loop, const Clock& cl
       keepers_(*loop_, events_, options_.keeper_program, options_.worker_output),
       copies_(shared_, keepers_),
       segments_(shared_, keepers_, copies_),
+      swaps_(shared_, keepers_, copies_, segments_),
       workers_storage_(
           shared_,
           {options_.worker_program, options_.worker_output, directory_of(options_.places.control) + "/cuda-cache"},
@@ -123,7 +124,8 @@ Status Daemon::start(protocol::Socket vault) {
                       : policy::recorded(*policy::make_dispatch(policy), policy, device, input_log_.get());
   };
   leases_.open(make_dispatch, deadlines_.get());
-  tasks_ = std::make_unique<Tasks>(shared_, executor_, segments_, leases_, std::move(*scheduler), grants_at_malloc);
+  tasks_ =
+      std::make_unique<Tasks>(shared_, executor_, segments_, leases_, swaps_, std::move(*scheduler), grants_at_malloc);
   outside_ = std::make_unique<OutsideMemory>(shared_, *tasks_, segments_);
   executor_.connect(*tasks_);
   workers_->connect([this](DeviceId device) { return tasks_->scheduler().pool().free(device); });
@@ -134,7 +136,7 @@ Status Daemon::start(protocol::Socket vault) {
       Commands::Control{[this] { shut_down(); }, [this](const std::string& policy) { return set_policy(policy); },
                         [this] { return static_cast<uint32_t>(starts_ - 1); }});
   clients_ = std::make_unique<Clients>(shared_, *sessions_, *requests_, *commands_, *tasks_);
-  turn_ = std::make_unique<Turn>(shared_, *tasks_, executor_, *workers_, segments_, copies_, *outside_, leases_,
+  turn_ = std::make_unique<Turn>(shared_, *tasks_, executor_, *workers_, segments_, copies_, swaps_, *outside_, leases_,
                                  *sessions_, *requests_, *clients_);
 
   control_ = std::move(restored.control);

@@ -70,6 +70,7 @@ class Daemon {
   Keepers keepers_;
   Copies copies_;
   SegmentStore segments_;
+  Swaps swaps_;
   Workers workers_storage_;
   Workers* workers_ = &workers_storage_;
   std::unique_ptr<policy::DeadlineFamily> deadlines_;  // where the dispatch policy has any

@@ -11,7 +11,10 @@ namespace {
 using Json = nlohmann::json;
 
 const char* state_name(TaskState state) {
+  if (state == TaskState::kSwapped) return "swapped";
   if (!has_device(state)) return "waiting";
+  if (state == TaskState::kSwappingOut) return "swapping out";
+  if (state == TaskState::kSwappingIn) return "swapping in";
   if (state == TaskState::kResuming) return "resuming";
   if (state == TaskState::kSuspending) return "suspending";
   if (state == TaskState::kSuspended) return "suspended";
@@ -57,6 +60,7 @@ Json Descriptions::task(const Session& session, const VirtualDevice& device) con
             {"state", state_name(task.state)}, {"memory", device.live.value},    {"reason", task.reason}};
   const auto& on_trial = shared_.registry.devices[task.device.value].on_trial;
   if (task.state == TaskState::kRunning && on_trial == std::pair(session.id, device.index)) json["state"] = "in trial";
+  if (device.swapped.value != 0) json["swapped"] = device.swapped.value;
   const TimePoint until = has_device(task.state) ? task.granted : shared_.now();
   json["waited_ns"] = (until - task.arrived).count();
   if (has_device(task.state)) json["device"] = task.device.value;

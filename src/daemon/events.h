@@ -92,6 +92,7 @@ struct MemoryRequest {
   SessionId session;
   uint64_t segment, request;
   Bytes bytes;
+  bool on_host = false;  // of this machine's memory, for swap space
 };
 struct MemoryAnswered {
   MemoryRequest request;
@@ -134,10 +135,21 @@ struct JobNotSuspended {
   JobId job;
 };
 
+// All copies of a task's memory to swap space are done, or all from there; or why they are not.
+struct MemoryMoved {
+  TaskId task;
+  uint64_t attempt;  // which of the virtual device's it was
+  Status status;
+};
+// The memory of a suspended job stays on its device.
+struct JobNotSwapped {
+  JobId job;
+};
+
 using Event = std::variant<ClientSaid, ClientClosed, ProcessEnded, WorkerWarm, WorkerReturned, WorkerSaid, WorkerLost,
                            WorkerGone, DeviceFaulted, DeviceCleared, TrialDue, ExecutorWanted, MemoryAnswered,
                            CopyAnswered, FreeMemoryReported, ContextsFreed, IdleReturned, SegmentRemoved, LeasesDue,
-                           LeaseOverdue, JobNotSuspended>;
+                           LeaseOverdue, JobNotSuspended, MemoryMoved, JobNotSwapped>;
 
 // Events until the next turn handles them (turn.h). Whoever notices something posts an event and returns, so that no
 // component is called back in the middle of its own work.

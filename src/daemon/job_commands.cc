@@ -33,7 +33,8 @@ Result<Commands::Json> Commands::job(const Json& request, Asker& asker) {
     for (const Json& task : sessions.back()["tasks"]) {
       if (task["state"] == "running" || task["state"] == "in trial" || task["waited_ns"] <= json["waiting_ns"])
         continue;
-      if (task["state"] == "suspending" || task["state"] == "suspended") continue;  // somebody wants it so
+      // Somebody wants it so; and one that waits to come back has too much to lose to be given up for waiting.
+      if (task["state"] == "suspending" || task["state"] == "suspended" || task.contains("swapped")) continue;
       json["waiting_ns"] = task["waited_ns"];
       json["waiting_for"] = task["reason"];
     }
@@ -52,17 +53,24 @@ Result<Commands::Json> Commands::cancel(const Json& request, Asker& asker) {
 
 // How far it is: of its tasks that have a device, those that are suspended and those that are not yet.
 Commands::Json Commands::suspension(const Job& job) const {
-  uint64_t suspended = 0, suspending = 0;
+  uint64_t suspended = 0, suspending = 0, swapped = 0, swapping = 0;
+  Bytes bytes;
   for (const SessionId id : job.sessions) {
     const Session* session = shared_.registry.find_session(id);
     if (!session) continue;
     for (const VirtualDevice& device : session->devices) {
       if (!device.task) continue;
-      suspended += device.task->state == TaskState::kSuspended;
-      suspending += device.task->state == TaskState::kSuspending;
+      const TaskState state = device.task->state;
+      swapped += state == TaskState::kSwapped;
+      swapping += state == TaskState::kSwappingOut;
+      suspended += state == TaskState::kSuspended || state == TaskState::kSwapped || state == TaskState::kSwappingOut;
+      suspending += state == TaskState::kSuspending;
+      bytes += device.swapped;
     }
   }
-  Json json{{"suspended", job.suspended}, {"suspended_tasks", suspended}, {"suspending_tasks", suspending}};
+  Json json{{"suspended", job.suspended}, {"suspended_tasks", suspended}, {"suspending_tasks", suspending},
+            {"swapped_tasks", swapped},   {"swapping_tasks", swapping},   {"swapped", bytes.value}};
+  if (!job.not_swapped.empty()) json["not_swapped"] = job.not_swapped;
   if (!job.not_suspended.empty()) json["not_suspended"] = job.not_suspended;
   return json;
 }
@@ -72,9 +80,12 @@ Result<Commands::Json> Commands::suspend(const Json& request, Asker& asker) {
   const auto job = find_job(request, asker);
   if (!job) return tl::unexpected(job.error());
   const unsigned long id = (*job)->id.value;
-  if ((*job)->suspended && suspension(**job)["suspending_tasks"] == 0)
+  const bool swap = request.value("swap", Json()) == true;
+  if (!swap && (*job)->suspended && suspension(**job)["suspending_tasks"] == 0)
     return fail(ErrorCode::kInvalidArgument, "job %lu is suspended already: 'heddle resume %lu' lets it go on", id, id);
+  if (swap) HEDDLE_TRY(sessions_.may_swap(**job));
   if (!(*job)->suspended) HEDDLE_TRY(sessions_.suspend(**job));
+  if (swap) sessions_.swap(**job);
   Json json = suspension(**job);
   json["job"] = id;
   return json;

@@ -71,7 +71,7 @@ void Keepers::ask(Request request) {
   const DeviceId device = request.wanted.device;
   const auto keeper = running(device, request.wanted.uuid);
   if (!keeper) return refuse(request, keeper.error());
-  (*keeper)->connection->send(protocol::MakeMemory{request.wanted.bytes.value});
+  (*keeper)->connection->send(protocol::MakeMemory{request.wanted.bytes.value, request.wanted.on_host ? 1u : 0u});
   (*keeper)->requests.push_back(std::move(request));
   if (!(*keeper)->patience) await_answer(device, **keeper);
 }

@@ -37,14 +37,16 @@ class Keepers {
 
   // Starts the keeper of a GPU ahead of its first use.
   Status start(DeviceId device, const std::string& uuid);
-  // Asks for zeroed device memory. MemoryAnswered follows with it, or with why there is none (kOutOfMemory where the
-  // GPU has no more), in the order of the requests to one GPU.
+  // Asks for zeroed device memory, or for swap space next to the GPU. MemoryAnswered follows with it, or with why there
+  // is none (kOutOfMemory where the GPU has no more), in the order of the requests to one GPU.
   void allocate(const MemoryRequest& request) { ask(Request{request}); }
 
+  // A number that no other copy has had.
+  uint64_t new_copy() { return ++last_copy_; }
   // All GPUs of the pool: a keeper started later sees the others behind its own, to copy from their memory.
   void set_gpus(std::vector<std::string> uuids) { gpus_ = std::move(uuids); }
-  // Copies from one segment's memory to another's, by the keeper of the destination's GPU; `copy.copy` is new. Holds
-  // the memory until CopyAnswered follows.
+  // Copies from one segment's memory to another's, by the keeper of the destination's GPU; `copy.copy` is new_copy()'s.
+  // One end may be swap space of that GPU. Holds the memory until CopyAnswered follows.
   void copy(DeviceId device, const std::string& uuid, const protocol::CopyMemory& copy, const Fd& to, const Fd& from);
   // The copy need not go on. CopyAnswered follows all the same.
   void cancel(DeviceId device, uint64_t copy);
@@ -110,6 +112,7 @@ class Keepers {
   std::string program_;
   int output_;
   std::vector<std::string> gpus_;
+  uint64_t last_copy_ = 0;
   std::map<DeviceId, Keeper> keepers_;
   std::vector<Returning> returning_;
   std::list<Leaving> leaving_;

@@ -47,7 +47,7 @@ struct BoardNote {
 };
 struct JobNote {
   uint64_t secret, budget_bytes;
-  uint32_t uid, user_facing, suspended, reserved;
+  uint32_t uid, user_facing, suspended, swap;
   double weight, share, limit;
   int64_t slo_ns;
   char name[64];
@@ -78,14 +78,16 @@ struct ModuleNote {
   uint32_t module, reserved;
 };
 struct TaskNote {
+  enum Place : uint32_t { kWaits, kGranted, kSwapped };
   uint64_t session, serial, arrived_ns;
   protocol::ComputeNeed need;  // names the virtual device
-  uint32_t granted, device;
+  uint32_t place, device;      // of one that is swapped: which it had
 };
 struct SegmentNote {
+  enum Memory : uint32_t { kNone, kOnDevice, kInSwapSpace };  // what its descriptor is
   uint64_t session, number, address, bytes;
   protocol::SegmentKind kind;
-  uint32_t virtual_device, backed, held;
+  uint32_t virtual_device, memory, held;
 };
 struct WorkerNote {
   uint64_t secret, session, serial;  // session 0: warm

@@ -51,8 +51,23 @@ struct Segment {
   // it will never be certain that nobody can touch it.
   std::optional<DeviceId> returns_to;
   bool number_again = false;  // asked for again after a restart of heddled (segment_rules.h)
-  bool given = false;         // to a worker that may still touch it
-  bool asked_again = false;   // its GPU had no memory, before workers ended to make space
+  // In swap space, of this machine's memory (swaps.h). It counts there from kLeaving on.
+  struct Swap {
+    enum Place {
+      kNone,
+      kLeaving,    // being copied there; what lies on the device is what counts
+      kSwapped,    // there, and nowhere else
+      kReturning,  // being copied back; what lies there is what counts
+    };
+    Place place = kNone;
+    Fd memory;
+    uint64_t request = 0;  // for that memory, under way to a GPU's keeper; 0: none
+    uint64_t copy = 0;     // under way; 0: none
+    bool counts() const { return place == kSwapped || place == kReturning; }
+  };
+  Swap swap;
+  bool given = false;        // to a worker that may still touch it
+  bool asked_again = false;  // its GPU had no memory, before workers ended to make space
 };
 
 struct Module {
@@ -70,7 +85,9 @@ struct Task {
   protocol::ComputeNeed declared;
   DeviceId device;
   TimePoint arrived{}, granted{};
+  bool keeps_device = false;       // its memory could not be copied to swap space: not tried again until it is resumed
   std::string reason;              // of the grant
+  protocol::Usage used;            // of the devices that it had before it was swapped out
   std::deque<uint64_t> asked;      // segments that the scheduler decides, in order
   std::deque<uint64_t> held_back;  // segments over the budget until frees arrive, in order
 };
@@ -97,6 +114,8 @@ struct VirtualDevice {
   std::optional<DeviceId> assigned;  // under a policy that assigns jobs
   Bytes live;                        // of the segments that are asked for or held
   uint64_t requests = 0;             // of its segments, under way to a keeper
+  Bytes swapped;                     // of its segments, in swap space
+  uint64_t swap_attempt = 0;         // to copy them there or back; the last one
   Resumption resumed;                // the last one
   std::unique_ptr<Task> task;
   std::deque<protocol::BeginTask> next;  // tasks that were begun while their forerunner is still ending
@@ -167,6 +186,8 @@ struct Job {
   bool cancelled = false;
   bool suspended = false;     // its tasks are, or will be as soon as what they have under way is done
   std::string not_suspended;  // why the last attempt came to nothing
+  bool swap = false;          // while it is suspended its memory is to leave the devices, whether others wait or not
+  std::string not_swapped;    // why it did not, at the last attempt
   // Of sessions that are over; since a restart of heddled.
   uint64_t findings = 0;
   protocol::Usage usage;
@@ -236,6 +257,7 @@ struct Registry {
   std::vector<DeviceState> devices;
   std::map<TaskId, std::pair<SessionId, uint32_t>> tasks;  // whose: the session's virtual device
   Bytes host_bytes;                                        // pinned, of all sessions
+  Bytes swapped;                                           // of all sessions, in swap space
 
   Session* find_session(SessionId id) {
     const auto found = sessions.find(id);

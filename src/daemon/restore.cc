@@ -101,6 +101,7 @@ class Restorer {
     job.secret = note.secret;
     job.uid = note.uid;
     job.suspended = note.suspended != 0;
+    job.swap = note.swap != 0;
     job.budget = Bytes{note.budget_bytes};
     const auto job_class = note.user_facing != 0 ? policy::JobClass::kUserFacing : policy::JobClass::kBatch;
     job.tenant = {job.id,    note.weight,          note.share, note.limit, protocol::get_text(note.app),
@@ -206,7 +207,7 @@ class Restorer {
       result_.broken.insert(SessionId{note.session});
       return fail(ErrorCode::kCorrupt, "of session %lu, whose ring is lost", static_cast<unsigned long>(note.session));
     }
-    if (note.granted && note.device >= shared_.registry.devices.size()) {
+    if (note.place != TaskNote::kWaits && note.device >= shared_.registry.devices.size()) {
       result_.broken.insert(SessionId{note.session});
       return fail(ErrorCode::kNotFound, "on device %u, which is gone", note.device);
     }
@@ -216,8 +217,8 @@ class Restorer {
     task->declared = note.need;
     task->need = need_of(note.need);
     task->arrived = TimePoint(Duration(static_cast<int64_t>(note.arrived_ns)));
-    if (note.granted) task->granted = task->arrived;  // when it was is not noted
-    task->state = note.granted ? TaskState::kPlaced : TaskState::kArriving;
+    if (note.place == TaskNote::kGranted) task->granted = task->arrived;  // when it was is not noted
+    task->state = state_of(note.place);
     task->device = DeviceId{note.device};
     task->reason = "granted before heddled was restarted";
     (*found)->task = std::move(task);
@@ -235,9 +236,12 @@ class Restorer {
     segment.kind = note.kind;
     segment.virtual_device = note.virtual_device;
     segment.state = note.held ? Segment::State::kHeld : Segment::State::kNamed;
-    segment.memory = std::move(item.descriptor);
-    if (note.virtual_device >= (*session)->devices.size() || (note.backed && !segment.memory))
+    const bool swapped = note.memory == SegmentNote::kInSwapSpace;
+    (swapped ? segment.swap.memory : segment.memory) = std::move(item.descriptor);
+    if (note.virtual_device >= (*session)->devices.size() ||
+        (note.memory != SegmentNote::kNone && !segment.memory && !segment.swap.memory))
       return fail(ErrorCode::kCorrupt, "of no virtual device or without its memory");
+    if (swapped) restore_swapped(**session, segment);
     if (segment.kind == protocol::SegmentKind::kHost) {
       (*session)->host_bytes += segment.bytes;
       shared_.registry.host_bytes += segment.bytes;
@@ -265,6 +269,26 @@ class Restorer {
       return fail(ErrorCode::kNotFound, "on a device that is gone, or without a process");
     result_.workers.push_back(std::move(worker));
     return {};
+  }
+
+  static TaskState state_of(uint32_t place) {
+    switch (place) {
+      case TaskNote::kGranted:
+        return TaskState::kPlaced;
+      case TaskNote::kSwapped:
+        return TaskState::kSwapped;
+      default:
+        return TaskState::kArriving;
+    }
+  }
+
+  // A task that had its device again was copying from there: it begins anew.
+  void restore_swapped(Session& session, Segment& segment) {
+    segment.swap.place = Segment::Swap::kSwapped;
+    VirtualDevice& device = session.devices[segment.virtual_device];
+    device.swapped += segment.bytes;
+    shared_.registry.swapped += segment.bytes;
+    if (device.task && device.task->state == TaskState::kPlaced) device.task->state = TaskState::kSwappingIn;
   }
 
   Shared& shared_;

@@ -43,7 +43,7 @@ class RestoreTest : public ::testing::Test, protected testing::Books {
     TaskNote note{};
     note.session = kSession;
     note.serial = 1;
-    note.granted = 1;
+    note.place = TaskNote::kGranted;
     add(NoteKind::kTask, kTask, write_note(note));
   }
   TakenOver taken_over() { return restore(shared_, std::move(items_)); }

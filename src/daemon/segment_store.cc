@@ -98,6 +98,33 @@ void SegmentStore::forget_request(Session& session, Segment& segment) {
   if (std::exchange(segment.request, 0) != 0) --session.devices[segment.virtual_device].requests;
 }
 
+void SegmentStore::leave(Session& session, Segment& segment) {
+  segment.swap.place = Segment::Swap::kLeaving;
+  session.devices[segment.virtual_device].swapped += segment.bytes;
+  shared_.registry.swapped += segment.bytes;
+}
+
+void SegmentStore::left(Session& session, Segment& segment) {
+  forget_request(session, segment);
+  Fd memory = std::move(segment.memory);
+  segment.swap.place = Segment::Swap::kSwapped;
+  deposit(session, segment);  // before the descriptor goes: the vault link borrows it
+  dispose(segment, std::move(memory));
+}
+
+void SegmentStore::returned(Session& session, Segment& segment) {
+  segment.swap.place = Segment::Swap::kLeaving;  // what lies on the device is what counts
+  deposit(session, segment);
+  stay(session, segment);
+}
+
+void SegmentStore::stay(Session& session, Segment& segment) {
+  if (segment.swap.place == Segment::Swap::kNone) return;
+  session.devices[segment.virtual_device].swapped -= segment.bytes;
+  shared_.registry.swapped -= segment.bytes;
+  segment.swap = {};
+}
+
 void SegmentStore::unback(Session& session, Segment& segment) {
   forget_request(session, segment);
   if (!segment.memory) return;
@@ -118,6 +145,7 @@ void SegmentStore::remove(Session& session, uint64_t number) {
     shared_.registry.host_bytes -= segment.bytes;
   }
   shared_.vault.withdraw(NoteKind::kSegment, segment.id.value);
+  stay(session, segment);
   session.by_address.erase(segment.address);
   dispose(segment, std::move(segment.memory));
   session.segments.erase(found);
@@ -150,9 +178,11 @@ void SegmentStore::deposit(const Session& session, const Segment& segment) {
   note.bytes = segment.bytes.value;
   note.kind = segment.kind;
   note.virtual_device = segment.virtual_device;
-  note.backed = segment.memory ? 1 : 0;
+  const bool swapped = segment.swap.counts();
+  const Fd& memory = swapped ? segment.swap.memory : segment.memory;
+  note.memory = swapped ? SegmentNote::kInSwapSpace : memory ? SegmentNote::kOnDevice : SegmentNote::kNone;
   note.held = segment.state == Segment::State::kHeld ? 1 : 0;
-  shared_.vault.deposit(NoteKind::kSegment, segment.id.value, write_note(note), segment.memory.get());
+  shared_.vault.deposit(NoteKind::kSegment, segment.id.value, write_note(note), memory.get());
 }
 
 void SegmentStore::deposit_session(const Session& session) {

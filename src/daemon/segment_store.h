@@ -40,6 +40,15 @@ class SegmentStore {
   // Takes its memory away; copies from and to it end, and the segment stays, as it was when it was declared.
   void unback(Session& session, Segment& segment);
   void remove(Session& session, uint64_t number);
+
+  // Its bytes are to leave the device, or to come back: what is under way for that counts in swap space, and changes
+  // nothing in the vault.
+  void leave(Session& session, Segment& segment);
+  // They are all in swap space: the device's memory goes back. Or they stay, and what was copied is forgotten.
+  void left(Session& session, Segment& segment);
+  void stay(Session& session, Segment& segment);
+  // They are back on the device, and swap space has them no more.
+  void returned(Session& session, Segment& segment);
   // The same for all device segments of one virtual device: memory for those that are held; all of them removed, so
   // that nothing of it is live.
   Status back_all(Session& session, uint32_t virtual_device);

@@ -8,6 +8,7 @@
 #include "daemon/resumable.h"
 #include "daemon/session_limits.h"
 #include "daemon/spawn.h"
+#include "daemon/task_swaps.h"
 #include "daemon/tenant.h"
 #include "daemon/usage.h"
 #include "daemon/windows.h"
@@ -223,6 +224,7 @@ void Sessions::deposit_job(const Job& job) {
   note.budget_bytes = job.budget.value;
   note.uid = job.uid;
   note.suspended = job.suspended ? 1 : 0;
+  note.swap = job.swap ? 1 : 0;
   note.weight = job.tenant.weight;
   note.share = job.tenant.request;
   note.limit = job.tenant.limit;
@@ -298,12 +300,49 @@ Status Sessions::suspend(Job& job) {
   return {};
 }
 
+Status Sessions::may_swap(const Job& job) {
+  for (const SessionId id : job.sessions) {
+    Session* session = shared_.registry.find_session(id);
+    if (!session) continue;
+    for (VirtualDevice& device : session->devices) {
+      if (!device.task || is_swapped(device.task->state)) continue;
+      if (const Status may = TaskSwaps(tasks_).may_swap(*session, device); !may)
+        return fail(may.error().code, "the memory of job %lu cannot leave its device: %s", number(job),
+                    may.error().text.c_str());
+    }
+  }
+  return {};
+}
+
+void Sessions::swap(Job& job) {
+  for (const SessionId id : job.sessions) {
+    Session* session = shared_.registry.find_session(id);
+    if (!session) continue;
+    for (VirtualDevice& device : session->devices) {
+      if (device.task) device.task->keeps_device = false;
+    }
+  }
+  job.swap = true;
+  job.not_swapped.clear();
+  deposit_job(job);
+  follow(job);
+}
+
+void Sessions::not_swapped(JobId id) {
+  Job* job = shared_.registry.find_job(id);
+  if (!job) return;
+  job->swap = false;
+  deposit_job(*job);
+  shared_.log->warn("the memory of job {} ({}) stays on its device: {}", id.value, job->name, job->not_swapped);
+}
+
 Status Sessions::resume(Job& job) {
   if (job.cancelled) return fail(ErrorCode::kInvalidArgument, "job %lu was cancelled", number(job));
   if (!job.suspended)
     return fail(ErrorCode::kInvalidArgument, "job %lu is not suspended: 'heddle suspend %lu' does that", number(job),
                 number(job));
-  job.suspended = false;
+  job.suspended = job.swap = false;
+  job.not_swapped.clear();
   deposit_job(job);
   shared_.log->info("job {} ({}) is resumed", job.id.value, job.name);
   follow(job);

@@ -36,9 +36,15 @@ class Sessions {
   // Its tasks give their devices' processors up, and keep their memory, until resume. kNotSupported where one cannot,
   // kInvalidArgument where there is nothing to be done: nothing has happened.
   Status suspend(Job& job);
+  // The memory of the job, which is suspended, leaves its devices now, whether others wait or not.
+  void swap(Job& job);
+  // Why that of one of its tasks cannot. kLimitExceeded, kNotSupported.
+  Status may_swap(const Job& job);
   Status resume(Job& job);
   // A task of it could not be suspended after all: the job is not any more, and the rest of it goes on.
   void not_suspended(JobId id);
+  // The memory of a task of it did not go to swap space: it is not to, until it is asked for again.
+  void not_swapped(JobId id);
 
   // After a restart: watches the process again.
   void watch(Session& session);

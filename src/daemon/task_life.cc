@@ -1,11 +1,12 @@
-// The part of Tasks that moves tasks from state to state: what the scheduler decides, what executors report, and the
-// end of sessions.
+// The part of Tasks that moves tasks from state to state: what the scheduler decides, what executors report, the end of
+// sessions, and what is found after a restart.
 
 #include "daemon/cuda_codes.h"
 #include "daemon/resumable.h"
 #include "daemon/ring_words.h"
+#include "daemon/task_request.h"
+#include "daemon/task_swaps.h"
 #include "daemon/task_trace.h"
-#include "daemon/tasks.h"
 #include "daemon/usage.h"
 
 namespace heddle::daemon {
@@ -26,6 +27,11 @@ void answer_all(Session& session) {
   session.connection->resume();
 }
 
+protocol::Usage sum_of(protocol::Usage sum, const protocol::Usage& more) {
+  add(sum, more);
+  return sum;
+}
+
 }  // namespace
 
 // The one place where a task's state changes, and the one end of a task: what it holds or waits for returns to the
@@ -40,7 +46,7 @@ void Tasks::apply(Session& session, VirtualDevice& device, TaskEvent event) {
   const bool ends = step->to == TaskState::kEnded;
   if (ends && event != TaskEvent::kRefused) {
     const protocol::Usage used = close_account(device, shared_.registry, shared_.now());
-    trace_task(shared_, "task_ended", session, task, device.live, session.failure, used);
+    trace_task(shared_, "task_ended", session, task, device.live, session.failure, sum_of(task.used, used));
     if (has_device(task.state)) scheduler_->served(session.id, task.device, service_of(used));
   }
   task.state = step->to;
@@ -62,11 +68,12 @@ void Tasks::apply(Session& session, VirtualDevice& device, TaskEvent event) {
 // be done follows from the task's state and the job's alone, after a restart too.
 void Tasks::follow_job(Session& session, VirtualDevice& device) {
   if (session.failed || session.ending) return;
-  const Job* job = shared_.registry.find_job(session.job);
+  Job* job = shared_.registry.find_job(session.job);
   const bool suspended = job && job->suspended;
   if (suspended && !keeps_variables(device)) executor_.retire_kept(session, device);
   if (!device.task) return;
   const TaskState state = device.task->state;
+  if (TaskSwaps(*this).follow(session, device, job)) return;
   if (suspended && can_be_suspended(state)) return apply(session, device, TaskEvent::kSuspendAsked);
   if (!suspended && state == TaskState::kSuspended) apply(session, device, TaskEvent::kResumeAsked);
 }
@@ -95,11 +102,15 @@ void Tasks::granted(const Decision& decision) {
   task.reason = decision.reason;
   task.granted = shared_.now();
   if (scheduler_->assigns_jobs()) device->assigned = decision.device;
-  leases_.joined(*session, *device);
+  // The requests that its program had made before are no new ones.
+  leases_.joined(*session, *device, decision.request == policy::RequestKind::kResume);
   shared_.log->info("task {} of session {} gets device {} after {}: {}", decision.task.value, session->id.value,
                     decision.device.value, to_string(decision.waited), decision.reason);
   apply(*session, *device, task.serial == 0 ? TaskEvent::kGrantedEarly : TaskEvent::kGranted);
-  if (device->task) trace_task(shared_, "task_granted", *session, *device->task, decision.memory, decision.reason);
+  const bool again = decision.request == policy::RequestKind::kResume;
+  if (device->task)
+    trace_task(shared_, again ? "swapping_in" : "task_granted", *session, *device->task, decision.memory,
+               decision.reason);
 }
 
 void Tasks::extended(const Decision& decision) {
@@ -226,6 +237,40 @@ bool Tasks::released(const Session& session) {
   scheduler_->session_closed(session.id, shared_.now());
   shared_.events.books_changed();
   return true;
+}
+
+void Tasks::readopt(Session& session, VirtualDevice& device) {
+  if (device.assigned && scheduler_->assigns_jobs())
+    (void)scheduler_->adopt_assignment(session.id, device.index, *device.assigned,
+                                       shared_.now());  // else asked for anew
+  if (!device.task) return;
+  Task& task = *device.task;
+  shared_.registry.tasks[task.id] = {session.id, device.index};
+  const bool runs = has_device(task.state) || task.state == TaskState::kSwapped;
+  std::deque<uint64_t> later;
+  Bytes memory;
+  for (Segment* segment : SegmentStore::of_device(session, device.index)) {
+    if (runs && segment->state != Segment::State::kHeld) {
+      later.push_back(segment->number);  // an extension that was not decided
+      continue;
+    }
+    if (!runs) segment->state = Segment::State::kAsked;
+    memory += segment->bytes;
+  }
+  device.live = memory;
+  if (!runs) return arrive(session, device);
+  if (task.state == TaskState::kSwapped) {
+    task.held_back = std::move(later);
+    return TaskSwaps(*this).readopt(session, device);
+  }
+  if (const Status adopted = scheduler_->adopt(request_of(session, device), task.device, shared_.now()); !adopted)
+    return fail_session(session, kCudaDevicesUnavailable,
+                        "heddled was restarted with another pool: " + adopted.error().text);
+  leases_.joined(session, device, true);
+  task.held_back = std::move(later);
+  ask_for_held_back(session, device);
+  const bool nobody_serves = task.state == TaskState::kPlaced && task.serial != 0;
+  if (nobody_serves || task.state == TaskState::kSwappingIn) apply(session, device, TaskEvent::kRestored);
 }
 
 }  // namespace heddle::daemon

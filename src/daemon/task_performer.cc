@@ -57,6 +57,21 @@ Status TaskPerformer::perform(TaskAction action, Session& session, VirtualDevice
     case TaskAction::kStopExecutor:
       executor_.stop(device);
       break;
+    case TaskAction::kSwapOut:
+      swaps_.out(session, device);
+      break;
+    case TaskAction::kSwapIn:
+      swaps_.in(session, device);
+      break;
+    case TaskAction::kStopSwap:
+      swaps_.stop(session, device);
+      break;
+    case TaskAction::kLeaveDevice:
+      swaps_.left(session, device);
+      break;
+    case TaskAction::kReturnSpace:
+      swaps_.returned(session, device);
+      break;
   }
   return {};
 }
@@ -69,7 +84,8 @@ void TaskPerformer::deposit_task(const Session& session, const VirtualDevice& de
   note.arrived_ns = static_cast<uint64_t>(task.arrived.time_since_epoch().count());
   note.need = task.declared;
   note.need.virtual_device = device.index;
-  note.granted = has_device(task.state) ? 1 : 0;
+  const bool swapped = task.state == TaskState::kSwapped || task.state == TaskState::kReturning;
+  note.place = swapped ? TaskNote::kSwapped : has_device(task.state) ? TaskNote::kGranted : TaskNote::kWaits;
   note.device = static_cast<uint32_t>(task.device.value);
   shared_.vault.deposit(NoteKind::kTask, task.id.value, write_note(note), -1);
 }
@@ -141,6 +157,7 @@ Status TaskPerformer::add_memory(Session& session, VirtualDevice& device, Segmen
 
 void TaskPerformer::memory_came(Session& session, Segment& segment) {
   VirtualDevice& device = session.devices[segment.virtual_device];
+  if (device.task && device.task->state == TaskState::kSwappingIn) return swaps_.memory_came(session, segment);
   if (!executor_.takes_memory(device) || session.failed || session.ending) return;
   executor_.map_segment(device, segment);
   executor_.proceed(device);

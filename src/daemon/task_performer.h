@@ -3,6 +3,7 @@
 #include "daemon/executor.h"
 #include "daemon/segment_store.h"
 #include "daemon/shared.h"
+#include "daemon/swaps.h"
 
 namespace heddle::daemon {
 
@@ -10,8 +11,8 @@ namespace heddle::daemon {
 // and an executor for it. Decides nothing.
 class TaskPerformer {
  public:
-  TaskPerformer(Shared& shared, SegmentStore& segments, Executor& executor)
-      : shared_(shared), segments_(segments), executor_(executor) {}
+  TaskPerformer(Shared& shared, SegmentStore& segments, Executor& executor, Swaps& swaps)
+      : shared_(shared), segments_(segments), executor_(executor), swaps_(swaps) {}
 
   // In this order. An error: there is no memory for what the task holds; all the rest was done but to hand it over.
   Status perform(std::span<const TaskAction> actions, Session& session, VirtualDevice& device);
@@ -39,6 +40,7 @@ class TaskPerformer {
   Shared& shared_;
   SegmentStore& segments_;
   Executor& executor_;
+  Swaps& swaps_;
 };
 
 }  // namespace heddle::daemon

@@ -25,6 +25,14 @@ constexpr TaskAction kStart[] = {kFindExecutor};
 constexpr TaskAction kReplace[] = {kDepositRing, kFindExecutor};
 constexpr TaskAction kSuspend[] = {kSuspendExecutor};
 constexpr TaskAction kStop[] = {kStopExecutor};
+constexpr TaskAction kCopyOut[] = {kSwapOut};
+constexpr TaskAction kLeave[] = {kLeaveDevice, kDepositTask, kDepositRing};
+constexpr TaskAction kStay[] = {kStopSwap};
+constexpr TaskAction kStayAndGoOn[] = {kStopSwap, kFindExecutor};
+constexpr TaskAction kStopAndForget[] = {kStopSwap, kWithdrawTask};
+constexpr TaskAction kHoldAndCopyIn[] = {kDepositTask, kDepositRing, kSwapIn};
+constexpr TaskAction kCopyIn[] = {kSwapIn};
+constexpr TaskAction kGoOn[] = {kReturnSpace, kFindExecutor};
 
 struct Row {
   TaskState from;
@@ -65,6 +73,21 @@ constexpr Row kTable[] = {
     {kSuspending, kCancelled, kStopping, kStop},
     {kSuspended, kResumeAsked, kResuming, kStart},
     {kSuspended, kCancelled, kEnded, kForget},
+    // What is copied counts once all of it is: until then nothing stands in the vault that a successor could go by.
+    {kSuspended, kSwapAsked, kSwappingOut, kCopyOut},
+    {kSwappingOut, kSwappedOut, kSwapped, kLeave},
+    {kSwappingOut, kSwapFailed, kSuspended, kStay},
+    {kSwappingOut, kResumeAsked, kResuming, kStayAndGoOn},
+    {kSwappingOut, kCancelled, kEnded, kStopAndForget},
+    {kSwapped, kResumeAsked, kReturning, {}},
+    {kSwapped, kCancelled, kEnded, kForget},
+    {kReturning, kSuspendAsked, kSwapped, {}},
+    {kReturning, kGranted, kSwappingIn, kHoldAndCopyIn},
+    {kReturning, kRefused, kEnded, kForget},
+    {kReturning, kCancelled, kEnded, kForget},
+    {kSwappingIn, kRestored, kSwappingIn, kCopyIn},
+    {kSwappingIn, kSwappedIn, kResuming, kGoOn},
+    {kSwappingIn, kCancelled, kEnded, kStopAndForget},
     {kStopping, kCancelled, kStopping, kStop},
     {kStopping, kExecutorGone, kEnded, kForget},
 };
@@ -89,6 +112,14 @@ const char* name(TaskState state) {
       return "suspending";
     case kSuspended:
       return "suspended";
+    case kSwappingOut:
+      return "swapping out";
+    case kSwapped:
+      return "swapped";
+    case kReturning:
+      return "returning";
+    case kSwappingIn:
+      return "swapping in";
     case kStopping:
       return "stopping";
     case kEnded:
@@ -127,6 +158,14 @@ const char* name(TaskEvent event) {
       return "be suspended";
     case kResumeAsked:
       return "be resumed";
+    case kSwapAsked:
+      return "be swapped";
+    case kSwappedOut:
+      return "be swapped out";
+    case kSwapFailed:
+      return "fail to be swapped out";
+    case kSwappedIn:
+      return "be swapped in";
     case kRestored:
       return "be restored";
     case kRejoined:

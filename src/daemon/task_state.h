@@ -19,18 +19,28 @@ namespace heddle::daemon {
 //   running -> suspending -> suspended -> resuming      starting -> suspended      resuming -> suspended
 //
 // A task that is suspending may end, be stopped, or go on running where its executor cannot give it up.
+//
+// Its memory may leave the device then, so that the device is others', and come back to any device of the model:
+//
+//   suspended -> swapping out -> swapped -> returning -> swapping in -> resuming
+//
+// One that is swapping out may stay suspended or be resumed, one that is returning be suspended again.
 enum class TaskState {
   kNew,
-  kArriving,    // not with the scheduler yet: idle memory is being given back, so that it need not wait
-  kWaiting,     // for the scheduler's decision
-  kPlaced,      // has a device; its program has not begun it, or heddled was restarted and nobody serves it yet
-  kStarting,    // has a device and waits for an executor
-  kRunning,     // an executor serves it
-  kResuming,    // its executor has died with nothing under way, and it waits for another on its device
-  kSuspending,  // its job is suspended; its executor ends what is under way
-  kSuspended,   // its job is suspended: it keeps its memory, and nobody serves it
-  kStopping,    // its session has failed or is over; what it holds returns when its executor is gone
-  kEnded,       // out of the books
+  kArriving,     // not with the scheduler yet: idle memory is being given back, so that it need not wait
+  kWaiting,      // for the scheduler's decision
+  kPlaced,       // has a device; its program has not begun it, or heddled was restarted and nobody serves it yet
+  kStarting,     // has a device and waits for an executor
+  kRunning,      // an executor serves it
+  kResuming,     // its executor has died with nothing under way, and it waits for another on its device
+  kSuspending,   // its job is suspended; its executor ends what is under way
+  kSuspended,    // its job is suspended: it keeps its memory, and nobody serves it
+  kSwappingOut,  // as suspended, and its memory is being copied to swap space
+  kSwapped,      // its job is suspended: it has no device
+  kReturning,    // its job is not, and it waits for the scheduler's decision
+  kSwappingIn,   // it has a device, where its memory is being copied
+  kStopping,     // its session has failed or is over; what it holds returns when its executor is gone
+  kEnded,        // out of the books
 };
 
 enum class TaskEvent {
@@ -48,8 +58,12 @@ enum class TaskEvent {
   kExecutorStays,  // the executor was to give the task up, and cannot
   kSuspendAsked,
   kResumeAsked,
-  kRestored,  // after a restart of heddled: it has a device, and nobody serves it
-  kRejoined,  // after a restart of heddled: the executor that served it still does
+  kSwapAsked,
+  kSwappedOut,  // all of its memory is in swap space
+  kSwapFailed,  // it is not, and will not be
+  kSwappedIn,   // all of its memory is on its device
+  kRestored,    // after a restart of heddled: it has a device, and nobody serves it
+  kRejoined,    // after a restart of heddled: the executor that served it still does
 };
 
 // What TaskPerformer carries out.
@@ -68,6 +82,11 @@ enum class TaskAction {
   kHandOver,         // all that it needs goes to the executor; without memory for it, nothing
   kSuspendExecutor,  // it is told to give the task up
   kStopExecutor,
+  kSwapOut,      // its memory is copied to swap space
+  kSwapIn,       // and back
+  kStopSwap,     // it is not, after all
+  kLeaveDevice,  // what is copied counts, and what was there goes back
+  kReturnSpace,
 };
 
 struct TaskStep {
@@ -82,7 +101,7 @@ Result<TaskStep> next_step(TaskState state, TaskEvent event);
 constexpr bool has_device(TaskState state) {
   return state == TaskState::kPlaced || state == TaskState::kStarting || state == TaskState::kRunning ||
          state == TaskState::kResuming || state == TaskState::kSuspending || state == TaskState::kSuspended ||
-         state == TaskState::kStopping;
+         state == TaskState::kSwappingOut || state == TaskState::kSwappingIn || state == TaskState::kStopping;
 }
 // It has a device, and nobody serves it yet.
 constexpr bool awaits_executor(TaskState state) {
@@ -93,10 +112,15 @@ constexpr bool awaits_executor(TaskState state) {
 constexpr bool can_be_suspended(TaskState state) {
   return state == TaskState::kRunning || awaits_executor(state);
 }
+// Between being suspended and resumed, and not with all of its memory on a device.
+constexpr bool is_swapped(TaskState state) {
+  return state == TaskState::kSwappingOut || state == TaskState::kSwapped || state == TaskState::kReturning ||
+         state == TaskState::kSwappingIn;
+}
 // Its program runs it, and frees what it holds, as far as anybody serves it.
 constexpr bool has_begun(TaskState state) {
   return state == TaskState::kRunning || state == TaskState::kResuming || state == TaskState::kSuspending ||
-         state == TaskState::kSuspended;
+         state == TaskState::kSuspended || is_swapped(state);
 }
 
 }  // namespace heddle::daemon

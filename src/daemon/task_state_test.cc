@@ -14,11 +14,13 @@ using enum TaskEvent;
 using enum TaskAction;
 using ::testing::HasSubstr;
 
-constexpr TaskState kStates[] = {kNew,      kArriving,   kWaiting,   kPlaced,   kStarting, kRunning,
-                                 kResuming, kSuspending, kSuspended, kStopping, kEnded};
-constexpr TaskEvent kEvents[] = {kMemoryAsked,  kBegun,       kRequested, kGrantedEarly, kGranted,      kRefused,
-                                 kServed,       kFinished,    kCancelled, kExecutorGone, kExecutorLost, kExecutorStays,
-                                 kSuspendAsked, kResumeAsked, kRestored,  kRejoined};
+constexpr TaskState kStates[] = {kNew,     kArriving,  kWaiting,    kPlaced,    kStarting,
+                                 kRunning, kResuming,  kSuspending, kSuspended, kSwappingOut,
+                                 kSwapped, kReturning, kSwappingIn, kStopping,  kEnded};
+constexpr TaskEvent kEvents[] = {kMemoryAsked,  kBegun,         kRequested,    kGrantedEarly, kGranted,
+                                 kRefused,      kServed,        kFinished,     kCancelled,    kExecutorGone,
+                                 kExecutorLost, kExecutorStays, kSuspendAsked, kResumeAsked,  kSwapAsked,
+                                 kSwappedOut,   kSwapFailed,    kSwappedIn,    kRestored,     kRejoined};
 
 using Actions = std::vector<TaskAction>;
 
@@ -73,6 +75,24 @@ const Expected kTable[] = {
     {"SuspendingIsCancelled", kSuspending, kCancelled, kStopping, {kStopExecutor}},
     {"SuspendedIsResumedByAnotherExecutor", kSuspended, kResumeAsked, kResuming, {kFindExecutor}},
     {"SuspendedIsCancelled", kSuspended, kCancelled, kEnded, {kWithdrawTask}},
+    {"SuspendedIsSwapped", kSuspended, kSwapAsked, kSwappingOut, {kSwapOut}},
+    {"SwappedOutItHasNoDeviceInTheBooksEither",
+     kSwappingOut,
+     kSwappedOut,
+     kSwapped,
+     {kLeaveDevice, kDepositTask, kDepositRing}},
+    {"WhatCannotBeSwappedStaysSuspended", kSwappingOut, kSwapFailed, kSuspended, {kStopSwap}},
+    {"SwappingOutIsResumed", kSwappingOut, kResumeAsked, kResuming, {kStopSwap, kFindExecutor}},
+    {"SwappingOutIsCancelled", kSwappingOut, kCancelled, kEnded, {kStopSwap, kWithdrawTask}},
+    {"SwappedIsResumed", kSwapped, kResumeAsked, kReturning, {}},
+    {"SwappedIsCancelled", kSwapped, kCancelled, kEnded, {kWithdrawTask}},
+    {"ReturningIsSuspendedAgain", kReturning, kSuspendAsked, kSwapped, {}},
+    {"ReturningIsGrantedADeviceAndFillsIt", kReturning, kGranted, kSwappingIn, {kDepositTask, kDepositRing, kSwapIn}},
+    {"ReturningIsRefused", kReturning, kRefused, kEnded, {kWithdrawTask}},
+    {"ReturningIsCancelled", kReturning, kCancelled, kEnded, {kWithdrawTask}},
+    {"SwappingInIsBegunAnew", kSwappingIn, kRestored, kSwappingIn, {kSwapIn}},
+    {"SwappedInItGoesOnInAnotherExecutor", kSwappingIn, kSwappedIn, kResuming, {kReturnSpace, kFindExecutor}},
+    {"SwappingInIsCancelled", kSwappingIn, kCancelled, kEnded, {kStopSwap, kWithdrawTask}},
     {"StoppingIsCancelledOnceMore", kStopping, kCancelled, kStopping, {kStopExecutor}},
     {"StoppingEndsWithItsExecutor", kStopping, kExecutorGone, kEnded, {kWithdrawTask}},
 };
@@ -124,10 +144,10 @@ TEST(TaskStates, EveryStateIsReachedAndLeadsToTheEnd) {
   EXPECT_EQ(reached.size(), std::size(kStates));
 }
 
-TEST(TaskStates, ADeviceIsHeldFromTheGrantToTheEnd) {
+TEST(TaskStates, ADeviceIsHeldFromTheGrantToTheEndOrTheSwap) {
   for (const Expected& row : kTable) {
     const bool granted = row.event == kGranted || row.event == kGrantedEarly;
-    if (row.to == kEnded) continue;
+    if (row.to == kEnded || row.event == kSwappedOut) continue;
     EXPECT_EQ(has_device(row.to), granted || has_device(row.from)) << row.name;
     EXPECT_FALSE(granted && has_device(row.from)) << row.name;
   }

@@ -22,13 +22,14 @@ std::optional<policy::TaskRequest> request_apart(IdSource& ids, Session& session
 
 }  // namespace
 
-Tasks::Tasks(Shared& shared, Executor& executor, SegmentStore& segments, Leases& leases, Scheduler scheduler,
-             bool grants_at_malloc)
+Tasks::Tasks(Shared& shared, Executor& executor, SegmentStore& segments, Leases& leases, Swaps& swaps,
+             Scheduler scheduler, bool grants_at_malloc)
     : shared_(shared),
       executor_(executor),
       segments_(segments),
       leases_(leases),
-      performer_(shared, segments, executor),
+      swaps_(swaps),
+      performer_(shared, segments, executor, swaps),
       idle_(shared, executor),
       scheduler_(std::move(scheduler)),
       grants_at_malloc_(grants_at_malloc) {}
@@ -233,35 +234,6 @@ void Tasks::readopt() {
     for (VirtualDevice& device : session.devices) readopt(session, device);
   }
   shared_.events.books_changed();
-}
-
-void Tasks::readopt(Session& session, VirtualDevice& device) {
-  if (device.assigned && scheduler_->assigns_jobs())
-    (void)scheduler_->adopt_assignment(session.id, device.index, *device.assigned,
-                                       shared_.now());  // else asked for anew
-  if (!device.task) return;
-  Task& task = *device.task;
-  shared_.registry.tasks[task.id] = {session.id, device.index};
-  const bool runs = has_device(task.state);
-  std::deque<uint64_t> later;
-  Bytes memory;
-  for (Segment* segment : SegmentStore::of_device(session, device.index)) {
-    if (runs && segment->state != Segment::State::kHeld) {
-      later.push_back(segment->number);  // an extension that was not decided
-      continue;
-    }
-    if (!runs) segment->state = Segment::State::kAsked;
-    memory += segment->bytes;
-  }
-  device.live = memory;
-  if (!runs) return arrive(session, device);
-  if (const Status adopted = scheduler_->adopt(request_of(session, device), task.device, shared_.now()); !adopted)
-    return fail_session(session, kCudaDevicesUnavailable,
-                        "heddled was restarted with another pool: " + adopted.error().text);
-  leases_.joined(session, device, true);
-  task.held_back = std::move(later);
-  ask_for_held_back(session, device);
-  if (task.state == TaskState::kPlaced && task.serial != 0) apply(session, device, TaskEvent::kRestored);
 }
 
 }  // namespace heddle::daemon

@@ -17,7 +17,7 @@ class Tasks : public ExecutorEvents {
  public:
   using Scheduler = std::unique_ptr<policy::RecordedScheduler>;
 
-  Tasks(Shared& shared, Executor& executor, SegmentStore& segments, Leases& leases, Scheduler scheduler,
+  Tasks(Shared& shared, Executor& executor, SegmentStore& segments, Leases& leases, Swaps& swaps, Scheduler scheduler,
         bool grants_at_malloc);
 
   const policy::Scheduler& scheduler() const { return *scheduler_; }
@@ -78,6 +78,7 @@ class Tasks : public ExecutorEvents {
   void fail_session(Session& session, uint32_t cuda_error, const std::string& text) override;
 
  private:
+  friend class TaskSwaps;  // tasks that leave their device (task_swaps.h)
   using Decision = policy::Decision;
 
   // What programs ask for (tasks.cc).
@@ -102,6 +103,7 @@ class Tasks : public ExecutorEvents {
   Executor& executor_;
   SegmentStore& segments_;
   Leases& leases_;
+  Swaps& swaps_;
   TaskPerformer performer_;
   IdleMemory idle_;
   Scheduler scheduler_;

@@ -100,12 +100,14 @@ class TasksTest : public ::testing::Test, protected testing::Books {
   Keepers keepers_{*loop_, events_, "", -1};
   Copies copies_{shared_, keepers_};
   SegmentStore segments_{shared_, keepers_, copies_};
+  Swaps swaps_{shared_, keepers_, copies_, segments_};
   FakeExecutor executor_;
   Leases leases_{shared_};
   Tasks tasks_{shared_,
                executor_,
                segments_,
                leases_,
+               swaps_,
                std::make_unique<policy::RecordedScheduler>("mgb-warps", *policy::make_placement("mgb-warps"),
                                                            std::vector{spec()}, policy::Options{}),
                false};

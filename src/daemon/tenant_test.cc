@@ -13,14 +13,14 @@ namespace {
 using Json = nlohmann::json;
 using ::testing::HasSubstr;
 
-constexpr uid_t kUser = 1000;
+constexpr uid_t kTenantUser = 1000;
 
 Registry with_shares(const std::vector<double>& shares) {
   Registry registry;
   for (const double share : shares) {
     Job job;
     job.id = JobId{registry.jobs.size() + 1};
-    job.uid = kUser;
+    job.uid = kTenantUser;
     job.tenant.request = share;
     registry.jobs.emplace(job.id, std::move(job));
   }
@@ -95,7 +95,7 @@ TEST(ReadTenant, RefusalsNameTheKeyAndTheValue) {
 TEST(MayHave, RefusalsNameTheLimitAndWhatWasAskedFor) {
   const Limits limits{.weight_of_job = 10, .share_of_job = 0.5, .share_per_user = 0.8};
   const auto text_of = [&](const policy::Tenant& tenant, const Registry& registry) {
-    const Status status = may_have(tenant, limits, registry, kUser);
+    const Status status = may_have(tenant, limits, registry, kTenantUser);
     EXPECT_TRUE(status || status.error().code == ErrorCode::kLimitExceeded);
     return status ? std::string() : status.error().text;
   };
@@ -107,17 +107,17 @@ TEST(MayHave, RefusalsNameTheLimitAndWhatWasAskedFor) {
   EXPECT_EQ(text_of({.request = 0.4}, with_shares({0.5})),
             "user 1000 has jobs with shares of 0.5 and asks for one with 0.4, and limits.share_per_user allows 0.8");
   EXPECT_EQ(text_of({}, with_shares({0.9})), "");
-  EXPECT_TRUE(may_have({.request = 0.4}, limits, with_shares({0.5}), kUser + 1));
-  EXPECT_TRUE(may_have({.request = 1}, {}, with_shares({1, 1}), kUser));
+  EXPECT_TRUE(may_have({.request = 0.4}, limits, with_shares({0.5}), kTenantUser + 1));
+  EXPECT_TRUE(may_have({.request = 1}, {}, with_shares({1, 1}), kTenantUser));
 }
 
 TEST(MayHave, UserFacingJobsCanBeRefused) {
   const policy::Tenant asked{.kind = policy::JobClass::kUserFacing};
-  EXPECT_TRUE(may_have(asked, {}, {}, kUser));
-  const Status refused = may_have(asked, Limits{.user_facing = false}, {}, kUser);
+  EXPECT_TRUE(may_have(asked, {}, {}, kTenantUser));
+  const Status refused = may_have(asked, Limits{.user_facing = false}, {}, kTenantUser);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().text, "user 1000 asks for a user-facing job, and limits.user_facing allows none");
-  EXPECT_TRUE(may_have({}, Limits{.user_facing = false}, {}, kUser));
+  EXPECT_TRUE(may_have({}, Limits{.user_facing = false}, {}, kTenantUser));
 }
 
 TEST(TenantOf, IsKnownByItsAppOrByTheProgramsFileName) {

@@ -21,6 +21,7 @@ void Turn::run() {
     if (leases_.plan()) shared_.events.books_changed();
     if (!shared_.events.take_books_changed()) continue;
     tasks_.decide();
+    TaskSwaps(tasks_).make_room();
     decided = true;
   }
   leases_.decide();
@@ -51,7 +52,12 @@ void Turn::handle(const WorkerGone& event) {
   workers_.forget(event.worker);
 }
 
+void Turn::handle(const CopyAnswered& event) {
+  if (!swaps_.over(event.copy, event.status)) copies_.over(event.copy, event.status);
+}
+
 void Turn::handle(MemoryAnswered event) {
+  if (event.request.on_host) return swaps_.space_made(std::move(event));
   if (segments_.may_ask_again(event) && workers_.free_contexts(event.request)) return;
   const auto arrived = segments_.arrived(std::move(event));
   if (!arrived) return;

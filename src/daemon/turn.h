@@ -2,6 +2,7 @@
 
 #include "daemon/clients.h"
 #include "daemon/outside_memory.h"
+#include "daemon/task_swaps.h"
 #include "daemon/worker_executor.h"
 
 namespace heddle::daemon {
@@ -19,13 +20,14 @@ namespace heddle::daemon {
 class Turn {
  public:
   Turn(Shared& shared, Tasks& tasks, WorkerExecutor& executor, Workers& workers, SegmentStore& segments, Copies& copies,
-       OutsideMemory& outside, Leases& leases, Sessions& sessions, Requests& requests, Clients& clients)
+       Swaps& swaps, OutsideMemory& outside, Leases& leases, Sessions& sessions, Requests& requests, Clients& clients)
       : shared_(shared),
         tasks_(tasks),
         executor_(executor),
         workers_(workers),
         segments_(segments),
         copies_(copies),
+        swaps_(swaps),
         outside_(outside),
         leases_(leases),
         sessions_(sessions),
@@ -48,13 +50,15 @@ class Turn {
   void handle(const TrialDue& event) { executor_.shared_faults().trial_due(event.device); }
   void handle(const ExecutorWanted& event) { serve(event.device); }
   void handle(MemoryAnswered event);
-  void handle(const CopyAnswered& event) { copies_.over(event.copy, event.status); }
+  void handle(const CopyAnswered& event);
   void handle(const FreeMemoryReported& event);
   void handle(const ContextsFreed& event) { segments_.ask_again(event.request); }
   void handle(const IdleReturned& event) { tasks_.resume(event.delayed); }
   void handle(const SegmentRemoved& event) { requests_.retry_deferred(event.session); }
   void handle(const LeasesDue& event) { leases_.due(event.device); }
   void handle(const LeaseOverdue& event);
+  void handle(const MemoryMoved& event) { TaskSwaps(tasks_).memory_moved(event); }
+  void handle(const JobNotSwapped& event) { sessions_.not_swapped(event.job); }
   void handle(const JobNotSuspended& event) { sessions_.not_suspended(event.job); }
 
   void serve(DeviceId device);
@@ -65,6 +69,7 @@ class Turn {
   Workers& workers_;
   SegmentStore& segments_;
   Copies& copies_;
+  Swaps& swaps_;
   OutsideMemory& outside_;
   Leases& leases_;
   Sessions& sessions_;

@@ -69,6 +69,16 @@ std::optional<TaskWait> Waits::of(const Session& session, const VirtualDevice& d
                       stringf("its job is suspended: 'heddle resume %lu' lets it go on",
                               static_cast<unsigned long>(session.job.value)),
                       {}};
+    case TaskState::kSwappingOut:
+    case TaskState::kSwapped:
+      return TaskWait{"resume",
+                      stringf("its job is suspended, and its memory %s: 'heddle resume %lu' lets it go on",
+                              task.state == TaskState::kSwapped ? "lies in swap space" : "is leaving the device",
+                              static_cast<unsigned long>(session.job.value)),
+                      {}};
+    case TaskState::kSwappingIn:
+      return TaskWait{"memory", stringf("its memory comes back to device %lu from swap space", number(task.device)),
+                      task.granted};
     case TaskState::kRunning:
       break;
     default:

@@ -257,6 +257,21 @@ TEST_F(KeeperCopies, AreOfTheRightBytes) {
   EXPECT_EQ(numbers[1024 + kMiB / 4], 0u);
 }
 
+// As when a program's memory is swapped out and in.
+TEST_F(KeeperCopies, GoToSwapSpaceAndBack) {
+  Fd device = std::move(to);
+  EXPECT_TRUE(heddled.send(protocol::MakeMemory{kSize, 1}));
+  const auto made = next<protocol::MemoryMade>();
+  ASSERT_EQ(made.error, 0u) << protocol::get_text(made.text);
+  EXPECT_EQ(made.bytes, kSize);
+  ASSERT_EQ(descriptors.size(), 1u);
+  to = std::move(descriptors[0]);
+  EXPECT_EQ(copied(wanted(1, {}, {}, kSize)).error, 0u);
+  from = std::exchange(to, std::move(device));
+  EXPECT_EQ(copied(wanted(2, {}, {}, kSize)).error, 0u);
+  EXPECT_EQ(received().back(), kSize / 4 - 1);
+}
+
 TEST_F(KeeperCopies, HaveAShape) {
   const auto answer = copied(wanted(1, {0, 64, 1024}, {128, 256, 4096}, 32, 4, 3));
   EXPECT_EQ(answer.error, 0u) << protocol::get_text(answer.text);

@@ -61,6 +61,10 @@ Result<std::optional<protocol::Packet>> next_request(Desk& desk, Duration patien
   return desk.socket.receive_within(patience);
 }
 
+bool is_for_device(const protocol::Packet& request) {
+  return request.type == protocol::MessageType::kMakeMemory && request.as<protocol::MakeMemory>().on_host == 0;
+}
+
 Bytes wanted(const protocol::Packet& request) {
   return Bytes{request.as<protocol::MakeMemory>().bytes};
 }
@@ -73,7 +77,7 @@ Status make_memory(Desk& desk, const protocol::Packet& first) {
     auto more = desk.socket.receive_within(Duration{});
     if (!more) return tl::unexpected(std::move(more).error());
     if (!*more) break;
-    if ((*more)->type == protocol::MessageType::kMakeMemory)
+    if (is_for_device(**more))
       sizes.push_back(wanted(**more));
     else
       desk.next = std::move(*more);
@@ -86,7 +90,8 @@ Status make_memory(Desk& desk, const protocol::Packet& first) {
 Status answer(Desk& desk, protocol::Packet request) {
   switch (request.type) {
     case protocol::MessageType::kMakeMemory:
-      return make_memory(desk, request);
+      if (is_for_device(request)) return make_memory(desk, request);
+      return send_memory(desk.socket, wanted(request), desk.allocator.allocate_on_host(wanted(request)));
     case protocol::MessageType::kTakeBack:
       return take_back(desk.supply, std::move(request));
     case protocol::MessageType::kKeepAtMost:

@@ -37,6 +37,7 @@ void carry_out(PlacementState& state, const Blocked& blocked, DeviceId device) {
     case RequestKind::kExtension:
       return state.extend(request.session, request.task, request.memory);
     case RequestKind::kTask:
+    case RequestKind::kResume:
       return state.begin(request, device);
   }
 }

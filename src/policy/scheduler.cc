@@ -30,14 +30,14 @@ Error too_large(Bytes asked, Bytes limit, std::string_view where) {
 
 // It is attempted only when the gate names it.
 bool is_set_aside(const Wait& wait, const PlacementState& state, const PlacementGate* gate) {
-  return gate && wait.kind == RequestKind::kTask && !state.holds(wait.session) &&
+  return gate && wants_device(wait.kind) && !state.holds(wait.session) &&
          gate->is_special({wait.session, wait.virtual_device});
 }
 
 // None where it waits for reasons of its own.
 std::optional<Need> need_of(const Wait& wait, const ComputeNeed& compute, const PlacementState& state,
                             const UserMemory& users) {
-  if (wait.kind != RequestKind::kTask || !state.placement().waits_alike() || state.holds(wait.session)) return {};
+  if (!wants_device(wait.kind) || !state.placement().waits_alike() || state.holds(wait.session)) return {};
   return Need{wait.memory,
               compute.blocks,
               compute.threads_per_block,
@@ -116,7 +116,7 @@ void Scheduler::task_arrived(const TaskRequest& request, TimePoint now) {
 
   const WaitKey key{now, true, arrivals_++, *model};
   session->tasks.push_back(request.id);
-  tasks_[request.id] = {request.session, request.virtual_device, *model, request.compute, false, key, {}};
+  tasks_[request.id] = {request.session, request.virtual_device, *model, request.compute, false, {}, key, {}};
   enqueue(key, {RequestKind::kTask, request.session, request.id, request.virtual_device, request.memory});
 }
 
@@ -168,7 +168,7 @@ void Scheduler::memory_freed(TaskId id, Bytes less, TimePoint now) {
     less = state_.shrink(task.session, id, less);
     users_.give_back(task.session, less);
   } else {
-    Bytes& asked = lines_[task.model].at(*task.wait).memory;
+    Bytes& asked = task.wait ? lines_[task.model].at(*task.wait).memory : task.swapped;
     less = std::min(less, asked);
     asked -= less;
     needs_changed(task.session);
@@ -200,6 +200,7 @@ void Scheduler::task_ended(TaskId id, TimePoint now) {
     budgets_.give_back(task.session, lines_[model].at(*task.wait).memory);
     drop_wait(WaitKey(*task.wait));
   }
+  budgets_.give_back(task.session, task.swapped);
   forget_task(id);
   returned_on(model);
 }
@@ -227,7 +228,7 @@ Status Scheduler::adopt(const TaskRequest& asked, DeviceId device, TimePoint now
   budgets_.restore(asked.session, asked.memory);
   users_.take(asked.session, asked.memory);
   session->tasks.push_back(asked.id);
-  tasks_[asked.id] = {asked.session, asked.virtual_device, model, asked.compute, true, {}, {}};
+  tasks_[asked.id] = {asked.session, asked.virtual_device, model, asked.compute, true, {}, {}, {}};
   returned_on(model);  // under a policy that assigns jobs, as for adopt_assignment
   deadlock_possible_ = true;
   return {};

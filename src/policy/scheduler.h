@@ -114,6 +114,8 @@ class Scheduler {
   std::optional<BudgetView> budget(SessionId session) const;
 
  private:
+  friend class Swapping;  // its part for tasks that have no device for a while (swapping.h)
+
   struct Extension {
     Bytes more;
     TimePoint since;
@@ -125,6 +127,7 @@ class Scheduler {
     size_t model = 0;
     ComputeNeed compute;
     bool running = false;
+    Bytes swapped;  // of one that is swapped out and wants no device
     std::optional<WaitKey> wait;
     std::vector<Extension> extensions;  // behind the one that waits, if any
   };

@@ -34,7 +34,7 @@ bool is_kept_for_another(Request request, const Pool& pool) {
 
 // The gate keeps it back, wherever it would go.
 bool kept_back(const Wait& wait, const PlacementState& state, const PlacementGate* gate) {
-  return gate && wait.kind == RequestKind::kTask && !state.holds(wait.session) &&
+  return gate && wants_device(wait.kind) && !state.holds(wait.session) &&
          !gate->may_go({wait.session, wait.virtual_device});
 }
 
@@ -236,7 +236,7 @@ void Scheduler::finish(const WaitKey& key, Decision decision, TimePoint now) {
   if (!granted) budgets_.give_back(wait.session, wait.memory);
   Task& task = tasks_.at(wait.task);
   task.wait.reset();
-  if (wait.kind == RequestKind::kTask && !granted) return forget_task(wait.task);
+  if (wants_device(wait.kind) && !granted) return forget_task(wait.task);
   task.running = true;
   enqueue_next_extension(wait.task, task);
 }

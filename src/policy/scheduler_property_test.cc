@@ -5,7 +5,7 @@
 #include <random>
 #include <set>
 
-#include "policy/scheduler.h"
+#include "policy/swapping.h"
 #include "policy/test_pool.h"
 
 namespace heddle::policy {
@@ -49,6 +49,7 @@ class RandomRun {
   RandomRun(std::unique_ptr<Placement> policy, uint64_t seed, uint64_t needs = 0)
       : random_(seed),
         needs_(needs),
+        oblivious_(policy->memory_oblivious()),
         devices_(make_devices()),
         options_{.memory_per_user = Bytes{pick(2) * (6 + pick(20)) * kGiB}},
         scheduler_(std::move(policy), devices_, options_) {}
@@ -98,7 +99,7 @@ class RandomRun {
   struct Task {
     SessionId session;
     Bytes memory;
-    bool running = false;
+    bool running = false, swapped = false, returning = false;
   };
 
   uint64_t pick(uint64_t below) { return random_() % below; }
@@ -115,7 +116,7 @@ class RandomRun {
 
   void event() {
     if (sessions_.empty() || pick(10) == 0) return open();
-    switch (pick(9)) {
+    switch (pick(11)) {
       case 0:
         return pick(3) == 0 ? close(any_session()) : void();
       case 1:
@@ -129,6 +130,9 @@ class RandomRun {
       case 6:
         return with_task([&](TaskId task) { shrink(task); });
       case 7:
+      case 8:
+        return with_task([&](TaskId task) { swap(task); });
+      case 9:
         return scheduler_.outside_memory({pick(devices_.size())}, Bytes{pick(3) * pick(8) * kGiB}, now_);
       default:
         return with_task([&](TaskId task) { end(task); });
@@ -173,6 +177,23 @@ class RandomRun {
     scheduler_.memory_freed(task, less, now_);
   }
 
+  // One that runs is swapped out; one that is wants a device, or none after all.
+  void swap(TaskId id) {
+    Task& task = tasks_.at(id);
+    if (task.running && !oblivious_) {
+      Swapping(scheduler_).swapped_out(id, now_);
+      task = {task.session, task.memory, false, true, false};
+    } else if (task.swapped && !task.returning) {
+      Swapping(scheduler_).resume_requested(id, now_);
+      task.returning = true;
+      ++asked_[id];
+    } else if (task.returning && pick(2) == 0) {
+      Swapping(scheduler_).resume_withdrawn(id, now_);
+      task.returning = false;
+      if (--asked_[id] == 0) asked_.erase(id);
+    }
+  }
+
   void end(TaskId task) {
     scheduler_.task_ended(task, now_);
     tasks_.erase(task);
@@ -195,8 +216,11 @@ class RandomRun {
       EXPECT_GT(asked_[decision.task], 0) << "task " << decision.task.value << " was decided twice";
       if (--asked_[decision.task] == 0) asked_.erase(decision.task);
       EXPECT_NE(decision.kind, task->second.running ? Kind::kGrant : Kind::kExtend);
-      if (decision.kind == Kind::kGrant) task->second.running = true;
-      if (decision.kind == Kind::kRefuse && decision.request == RequestKind::kTask) {
+      if (decision.kind == Kind::kGrant) {
+        EXPECT_EQ(decision.request == RequestKind::kResume, task->second.returning);
+        task->second = {task->second.session, task->second.memory, true, false, false};
+      }
+      if (decision.kind == Kind::kRefuse && wants_device(decision.request)) {
         asked_.erase(decision.task);
         tasks_.erase(task);
       }
@@ -265,6 +289,7 @@ class RandomRun {
 
   std::mt19937_64 random_;
   const uint64_t needs_;
+  const bool oblivious_;
   size_t most_waiting_ = 0;
   std::vector<DeviceSpec> devices_;
   Options options_;

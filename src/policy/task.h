@@ -20,7 +20,11 @@ struct ComputeNeed {
 enum class RequestKind {
   kTask,
   kExtension,  // more memory for a task
+  kResume,     // a device for a task that was swapped out
 };
+constexpr bool wants_device(RequestKind kind) {
+  return kind != RequestKind::kExtension;
+}
 
 struct TaskRequest {
   TaskId id;

@@ -28,10 +28,12 @@ struct AllRestored {
   static constexpr MessageType kType = MessageType::kAllRestored;
   uint64_t reserved = 0;
 };
-// heddled -> keeper: `bytes` of device memory, a multiple of 2 MiB, all zero. Answers come in order.
+// heddled -> keeper: `bytes` of device memory, a multiple of 2 MiB, all zero; or of this machine's memory that the GPU
+// reaches (swap space), with anything in it. Answers come in order.
 struct MakeMemory {
   static constexpr MessageType kType = MessageType::kMakeMemory;
   uint64_t bytes = 0;
+  uint32_t on_host = 0, reserved = 0;
 };
 // keeper -> heddled. Descriptor: the memory, unless `error` (an ErrorCode) says why there is none.
 struct MemoryMade {

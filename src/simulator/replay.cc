@@ -10,6 +10,8 @@
 #include "policy/dispatch/table.h"
 #include "policy/placement/table.h"
 #include "policy/record/entry.h"
+#include "policy/record/recorded_scheduler.h"
+#include "policy/swapping.h"
 #include "simulator/replay_answers.h"
 
 namespace heddle::simulator {
@@ -58,6 +60,8 @@ class Replayer {
   Status outside(EntryReader& entry);
   Status adopt(EntryReader& entry);
   Status assign(EntryReader& entry);
+  template <void (policy::Swapping::*event)(TaskId, TimePoint)>
+  Status tell_of_swap(EntryReader& entry);
   Status decide(EntryReader& entry);
 
   Status joined(EntryReader& entry);
@@ -94,6 +98,9 @@ const std::map<std::string_view, Replayer::Handler>& Replayer::handlers() {
       {"extend", &Replayer::extend},
       {"free", &Replayer::free},
       {"end", &Replayer::end},
+      {"swapped_out", &Replayer::tell_of_swap<&policy::Swapping::swapped_out>},
+      {"resume", &Replayer::tell_of_swap<&policy::Swapping::resume_requested>},
+      {"withdraw", &Replayer::tell_of_swap<&policy::Swapping::resume_withdrawn>},
       {"serve", &Replayer::serve},
       {"outside", &Replayer::outside},
       {"adopt", &Replayer::adopt},
@@ -253,6 +260,15 @@ Status Replayer::end(EntryReader& entry) {
   return {};
 }
 
+template <void (policy::Swapping::*event)(TaskId, TimePoint)>
+Status Replayer::tell_of_swap(EntryReader& entry) {
+  TaskId task;
+  HEDDLE_TRY(read(entry, task));
+  policy::Swapping swapping(*scheduler_);
+  (swapping.*event)(task, entry.at());
+  return {};
+}
+
 Status Replayer::serve(EntryReader& entry) {
   SessionId session;
   DeviceId device;
@@ -274,7 +290,9 @@ Status Replayer::adopt(EntryReader& entry) {
   policy::TaskRequest request;
   DeviceId device;
   HEDDLE_TRY(read(entry, request, device));
-  (void)scheduler_->adopt(request, device, entry.at());  // where it failed, it fails again
+  // Where it failed, it fails again.
+  (void)(device == policy::RecordedScheduler::kSwappedOut ? policy::Swapping(*scheduler_).adopt(request, entry.at())
+                                                          : scheduler_->adopt(request, device, entry.at()));
   return {};
 }
 

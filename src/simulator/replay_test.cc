@@ -6,6 +6,8 @@
 #include <sstream>
 
 #include "core/input_log.h"
+#include "policy/placement/table.h"
+#include "policy/record/recorded_scheduler.h"
 #include "simulator/world.h"
 
 namespace heddle::simulator {
@@ -82,6 +84,38 @@ INSTANTIATE_TEST_SUITE_P(Replay, EveryPolicy,
                          ::testing::Combine(::testing::Values("sa", "cg:2", "schedgpu", "mgb-sm", "mgb-warps", "grr",
                                                               "rtf", "guf"),
                                             ::testing::Values("open", "fs", "tfs", "las", "token", "token:overlap")));
+
+// As heddled does: a task leaves its device, wants one, wants none after all, and is found again after a restart.
+TEST(Replay, SwappedTasksAreDecidedTheSameAgain) {
+  TextLog log;
+  const auto at = [](int64_t second) { return TimePoint(std::chrono::seconds(second)); };
+  const policy::DeviceSpec device{.name = "one",
+                                  .model = "one",
+                                  .memory = Bytes{16 * kGiB},
+                                  .sms = 1,
+                                  .sm = {.whole = {.blocks = 32, .warps = 64}}};
+  for (const bool restarted : {false, true}) {
+    policy::RecordedScheduler scheduler("mgb-warps", *policy::make_placement("mgb-warps"), {device}, {}, &log);
+    const policy::TaskRequest task{{1}, {1}, {1}, 0, "", Bytes{10 * kGiB}, {1, 128, 0, {}}};
+    scheduler.session_opened({1}, {1}, "one", {}, at(0));
+    if (restarted) {
+      ASSERT_TRUE(scheduler.adopt_swapped(task, at(0)));
+    } else {
+      scheduler.task_arrived(task, at(0));
+      ASSERT_EQ(scheduler.decisions(at(0)).size(), 1u);
+      scheduler.swapped_out({1}, at(1));
+    }
+    scheduler.resume_requested({1}, at(2));
+    scheduler.resume_withdrawn({1}, at(3));
+    EXPECT_TRUE(scheduler.decisions(at(3)).empty());
+    scheduler.resume_requested({1}, at(4));
+    ASSERT_EQ(scheduler.decisions(at(4)).size(), 1u);
+  }
+  const ReplayOutcome outcome = replayed(log.text());
+  EXPECT_EQ(outcome.schedulers, 2u);
+  EXPECT_EQ(outcome.answers, 3u);
+  EXPECT_EQ(outcome.different, 0u);
+}
 
 TEST(Replay, ShowsWhatIsDecidedOtherwise) {
   std::string log = log_of("mgb-warps", "fs");

@@ -83,8 +83,8 @@ class Tasks {
   }
   // The worst of them: who waits for the scheduler keeps the whole program waiting.
   std::string state() const {
-    for (const char* const each :
-         {"waiting", "starting", "resuming", "suspending", "suspended", "in trial", "running"}) {
+    for (const char* const each : {"waiting", "starting", "swapping in", "resuming", "suspending", "swapping out",
+                                   "suspended", "swapped", "in trial", "running"}) {
       if (states_.contains(each)) return each;
     }
     return states_.empty() ? "idle" : *states_.begin();

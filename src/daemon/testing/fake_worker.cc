@@ -1,5 +1,6 @@
 // A worker without a device, for heddled's tests: it keeps the worker's side of the protocol and of the ring, and does
-// nothing else. kFill writes one byte at its address, so that tests see whose memory is mapped where.
+// nothing else. kFill writes one byte at its address, so that tests see whose memory is mapped where; kTextureGone
+// shows the byte at address `a` in the ring's fault word.
 
 #include <fcntl.h>
 #include <poll.h>
@@ -220,6 +221,7 @@ class FakeWorker {
     if (header.type == RecordType::kReset) (header.a == 1 ? mute_ : reset_) = true;  // 1: says nothing more to heddled
     if (header.type == RecordType::kLimit && header.a == 1) late_obstacle_ = true;
     if (header.type == RecordType::kLimit && header.a != 1) control_.note_obstacle(Obstacle::kDeviceMalloc);
+    if (header.type == RecordType::kTextureGone) ring_->header().fault.store(byte_at(header.a));
     if (header.type == RecordType::kFill) return fill(record_.as<FillRecord>());
     if (header.type == RecordType::kLaunch) {  // how tests ask for a crash
       control_.note_affected(header.sequence);
@@ -276,6 +278,15 @@ class FakeWorker {
         static_cast<char*>(mapped.memory.data())[fill.to.address - mapped.address] = static_cast<char>(fill.value);
     }
     return true;
+  }
+
+  // 0 where nothing is mapped.
+  uint32_t byte_at(uint64_t address) const {
+    for (const auto& [number, mapped] : mapped_) {
+      const uint64_t offset = address - mapped.address;
+      if (offset < mapped.memory.size()) return static_cast<const unsigned char*>(mapped.memory.data())[offset];
+    }
+    return 0;
   }
 
   struct Mapped {

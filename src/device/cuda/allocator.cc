@@ -35,14 +35,14 @@ Allocator::~Allocator() {
   driver_.cuDevicePrimaryCtxRelease(device_);
 }
 
-Result<CUmemGenericAllocationHandle> Allocator::create(Bytes size) {
+Result<CUmemGenericAllocationHandle> Allocator::create(Bytes size, bool on_host) {
   if (size.value == 0 || size.value % kGranule != 0)
     return fail(ErrorCode::kInvalidArgument, "%llu bytes of device memory: a multiple of 2 MiB is wanted",
                 number(size));
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  properties.location.id = device_;
+  properties.location.type = on_host ? CU_MEM_LOCATION_TYPE_HOST_NUMA : CU_MEM_LOCATION_TYPE_DEVICE;
+  properties.location.id = on_host ? numa_node() : device_;
   properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
   CUmemGenericAllocationHandle handle = 0;
   HEDDLE_TRY(driver_.check(driver_.cuMemCreate(&handle, size.value, &properties, 0),
@@ -51,17 +51,35 @@ Result<CUmemGenericAllocationHandle> Allocator::create(Bytes size) {
 }
 
 Result<Fd> Allocator::allocate(Bytes size) {
-  const auto handle = create(size);
+  const auto handle = create(size, false);
   if (!handle) return tl::unexpected(handle.error());
-  Status status = clear(*handle, size);
-  int descriptor = -1;
-  if (status)
-    status = driver_.check(
-        driver_.cuMemExportToShareableHandle(&descriptor, *handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
-        "cuMemExportToShareableHandle");
+  const Status cleared = clear(*handle, size);
+  auto memory = cleared ? exported(*handle) : tl::unexpected(cleared.error());
   driver_.cuMemRelease(*handle);  // the descriptor keeps the memory
-  if (!status) return tl::unexpected(std::move(status).error());
+  return memory;
+}
+
+Result<Fd> Allocator::allocate_on_host(Bytes size) {
+  const auto handle = create(size, true);
+  if (!handle) return tl::unexpected(handle.error());
+  auto memory = exported(*handle);
+  driver_.cuMemRelease(*handle);
+  return memory;
+}
+
+Result<Fd> Allocator::exported(CUmemGenericAllocationHandle handle) {
+  int descriptor = -1;
+  HEDDLE_TRY(driver_.check(
+      driver_.cuMemExportToShareableHandle(&descriptor, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+      "cuMemExportToShareableHandle"));
   return Fd(descriptor);
+}
+
+// Where the GPU has no node of its own the first one serves.
+int Allocator::numa_node() const {
+  int node = -1;
+  const CUresult known = driver_.cuDeviceGetAttribute(&node, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, device_);
+  return known == CUDA_SUCCESS && node >= 0 ? node : 0;
 }
 
 Result<CUmemGenericAllocationHandle> Allocator::import(const Fd& memory) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "policy/record/entry.h"
+#include "policy/swapping.h"
 
 namespace heddle::policy {
 
@@ -56,6 +57,21 @@ void RecordedScheduler::task_ended(TaskId task, TimePoint now) {
   Scheduler::task_ended(task, now);
 }
 
+void RecordedScheduler::swapped_out(TaskId task, TimePoint now) {
+  record(now, "swapped_out", task);
+  Swapping(*this).swapped_out(task, now);
+}
+
+void RecordedScheduler::resume_requested(TaskId task, TimePoint now) {
+  record(now, "resume", task);
+  Swapping(*this).resume_requested(task, now);
+}
+
+void RecordedScheduler::resume_withdrawn(TaskId task, TimePoint now) {
+  record(now, "withdraw", task);
+  Swapping(*this).resume_withdrawn(task, now);
+}
+
 void RecordedScheduler::served(SessionId session, DeviceId device, const Service& since_last) {
   record(latest_, "serve", session, device, since_last);
   Scheduler::served(session, device, since_last);
@@ -69,6 +85,11 @@ void RecordedScheduler::outside_memory(DeviceId device, Bytes used, TimePoint no
 Status RecordedScheduler::adopt(const TaskRequest& request, DeviceId device, TimePoint now) {
   record(now, "adopt", request, device);
   return Scheduler::adopt(request, device, now);
+}
+
+Status RecordedScheduler::adopt_swapped(const TaskRequest& request, TimePoint now) {
+  record(now, "adopt", request, kSwappedOut);
+  return Swapping(*this).adopt(request, now);
 }
 
 Status RecordedScheduler::adopt_assignment(SessionId session, uint32_t virtual_device, DeviceId device, TimePoint now) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "core/input_log.h"
 #include "policy/scheduler.h"
 
@@ -8,6 +10,9 @@ namespace heddle::policy {
 // A scheduler that has what it is told, and what it decides, written to a log. Without a log it is the scheduler alone.
 class RecordedScheduler : public Scheduler {
  public:
+  // In the log, in the place of the device of a task that has none.
+  static constexpr DeviceId kSwappedOut{UINT64_MAX};
+
   // `policy` names `placement` in the log; `log` outlives this.
   RecordedScheduler(const std::string& policy, std::unique_ptr<Placement> placement,
                     const std::vector<DeviceSpec>& devices, Options options = {}, InputLog* log = nullptr);
@@ -20,9 +25,14 @@ class RecordedScheduler : public Scheduler {
   void extension_requested(TaskId task, Bytes more, TimePoint now);
   void memory_freed(TaskId task, Bytes less, TimePoint now);
   void task_ended(TaskId task, TimePoint now);
+  // See Swapping.
+  void swapped_out(TaskId task, TimePoint now);
+  void resume_requested(TaskId task, TimePoint now);
+  void resume_withdrawn(TaskId task, TimePoint now);
   void served(SessionId session, DeviceId device, const Service& since_last);
   void outside_memory(DeviceId device, Bytes used, TimePoint now);
   Status adopt(const TaskRequest& request, DeviceId device, TimePoint now);
+  Status adopt_swapped(const TaskRequest& request, TimePoint now);
   Status adopt_assignment(SessionId session, uint32_t virtual_device, DeviceId device, TimePoint now);
   std::vector<Decision> decisions(TimePoint now);
 

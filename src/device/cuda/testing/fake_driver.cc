@@ -539,9 +539,11 @@ API cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size, const CUmemAl
                 unsigned long long) {
   Fake& all = fake();
   std::lock_guard lock(all.mutex);
-  auto memory = create_memfd(("fake-gpu-" + std::to_string(properties->location.id)).c_str(), Bytes{size});
+  const bool on_host = properties->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
+  const std::string name = on_host ? "fake-host" : "fake-gpu-" + std::to_string(properties->location.id);
+  auto memory = create_memfd(name.c_str(), Bytes{size});
   size_t room = kMemory;
-  if (size_t said; beside_library(".room") >> said) room = said;
+  if (size_t said; beside_library(on_host ? ".host_room" : ".room") >> said) room = said;
   if (!memory || size > room) return CUDA_ERROR_OUT_OF_MEMORY;
   *handle = ++all.last_handle;
   all.memory[*handle] = std::move(*memory);

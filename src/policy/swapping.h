@@ -1,0 +1,35 @@
+#pragma once
+
+#include <vector>
+
+#include "policy/scheduler.h"
+
+namespace heddle::policy {
+
+// The part of a scheduler that is about tasks whose memory leaves their device, and comes back to any of the model. Not
+// under a memory-oblivious policy. Without state of its own.
+class Swapping {
+ public:
+  explicit Swapping(Scheduler& scheduler) : scheduler_(scheduler) {}
+
+  // The running task's memory has left its device. It holds nothing there any more; in its job's budget it stays. What
+  // it had asked for besides waits until it runs again.
+  void swapped_out(TaskId task, TimePoint now);
+  // It wants a device again, with the memory that it had. It stands in the line from now on, and is granted or refused
+  // with RequestKind::kResume; withdrawn, it wants none.
+  void resume_requested(TaskId task, TimePoint now);
+  void resume_withdrawn(TaskId task, TimePoint now);
+  // After a restart: one that is swapped out is put back. kNotFound, kNotSupported, and what task_arrived refuses.
+  Status adopt(const TaskRequest& request, TimePoint now);
+
+  // Which of these running tasks, if they were swapped out, would let a request go that waits: of the oldest that they
+  // can help, the fewest bytes on one device. Empty where nobody waits, or none would do. Changes nothing.
+  static std::vector<TaskId> who_makes_room(const Scheduler& scheduler, const std::vector<TaskId>& could_leave);
+
+ private:
+  void keep_extensions(Scheduler::Task& task);
+
+  Scheduler& scheduler_;
+};
+
+}  // namespace heddle::policy

@@ -1,0 +1,58 @@
+// Holds much device memory from its first step to its last, and changes all of it in each. What a step finds in it is
+// printed as a sum, which an undisturbed run prints too.
+//
+// Usage: holds DIRECTORY STEPS MIB: step n begins when DIRECTORY/n is there.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#define CHECK(call)                                                                            \
+  do {                                                                                         \
+    const cudaError_t error = (call);                                                          \
+    if (error != cudaSuccess) {                                                                \
+      std::printf("%s: %d %s (line %d)\n", #call, error, cudaGetErrorString(error), __LINE__); \
+      std::exit(1);                                                                            \
+    }                                                                                          \
+  } while (false)
+
+constexpr unsigned kThreads = 256, kPerThread = 64;
+
+__global__ void change(unsigned* words, unsigned step) {
+  const unsigned first = (blockIdx.x * kThreads + threadIdx.x) * kPerThread;
+  for (unsigned i = first; i < first + kPerThread; ++i) words[i] = words[i] * 1664525u + i * step + 1013904223u;
+}
+
+__global__ void sum_up(const unsigned* words, unsigned* sum) {
+  const unsigned first = (blockIdx.x * kThreads + threadIdx.x) * kPerThread;
+  unsigned own = 0;
+  for (unsigned i = first; i < first + kPerThread; ++i) own = own * 31 + words[i];
+  atomicAdd(sum, own);
+}
+
+int main(int, char** arguments) {
+  const std::string directory = arguments[1];
+  const unsigned steps = static_cast<unsigned>(std::atoi(arguments[2]));
+  const size_t bytes = static_cast<size_t>(std::atoi(arguments[3])) << 20;
+  const unsigned blocks = static_cast<unsigned>(bytes / sizeof(unsigned) / kPerThread / kThreads);
+  unsigned *words, *sum;
+  CHECK(cudaMalloc(&words, bytes));
+  CHECK(cudaMalloc(&sum, sizeof(unsigned)));
+  CHECK(cudaMemset(words, 0, bytes));
+  for (unsigned step = 1; step <= steps; ++step) {
+    change<<<blocks, kThreads>>>(words, step);
+    CHECK(cudaDeviceSynchronize());
+    std::printf("step %u\n", step);
+    std::fflush(stdout);
+    while (access((directory + "/" + std::to_string(step)).c_str(), F_OK) != 0) usleep(2000);
+    unsigned found = 0;
+    CHECK(cudaMemset(sum, 0, sizeof(unsigned)));
+    sum_up<<<blocks, kThreads>>>(words, sum);
+    CHECK(cudaMemcpy(&found, sum, sizeof found, cudaMemcpyDeviceToHost));
+    std::printf("sum %u\n", found);
+  }
+  CHECK(cudaFree(words));
+  CHECK(cudaFree(sum));
+  std::printf("PASS\n");
+}

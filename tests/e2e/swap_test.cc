@@ -1,0 +1,232 @@
+// Suspended jobs' memory leaves its device and comes back: their programs print what they print undisturbed, and others
+// that do not fit beside them run meanwhile.
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <thread>
+
+#include "steps.h"
+
+namespace heddle::e2e {
+namespace {
+
+std::string config(const char* memory, int devices = 1) {
+  return "[daemon]\nwarm_workers = 1\n[[device]]\npreset = 'P100'\ncount = " + std::to_string(devices) +
+         "\nmemory = '" + memory + "'\nslowdown = 0\ncopy_slowdown = 0\n";
+}
+
+class Swapping : public testing::Test {
+ protected:
+  void set_up(const std::string& config) {
+    node_ = std::make_unique<Node>(config);
+    ASSERT_TRUE(node_->ready()) << node_->why();
+  }
+  // The session of the first job.
+  Json session() {
+    const Json ps = node_->ask({{"command", "ps"}});
+    return ps.contains("sessions") && !ps["sessions"].empty() ? ps["sessions"][0] : Json();
+  }
+  Json task() {
+    const Json now = session();
+    return now.is_object() && !now["tasks"].empty() ? now["tasks"][0] : Json::object();
+  }
+  std::string state() { return task().value("state", ""); }
+  bool reaches(const std::string& wanted) {
+    return Node::eventually([&] { return state() == wanted; });
+  }
+  std::string job() { return std::to_string(session()["job"].get<uint64_t>()); }
+  void expect_works(const Arguments& command) {
+    const Finished finished = node_->heddle(command);
+    EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node_->log();
+  }
+  uint64_t used(size_t device = 0) { return node_->ask({{"command", "devices"}})["devices"][device]["used"]; }
+  uint64_t swap_used() { return node_->ask({{"command", "devices"}})["swap"]["used"]; }
+  void expect_right(Process& program, const std::string& wanted) {
+    const Finished finished = program.wait();
+    EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node_->log();
+    EXPECT_EQ(finished.out, wanted) << finished.err;
+  }
+  void expect_nothing_left() {
+    EXPECT_TRUE(Node::eventually([&] { return node_->empty(); })) << node_->ask({{"command", "ps"}});
+    EXPECT_EQ(swap_used(), 0u);
+    EXPECT_TRUE(node_->stop_cleanly());
+  }
+
+  std::unique_ptr<Node> node_;
+};
+
+// Each has 80 of the device's 128 MiB. Nobody says that memory is to leave: the second one waits for it.
+TEST_F(Swapping, TwoJobsThatDoNotFitTogetherShareADevice) {
+  HEDDLE_NEEDS_PROGRAM("holds");
+  set_up(config("128M"));
+  Steps first(*node_, {"80"}), second(*node_, {"80"});
+  const std::string wanted = first.undisturbed("holds");
+  ASSERT_NE(wanted.find("PASS"), std::string::npos) << wanted;
+  second.go_on();
+  Process program = first.spawn("holds");
+  for (int step = 1; step <= kSteps; ++step) {
+    ASSERT_TRUE(first.reaches(program, step)) << program.out() << node_->log();
+    expect_works({"suspend", job()});
+    Process other = second.spawn("holds");
+    expect_right(other, wanted);
+    EXPECT_EQ(state(), "swapped");
+    EXPECT_EQ(swap_used(), 82u << 20);
+    first.go(step);
+    expect_works({"resume", job()});
+  }
+  expect_right(program, wanted);
+  expect_nothing_left();
+}
+
+TEST_F(Swapping, HeddledDiesOnTheWay) {
+  HEDDLE_NEEDS_PROGRAM("holds");
+  set_up(config("128M"));
+  Steps steps(*node_, {"80"}, 2);
+  const std::string wanted = steps.undisturbed("holds");
+  Process program = steps.spawn("holds");
+  std::mt19937 random(20263);
+  const auto kill_heddled = [&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(random() % 40));
+    const pid_t heddled = node_->daemon_pid();
+    ASSERT_GT(heddled, 1);
+    ASSERT_EQ(::kill(heddled, SIGKILL), 0);
+  };
+  for (int step = 1; step <= 2; ++step) {
+    ASSERT_TRUE(steps.reaches(program, step)) << program.out() << node_->log();
+    const Json told = node_->ask({{"command", "suspend"}, {"job", session()["job"]}, {"swap", true}});
+    ASSERT_FALSE(told.contains("error")) << told;
+    kill_heddled();
+    ASSERT_TRUE(reaches("swapped")) << session() << node_->log();
+    EXPECT_EQ(used(), 0u);
+    expect_works({"resume", job()});
+    kill_heddled();
+    steps.go(step);
+  }
+  expect_right(program, wanted);
+  expect_nothing_left();
+}
+
+TEST_F(Swapping, AProgramThatIsKilledOnTheWayLeavesNothing) {
+  HEDDLE_NEEDS_PROGRAM("holds");
+  set_up(config("128M"));
+  Steps steps(*node_, {"80"});
+  for (int round = 0; round < 6; ++round) {
+    Process program = steps.spawn("holds");
+    ASSERT_TRUE(steps.reaches(program, 1)) << program.out() << node_->log();
+    const pid_t pid = session()["pid"].get<pid_t>();
+    ASSERT_GT(pid, 1);
+    const Json told = node_->ask({{"command", "suspend"}, {"job", session()["job"]}, {"swap", true}});
+    ASSERT_FALSE(told.contains("error")) << told;
+    if (round % 2 == 1) {
+      ASSERT_TRUE(reaches("swapped"));
+      expect_works({"resume", job()});
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5 * round));
+    ASSERT_EQ(::kill(pid, SIGKILL), 0);
+    EXPECT_EQ(program.wait().status, 128 + SIGKILL);
+    EXPECT_TRUE(Node::eventually([&] { return node_->empty(); })) << node_->ask({{"command", "ps"}});
+    EXPECT_EQ(swap_used(), 0u);
+  }
+  expect_nothing_left();
+}
+
+// With everything that CUDA has in use: textures, streams, events, variables and their addresses.
+TEST_F(Swapping, AJobGoesOnOnAnotherDevice) {
+  HEDDLE_NEEDS_PROGRAM("outlives");
+  HEDDLE_NEEDS_PROGRAM("holds");
+  set_up(config("64M", 2));
+  Steps steps(*node_);
+  const std::string wanted = steps.undisturbed("outlives");
+  Process program = steps.spawn("outlives");
+  for (int step = 1; step <= kSteps; ++step) {
+    ASSERT_TRUE(steps.reaches(program, step)) << program.out() << node_->log();
+    const Json before = task()["device"];
+    expect_works({"suspend", "--swap", job()});
+    EXPECT_EQ(state(), "swapped");
+    // Fills the device that is emptier, which is where the job was.
+    Steps filler(*node_, {"60"}, 1);
+    Process other = filler.spawn("holds");
+    ASSERT_TRUE(Node::eventually([&] { return used(before.get<size_t>()) >= 60u << 20 || used(0) >= 60u << 20; }));
+    const bool where_it_was = used(before.get<size_t>()) > 0;
+    steps.go(step);
+    expect_works({"resume", job()});
+    ASSERT_TRUE(Node::eventually([&] { return state() == "running" || !program.running(); })) << session();
+    if (where_it_was && program.running()) {
+      EXPECT_NE(task()["device"], before);
+    }
+    filler.go_on();
+    EXPECT_EQ(other.wait().status, 0);
+  }
+  expect_right(program, wanted);
+  expect_nothing_left();
+}
+
+TEST_F(Swapping, TheCommandsSayWhatIsSo) {
+  HEDDLE_NEEDS_PROGRAM("holds");
+  set_up("[swap]\nhost = '100M'\n" + config("256M"));
+  Steps steps(*node_, {"80"}), more(*node_, {"80"});
+  const std::string wanted = steps.undisturbed("holds");
+  Process program = steps.spawn("holds");
+  ASSERT_TRUE(steps.reaches(program, 1)) << program.out() << node_->log();
+  const std::string first = job();
+  expect_works({"suspend", "--swap", first});
+  EXPECT_NE(node_->heddle({"ps"}).out.find("swapped"), std::string::npos);
+  EXPECT_NE(node_->heddle({"devices"}).out.find("82 MiB in swap space, of 100 MiB"), std::string::npos)
+      << node_->heddle({"devices"}).out;
+  Process second = more.spawn("holds");
+  ASSERT_TRUE(Node::eventually([&] { return second.out().find("step 1\n") != std::string::npos; }));
+  const Json ps = node_->ask({{"command", "ps"}});
+  const std::string other = std::to_string(ps["sessions"][1]["job"].get<uint64_t>());
+  const Finished refused = node_->heddle({"suspend", "--swap", other});
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_NE(refused.err.find("82 MiB of the 100 MiB of swap space (swap.host) is in use"), std::string::npos)
+      << refused.err;
+  more.go_on();
+  expect_right(second, wanted);
+  steps.go_on();
+  expect_works({"resume", first});
+  expect_right(program, wanted);
+  expect_nothing_left();
+}
+
+#ifdef HEDDLE_TEST_DRIVER
+// Everything is a GPU's but the driver, which is the tests' own (src/device/cuda/testing): keepers copy, and die.
+class SwappingOnAGpu : public Swapping {
+ protected:
+  void SetUp() override {
+    HEDDLE_NEEDS_PROGRAM("holds");
+    ::setenv("HEDDLE_CUDA_LIBRARY", HEDDLE_TEST_DRIVER, 1);
+    set_up(Node::gpu_config());
+    ::unsetenv("HEDDLE_CUDA_LIBRARY");
+    ASSERT_TRUE(node_->warm()) << node_->log();
+  }
+};
+
+TEST_F(SwappingOnAGpu, KeepersCopyAndTheirSuccessorsCopyAgain) {
+  Steps steps(*node_, {"80"});
+  const std::string wanted = steps.undisturbed("holds");
+  Process program = steps.spawn("holds");
+  std::mt19937 random(20264);
+  const auto kill_keepers = [&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(random() % 30));
+    for (const pid_t keeper : node_->keeper_pids()) ASSERT_EQ(::kill(keeper, SIGKILL), 0);
+  };
+  for (int step = 1; step <= kSteps; ++step) {
+    ASSERT_TRUE(steps.reaches(program, step)) << program.out() << node_->log();
+    const Json told = node_->ask({{"command", "suspend"}, {"job", session()["job"]}, {"swap", true}});
+    ASSERT_FALSE(told.contains("error")) << told;
+    if (step > 1) kill_keepers();
+    ASSERT_TRUE(reaches("swapped")) << session() << node_->log();
+    EXPECT_EQ(swap_used(), 82u << 20);
+    steps.go(step);
+    expect_works({"resume", job()});
+    if (step > 1) kill_keepers();
+  }
+  expect_right(program, wanted);
+  expect_nothing_left();
+}
+#endif
+
+}  // namespace
+}  // namespace heddle::e2e
