@@ -185,7 +185,7 @@ TEST_F(ControlPageTest, WhatCanBeDoneAgainIsUnderWayAndNoMore) {
   page.note_handed_over(3);
   EXPECT_TRUE(page.log().under_way());
   EXPECT_FALSE(page.log().computes());
-  page.note_completed(3, 192);
+  page.note_cut(3, 192, 0);
   EXPECT_FALSE(page.log().under_way());
 }
 
