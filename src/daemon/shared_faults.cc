@@ -13,6 +13,8 @@ using Health = DeviceState::Health;
 constexpr Duration kTrialLook = std::chrono::milliseconds(2);
 // A kernel may take longer. Then the others go on beside it.
 constexpr Duration kLongestTrial = std::chrono::seconds(10);
+// Of a misaligned access MPS tells some 100 ms late, when its program may have ended (tests/gpu/faults.py).
+constexpr Duration kLateFault = std::chrono::seconds(1);
 constexpr size_t kMostSuspicions = 3;
 constexpr Duration kMemory = std::chrono::minutes(1);
 
@@ -37,13 +39,18 @@ bool SharedFaults::may_be_served(const Session& session, const VirtualDevice& de
   return on.on_trial == Lessee{session.id, device.index} && cases_.at(on.id).leaving == TimePoint{};
 }
 
-// Nobody else's work can have been the cause. What has faulted does nothing more.
-bool SharedFaults::is_alone(const Worker& worker) const {
+// Nobody else's work can have been the cause: nobody is bound there, but for those that have faulted and do nothing
+// more, and nobody was a moment ago, unless all had to leave for a trial.
+bool SharedFaults::is_alone(const Worker& worker, const Lessee& who) {
+  const DeviceState& on = device_of(worker.device);
+  const bool is_tried = on.on_trial == who;
+  if (!is_tried && shared_.now() - on.last_left < kLateFault) return false;
   const auto& workers = shared_.registry.workers;
   return std::none_of(workers.begin(), workers.end(), [&](const auto& each) {
     const Worker& other = each.second;
-    return other.id != worker.id && other.device == worker.device && other.state == Worker::State::kBound &&
-           other.last_fault.empty();
+    if (other.id == worker.id || other.device != worker.device || !other.last_fault.empty()) return false;
+    const bool leaves = other.state == Worker::State::kKept || other.state == Worker::State::kLeaving;
+    return other.state == Worker::State::kBound || (leaves && !is_tried);
   });
 }
 
@@ -55,7 +62,7 @@ void SharedFaults::reported(Worker& worker, const protocol::WorkerFault& fault) 
   const DeviceId id = worker.device;
   const Lessee who = session ? Lessee{session->id, device->index} : Lessee{};
   const bool recovering = workers_.recovering(id);
-  if (session && !session->ending && !recovering && is_alone(worker)) return convict(worker, *session, report);
+  if (session && !session->ending && !recovering && is_alone(worker, who)) return convict(worker, *session, report);
   if (session) cases_[id].reports[who] = report;
   if (!recovering)
     (void)workers_.recover(id, {shared_text(id, fault.cuda_error), fault.cuda_error, true, who, report.text});
@@ -69,9 +76,6 @@ void SharedFaults::convict(Worker& worker, Session& session, const Report& repor
     events_->fail_session(session, report.cuda_error, report.text);
     (void)workers_.recover(id, {shared_text(id, report.cuda_error), report.cuda_error, false, {}, {}});
     return;
-  }
-  for (auto& [other_id, other] : shared_.registry.workers) {
-    if (other.device == id && other.state == Worker::State::kKept) workers_.discard(other);
   }
   protocol::DeviceFault message{report.cuda_error};
   protocol::set_text(message.text, report.text);
@@ -104,6 +108,10 @@ void SharedFaults::faulted(DeviceId id, const SharedFault& fault) {
   if (!fault.own_text.empty()) of.reports[fault.origin] = {fault.cuda_error, fault.own_text};
   device_of(id).health = Health::kFaulted;
   device_of(id).on_trial.reset();
+  for (const auto& [worker_id, worker] : shared_.registry.workers) {
+    const bool stayed = worker.state == Worker::State::kLeaving && worker.kept_since != TimePoint{};
+    if (worker.device == id && stayed) of.stayed.insert({worker.session, worker.virtual_device});
+  }
 }
 
 // ---- Judging ----
@@ -117,6 +125,7 @@ void SharedFaults::cleared(DeviceId id) {
         judge(id, session, device);
     }
   }
+  for (const Lessee& who : of.stayed) judge_stayed(of, who);
   std::sort(of.left.begin(), of.left.end(), [](const Suspect& a, const Suspect& b) {
     return std::pair(a.arrived, a.who) < std::pair(b.arrived, b.who);
   });
@@ -137,6 +146,13 @@ void SharedFaults::judge(DeviceId id, Session& session, VirtualDevice& device) {
         session, device, of,
         stringf("the program was at work at %zu such faults within a minute, and nobody fails alone", kMostSuspicions));
   of.left.push_back({who, device.task->serial, std::max(log.handed_over, log.affected), device.task->arrived});
+}
+
+// Between two tasks.
+void SharedFaults::judge_stayed(Case& of, const Lessee& who) {
+  const auto [session, device] = find(who);
+  if (session && !session->failed && !session->ending && keeps_variables(*device))
+    fail(*session, *device, of, "what the program's modules had in their variables was in the worker that was ended");
 }
 
 // With its own error where its own device call told of one: it may be the one whose fault it was.

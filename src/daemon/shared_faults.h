@@ -3,6 +3,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,6 +66,7 @@ class SharedFaults {
   struct Case {
     SharedFault fault;
     std::map<Lessee, Report> reports;
+    std::set<Lessee> stayed;   // whose workers stayed for their next tasks, and were ended
     std::deque<Suspect> left;  // to be tried; the first one is on trial
     TimePoint served{};        // since when its worker is there
     TimePoint leaving{};       // since when that worker is to give it up
@@ -74,9 +76,10 @@ class SharedFaults {
 
   DeviceState& device_of(DeviceId id) { return shared_.registry.devices[id.value]; }
   std::pair<Session*, VirtualDevice*> find(const Lessee& who);
-  bool is_alone(const Worker& worker) const;
+  bool is_alone(const Worker& worker, const Lessee& who);
   void convict(Worker& worker, Session& session, const Report& report);
   void judge(DeviceId id, Session& session, VirtualDevice& device);
+  void judge_stayed(Case& of, const Lessee& who);
   void fail(Session& session, const VirtualDevice& device, Case& of, const std::string& why);
   bool suspected_too_often(DeviceId id, const Lessee& who);
   void try_next(DeviceId id);

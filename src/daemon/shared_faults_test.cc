@@ -74,6 +74,29 @@ TEST_F(SharedFaultsTest, WhatIsLostWithTheWorkerIsToldToOneThatWasIdle) {
   expect_failed(keeps, 810, "device malloc");
 }
 
+// They lie in the worker that stays for the next task.
+TEST_F(SharedFaultsTest, WhoseVariablesAreLostBetweenTwoTasksIsTold) {
+  TestClient origin = running(Bytes{4 * kMiB}), between = running(Bytes{4 * kMiB}), plain = running(Bytes{4 * kMiB});
+  between.record(RecordType::kLimit, kWritesVariables);
+  finish(between);
+  finish(plain);
+  fault(origin, kForGood);
+  expect_failed(between, 810, "what the program's modules had in their variables");
+  ASSERT_TRUE(plain.declare(2, plain.at(0), Bytes{4 * kMiB}));
+  ASSERT_TRUE(plain.begin(2));
+  EXPECT_TRUE(plain.wait_binding(Binding::kBound)) << plain.error_text();
+}
+
+// Its program may have ended before the device says so.
+TEST_F(SharedFaultsTest, AFaultSoonAfterAnotherProgramsEndMayBeThatOnes) {
+  TestClient late = running(Bytes{4 * kMiB}), odd = running(Bytes{4 * kMiB});
+  finish(late);
+  house_->wait_for("devices", [](const Json& answer) { return answer["devices"][0]["kept_workers"] == 1; });
+  fault(odd, kRepeatableOnce);
+  expect_done(odd);
+  expect_served(odd);
+}
+
 TEST_F(SharedFaultsTest, WhoIsAloneHasItsOwnFaultAtOnce) {
   TestClient origin = running(Bytes{4 * kMiB});
   const pid_t worker = worker_of(origin);

@@ -283,6 +283,7 @@ void Workers::forget(WorkerId id) {
   const Worker* worker = shared_.registry.find_worker(id);
   if (!worker) return;
   const DeviceId device = worker->device;
+  if (worker->session != SessionId{}) device_of(device).last_left = shared_.now();
   shared_.vault.withdraw(NoteKind::kWorker, id.value);
   shared_.registry.workers.erase(id);
   client_gone(device);

@@ -10,6 +10,8 @@ namespace heddle::daemon::testing {
 inline constexpr uint64_t kMute = 1;
 // With kLimit: what is in the way of another worker comes up when the worker is told to give its task up.
 inline constexpr uint64_t kWhenSuspended = 1;
+// With kLimit: a module's variables were written, and are saved.
+inline constexpr uint64_t kWritesVariables = 2;
 // With kPrefetchModule, a fault: of the device, whose work cannot be run again; found by the worker itself; of the
 // device, whose work can be run again, and faults again, or does not.
 inline constexpr uint64_t kForGood = 0;

@@ -220,7 +220,12 @@ class FakeWorker {
     }
     if (header.type == RecordType::kReset) (header.a == 1 ? mute_ : reset_) = true;  // 1: says nothing more to heddled
     if (header.type == RecordType::kLimit && header.a == 1) late_obstacle_ = true;
-    if (header.type == RecordType::kLimit && header.a != 1) control_.note_obstacle(Obstacle::kDeviceMalloc);
+    if (header.type == RecordType::kLimit && header.a == kWritesVariables) {
+      control_.note_variables_written(header.sequence);
+      const protocol::LogState log = control_.log();
+      control_.note_cut(log.completed, log.record_head, header.sequence);
+    }
+    if (header.type == RecordType::kLimit && header.a == 0) control_.note_obstacle(Obstacle::kDeviceMalloc);
     if (header.type == RecordType::kTextureGone) ring_->header().fault.store(byte_at(header.a));
     if (header.type == RecordType::kFill) return fill(record_.as<FillRecord>());
     if (header.type == RecordType::kLaunch) {  // how tests ask for a crash
