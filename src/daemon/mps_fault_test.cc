@@ -274,5 +274,26 @@ TEST_F(MpsFaultTest, WorkersThatCannotStartForOtherReasonsHarmNobody) {
   EXPECT_EQ(mps_.servers().size(), 1u);
 }
 
+// heddled dies at some moment of what it does about a fault.
+struct HeddledDiesUnderMps : MpsFaultTest, ::testing::WithParamInterface<useconds_t> {};
+
+TEST_P(HeddledDiesUnderMps, AtThatMoment) {
+  ASSERT_NO_FATAL_FAILURE(start_gpu());
+  TestClient busy = running(Bytes{4 * kMiB}), origin = running(Bytes{4 * kMiB}), idle = running(Bytes{4 * kMiB});
+  compute(busy, kRepeatable);
+  const pid_t old = house_->heddled();
+  fault(origin, kRepeatable);
+  ::usleep(GetParam());
+  house_->kill(old);
+  house_->wait_for("status", [&](const Json& answer) { return answer["pid"] != old; });
+  EXPECT_TRUE(origin.wait_fault(700)) << origin.error_text();
+  expect_served(busy);
+  expect_served(idle);
+  house_->wait_for("devices", [](const Json& answer) { return answer["devices"][0]["state"] == "ok"; });
+}
+
+INSTANTIATE_TEST_SUITE_P(Microseconds, HeddledDiesUnderMps,
+                         ::testing::Values(0, 5000, 10000, 30000, 60000, 90000, 150000));
+
 }  // namespace
 }  // namespace heddle::daemon::testing
