@@ -20,6 +20,9 @@ constexpr int kBystanders = 4;
 constexpr int kDisturbed = 2;
 
 struct SharedFaults : testing::Test {
+  explicit SharedFaults(const std::string& more = "")
+      : node("[daemon]\nwarm_workers = 1\n" + more +
+             "[[device]]\npreset = 'P100'\nmemory = '512M'\nslowdown = 0\ncopy_slowdown = 0\nshared_faults = true\n") {}
   void SetUp() override {
     ASSERT_TRUE(node.ready()) << node.why();
     for (const char* name : {"outlives", "illegal_access"})
@@ -50,10 +53,10 @@ struct SharedFaults : testing::Test {
     return Node::eventually([&] {
       const std::string line = "step " + std::to_string(step) + "\n";
       const auto reached = [&](const Process& each) { return each.out().find(line) != std::string::npos; };
-      const auto now = tasks();
+      if (!std::all_of(bystanders.begin(), bystanders.end(), reached)) return false;
+      const auto now = tasks();  // of a program that has come so far
       const auto drained = [](const Json& task) { return task["drained"] == true; };
-      return std::all_of(bystanders.begin(), bystanders.end(), reached) && now.size() == kBystanders + others &&
-             std::all_of(now.begin(), now.end(), drained);
+      return now.size() == kBystanders + others && std::all_of(now.begin(), now.end(), drained);
     });
   }
   // Everybody stands before the disturbance.
@@ -82,28 +85,52 @@ struct SharedFaults : testing::Test {
     command.insert(command.end(), more.begin(), more.end());
     return node.spawn_run(command);
   }
+  // Its session, once its kernel is under way.
+  Json guilty_at_work() {
+    Json found;
+    (void)Node::eventually([&] {
+      const Json ps = node.ask({{"command", "ps"}});
+      for (const Json& session : ps["sessions"]) {
+        const bool is_guilty = session["program"] == "illegal_access" && !session["tasks"].empty();
+        if (is_guilty && session["tasks"][0]["drained"] == false) found = session;
+      }
+      return !found.empty();
+    });
+    return found;
+  }
   void go() { std::ofstream(node.directory() + "/go").flush(); }
 
-  Node node{
-      "[daemon]\nwarm_workers = 1\n[[device]]\npreset = 'P100'\nmemory = '512M'\nslowdown = 0\ncopy_slowdown = 0\n"
-      "shared_faults = true\n"};
+  void expect_one_is_guilty() {
+    Process culprit = guilty();
+    ASSERT_NO_FATAL_FAILURE(reach_disturbance({&culprit}));
+    const std::set<pid_t> before = workers();
+    go();
+    const Finished finished = culprit.wait();
+    EXPECT_EQ(finished.status, 1) << finished.out << finished.err;
+    EXPECT_NE(finished.out.find("700 cudaErrorIllegalAddress\n"), std::string::npos) << finished.out;
+    EXPECT_NE(finished.err.find("store"), std::string::npos) << "its error names its kernel: " << finished.err;
+    EXPECT_TRUE(Node::eventually([&] { return workers().size() == kBystanders; }));
+    for (const pid_t worker : workers()) EXPECT_FALSE(before.contains(worker));
+    expect_undisturbed();
+  }
+
+  Node node;
   std::string wanted;
   std::vector<std::unique_ptr<Steps>> steps;
   std::vector<Process> bystanders;
 };
 
 TEST_F(SharedFaults, BystandersAreRightAndTheGuiltyOneHasItsError) {
-  Process culprit = guilty();
-  ASSERT_NO_FATAL_FAILURE(reach_disturbance({&culprit}));
-  const std::set<pid_t> before = workers();
-  go();
-  const Finished finished = culprit.wait();
-  EXPECT_EQ(finished.status, 1) << finished.out << finished.err;
-  EXPECT_NE(finished.out.find("700 cudaErrorIllegalAddress\n"), std::string::npos) << finished.out;
-  EXPECT_NE(finished.err.find("store"), std::string::npos) << "its error names its kernel: " << finished.err;
-  EXPECT_TRUE(Node::eventually([&] { return workers().size() == kBystanders; }));
-  for (const pid_t worker : workers()) EXPECT_FALSE(before.contains(worker));
-  expect_undisturbed();
+  expect_one_is_guilty();
+}
+
+// The device is lent to one after the other.
+struct SharedFaultsAndLeases : SharedFaults {
+  SharedFaultsAndLeases() : SharedFaults("[dispatch]\npolicy = 'tfs'\n") {}
+};
+
+TEST_F(SharedFaultsAndLeases, BystandersAreRightAndTheGuiltyOneHasItsError) {
+  expect_one_is_guilty();
 }
 
 TEST_F(SharedFaults, TwoAreGuiltyAtOnce) {
@@ -122,12 +149,10 @@ TEST_F(SharedFaults, AWorkerThatIsKilledInMidKernelHarmsNoBystander) {
   Process culprit = guilty({"spin"});
   ASSERT_NO_FATAL_FAILURE(reach_disturbance({&culprit}));
   go();
-  pid_t worker = 0;
-  ASSERT_TRUE(Node::eventually([&] {
-    for (const Json& task : tasks())
-      if (task["drained"] == false) worker = task.value("worker_pid", 0);
-    return worker > 1;
-  }));
+  const Json session = guilty_at_work();
+  ASSERT_FALSE(session.empty()) << node.ask({{"command", "ps"}});
+  const pid_t worker = session["tasks"][0]["worker_pid"];
+  ASSERT_GT(worker, 1);
   ASSERT_EQ(::kill(worker, SIGKILL), 0);
   const std::set<pid_t> before = workers();
   ASSERT_TRUE(Node::eventually([&] {
@@ -145,13 +170,8 @@ TEST_F(SharedFaults, AProgramThatIsKilledInMidKernelHarmsNobody) {
   ASSERT_NO_FATAL_FAILURE(reach_disturbance({&culprit}));
   const std::set<pid_t> before = workers();
   go();
-  Json session;
-  ASSERT_TRUE(Node::eventually([&] {
-    const Json ps = node.ask({{"command", "ps"}});
-    for (const Json& each : ps["sessions"])
-      if (!each["tasks"].empty() && each["tasks"][0]["drained"] == false) session = each;
-    return !session.empty();
-  }));
+  const Json session = guilty_at_work();
+  ASSERT_FALSE(session.empty()) << node.ask({{"command", "ps"}});
   ASSERT_EQ(::kill(session["pid"].get<pid_t>(), SIGKILL), 0);
   EXPECT_EQ(culprit.wait().status, 128 + SIGKILL);
   ASSERT_TRUE(Node::eventually([&] { return tasks().size() == kBystanders; }));
