@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <system_error>
 #include <vector>
 
 namespace heddle::daemon {
@@ -49,9 +50,14 @@ Status MemoryCopier::start() {
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { work(); });
+  Status started;
+  try {
+    thread_ = std::thread([this] { work(); });
+  } catch (const std::system_error& error) {
+    started = fail_errno(error.code().value(), "cannot start the thread that copies memory");
+  }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return {};
+  return started;
 }
 
 void MemoryCopier::copy(uint64_t number, const Fd& to, const Fd& from, Bytes size) {

@@ -162,6 +162,36 @@ TEST_F(Swapping, AJobGoesOnOnAnotherDevice) {
   expect_nothing_left();
 }
 
+// Whatever the program is at just then, and wherever its memory is, nothing is lost.
+TEST_F(Swapping, AtAnyMomentNothingIsLost) {
+  HEDDLE_NEEDS_PROGRAM("outlives");
+  set_up(config("64M", 2));
+  Steps steps(*node_, {}, 60);
+  const std::string wanted = steps.undisturbed("outlives");
+  steps.go_on();
+  std::mt19937 random(20265);
+  int swapped = 0;
+  for (int round = 0; round < 6; ++round) {
+    Process program = steps.spawn("outlives");
+    ASSERT_TRUE(Node::eventually([&] { return session().is_object() || !program.running(); }));
+    while (program.running()) {
+      const Json now = session();
+      if (!now.is_object()) break;
+      (void)node_->ask({{"command", "suspend"}, {"job", now["job"]}, {"swap", true}});
+      std::this_thread::sleep_for(std::chrono::milliseconds(random() % 30));
+      swapped += swap_used() > 0;
+      (void)node_->ask({{"command", "resume"}, {"job", now["job"]}});
+      std::this_thread::sleep_for(std::chrono::milliseconds(random() % 20));
+    }
+    const Finished finished = program.wait();
+    ASSERT_EQ(finished.status, 0) << "round " << round << finished.out << finished.err << node_->log();
+    ASSERT_EQ(finished.out, wanted) << "round " << round;
+  }
+  std::printf("on its way or swapped %d times\n", swapped);
+  EXPECT_GT(swapped, 10);
+  expect_nothing_left();
+}
+
 TEST_F(Swapping, TheCommandsSayWhatIsSo) {
   HEDDLE_NEEDS_PROGRAM("holds");
   set_up("[swap]\nhost = '100M'\n" + config("256M"));

@@ -30,6 +30,8 @@ class FakeGpus {
   void machine(const std::string& gpus) const { std::ofstream(driver_ + ".gpus") << gpus; }
   // A file that says how many bytes of its memory can be made in one piece; without it, all.
   std::string room() const { return driver_ + ".room"; }
+  // The same of this machine's memory that GPUs reach.
+  std::string host_room() const { return driver_ + ".host_room"; }
 
  private:
   std::string directory_ = ::testing::TempDir() + "/heddle-driver-XXXXXX", driver_;
