@@ -261,7 +261,7 @@ class FakeWorker {
 
   void show_fault(uint32_t cuda_error) {
     ring_->header().fault.store(cuda_error);
-    control_.note_completed(record_.header.sequence, record_.end);
+    control_.note_cut(record_.header.sequence, record_.end, control_.log().variables_saved);
     held_back_ = pending_ = false;
     tell_fault(true, false);
     ring_bell(ring_->header().to_client);
