@@ -1,6 +1,15 @@
 #include "worker/commit.h"
 
 namespace heddle::worker {
+namespace {
+
+void raise_to(std::atomic<uint64_t>& word, uint64_t value) {
+  uint64_t shown = word.load(std::memory_order_relaxed);
+  while (shown < value && !word.compare_exchange_weak(shown, value, std::memory_order_release)) {
+  }
+}
+
+}  // namespace
 
 // The cut first: that alone commits. What is shown behind it the next worker shows again.
 void Commit::release() {
@@ -12,11 +21,11 @@ void Commit::release() {
   show(cut_.completed, cut_.record_head);
 }
 
-// Text that was printed last; a new worker has printed none, and leaves what its forerunner has shown.
+// Text that was printed last; a new worker has printed none, and leaves what its forerunner has shown. A commit and the
+// printing of the next line may meet here: the words only grow.
 void Commit::show_printed() {
-  const uint64_t tail = printed_.load(std::memory_order_relaxed), lost = print_lost_.load(std::memory_order_relaxed);
-  if (tail != 0) ring_.header().print_tail.store(tail, std::memory_order_release);
-  if (lost != 0) ring_.header().print_lost.store(lost, std::memory_order_release);
+  raise_to(ring_.header().print_tail, printed_.load(std::memory_order_relaxed));
+  raise_to(ring_.header().print_lost, print_lost_.load(std::memory_order_relaxed));
 }
 
 void Commit::fault(const Refusal& refusal) {

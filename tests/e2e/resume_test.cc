@@ -117,14 +117,15 @@ TEST(ResumeAtWork, AWorkerThatDiesInMidKernelFailsItsProgram) {
   EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
 }
 
-// The same where work is kept that can be run again: three deaths, each in the middle of a kernel.
+// The same where work is kept that can be run again: three deaths, each in the middle of kernels, and at another place
+// of the log than the one before.
 TEST(ResumeAtWork, WithEpochsTheWorkIsRunAgain) {
   HEDDLE_NEEDS_WORKLOADS();
   Node node(
       "[daemon]\nwarm_workers = 1\n[durability]\nlevel = 'full'\n"
-      "[[device]]\npreset = 'P100'\nmemory = '64M'\nslowdown = 10000\ncopy_slowdown = 1\n");
+      "[[device]]\npreset = 'P100'\nmemory = '64M'\nslowdown = 20000\ncopy_slowdown = 1\n");
   ASSERT_TRUE(node.ready()) << node.why();
-  Process job = node.spawn_run({workload("vecadd"), "--size", "4000000", "--iterations", "4", "--check", "sample"});
+  Process job = node.spawn_run({workload("vecadd"), "--size", "4000000", "--check", "sample"});
   pid_t last = 0;
   for (int death = 0; death < 3; ++death) {
     Json task;
@@ -136,6 +137,7 @@ TEST(ResumeAtWork, WithEpochsTheWorkIsRunAgain) {
       return worker > 1 && worker != last && ps["sessions"][0]["usage"]["busy_now"] == true;
     })) << node.log();
     EXPECT_EQ(task["drained"], true) << "it would outlive its worker";
+    std::this_thread::sleep_for(std::chrono::milliseconds(400));
     last = task["worker_pid"].get<pid_t>();
     ASSERT_EQ(::kill(last, SIGKILL), 0);
   }
