@@ -170,7 +170,7 @@ Checked<Execution::Step> Execution::copy(const protocol::Record& record) {
   const auto checked = check_copy(asked, bounds_, to, from);
   if (!checked) return tl::unexpected(checked.error());
   if (checked->bytes == 0) return in_turn(record);
-  const auto ready = prepare(record, [&](const Regions& regions) { return effects_of_copy(*checked, regions); });
+  auto ready = prepare(record, [&](const Regions& regions) { return effects_of_copy(*checked, regions); });
   if (!ready || *ready == Step::kWait) return ready;
   if (asked.from.place == protocol::Place::kSymbol) parts_.variables.tell_addresses();
   if (asked.to.place == protocol::Place::kSymbol) parts_.variables.about_to_run(record.header.sequence, true);
@@ -188,7 +188,7 @@ Checked<Execution::Step> Execution::fill(const protocol::Record& record) {
   const auto checked = check_fill(asked, bounds_, to);
   if (!checked) return tl::unexpected(checked.error());
   if (checked->bytes == 0) return in_turn(record);
-  const auto ready = prepare(record, [&](const Regions& regions) { return effects_of_fill(*checked, regions); });
+  auto ready = prepare(record, [&](const Regions& regions) { return effects_of_fill(*checked, regions); });
   if (!ready || *ready == Step::kWait) return ready;
   if (asked.to.place == protocol::Place::kSymbol) parts_.variables.about_to_run(record.header.sequence, true);
   return hand_over(record, "fill", checked->bytes,
@@ -274,7 +274,7 @@ Checked<Execution::Step> Execution::call_library(const protocol::Record& record)
   const auto asked = record.as<protocol::LibraryCallRecord>();
   const auto call = check_library_call(asked, record.trailing<protocol::LibraryCallRecord>());
   if (!call) return tl::unexpected(call.error());
-  const auto ready = prepare(record, [&](const Regions& regions) { return effects_of_call(call->call(), regions); });
+  auto ready = prepare(record, [&](const Regions& regions) { return effects_of_call(call->call(), regions); });
   if (!ready || *ready == Step::kWait) return ready;
   parts_.variables.about_to_run(record.header.sequence);
   return hand_over(record, library::name_of(call->call()), 0,
