@@ -13,6 +13,14 @@ std::string pace_of(const Json& device) {
   return device.value("slowdown", 0.0) > 0 ? string_of(device, "slowdown") : "unpaced";
 }
 
+// Within how much time the device is to be had back from a batch job, and on how many revocations that rests.
+std::string bound_of(const Json& device) {
+  const Json revocation = device.value("revocation", Json());
+  if (!revocation.is_object()) return "-";
+  const std::string bound = to_string(Duration(static_cast<int64_t>(number_of(revocation, "bound_ns"))));
+  return bound + " (" + string_of(revocation, "measured") + " measured)";
+}
+
 int devices(bool as_json) {
   auto link = connect_or_start();
   if (!link) return report(link.error());
@@ -22,13 +30,13 @@ int devices(bool as_json) {
     print_json(*answer);
     return kSuccess;
   }
-  Table table(
-      {"DEVICE", "NAME", "KIND", "SMS", "MEMORY", "USED", "OUTSIDE", "WARPS", "TASKS", "WARM", "SLOWDOWN", "STATE"});
+  Table table({"DEVICE", "NAME", "KIND", "SMS", "MEMORY", "USED", "OUTSIDE", "WARPS", "TASKS", "WARM", "SLOWDOWN",
+               "REVOKED IN", "STATE"});
   for (const Json& device : answer->value("devices", Json::array())) {
     table.add({string_of(device, "device"), string_of(device, "name"), string_of(device, "kind"),
                string_of(device, "sms"), bytes_of(device, "memory"), bytes_of(device, "used"),
                bytes_of(device, "outside"), string_of(device, "warps"), string_of(device, "tasks"),
-               string_of(device, "warm_workers"), pace_of(device), string_of(device, "state", "ok")});
+               string_of(device, "warm_workers"), pace_of(device), bound_of(device), string_of(device, "state", "ok")});
   }
   print(table.text());
   return kSuccess;

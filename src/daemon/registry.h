@@ -84,6 +84,13 @@ struct Resumption {
   TimePoint when{};
 };
 
+// What became of orders to terminate the worker of a virtual device (terminations.h).
+struct TerminationCounts {
+  uint64_t done = 0, refused = 0;  // since the ring was made
+  std::string why;                 // the last refusal
+  TaskId told;                     // whose refusal was logged
+};
+
 struct VirtualDevice {
   uint32_t index = 0;
   uint64_t ring_key = 0;
@@ -98,6 +105,7 @@ struct VirtualDevice {
   Bytes live;                        // of the segments that are asked for or held
   uint64_t requests = 0;             // of its segments, under way to a keeper
   Resumption resumed;                // the last one
+  TerminationCounts terminations;
   std::unique_ptr<Task> task;
   std::deque<protocol::BeginTask> next;  // tasks that were begun while their forerunner is still ending
   Worker* worker = nullptr;              // the executor's (worker_executor.h): others ask Executor::serving
@@ -193,11 +201,12 @@ struct Worker {
   uint64_t serial = 0;
   bool has_served = false;  // the session's virtual device, in a task before: it has everything but that task's memory
   TimePoint kept_since{};
-  std::string last_fault;  // what it reported of the session that it serves
-  bool killed = false;     // by heddled
-  bool given_up = false;   // its task, as it was told to: it is ending
-  Bytes driver_memory;     // that its context has grown by, on the accounts of the tasks that it served
-  bool returning = false;  // came back to a restarted heddled, and was not told yet what it may be missing
+  std::string last_fault;    // what it reported of the session that it serves
+  bool killed = false;       // by heddled
+  bool terminating = false;  // by heddled, so that its task leaves the device: it is stopped, or killed
+  bool given_up = false;     // its task, as it was told to: it is ending
+  Bytes driver_memory;       // that its context has grown by, on the accounts of the tasks that it served
+  bool returning = false;    // came back to a restarted heddled, and was not told yet what it may be missing
 };
 
 // What heddled knows of a device beyond the ledger.

@@ -25,7 +25,7 @@ std::string WorkerExecutor::obstacle_to_resume(const Worker& worker, const Sessi
   if (log.task == device.task->serial && log.ended) return "";  // nobody needs to go on
   std::string obstacle = present_obstacle(device);
   if (!obstacle.empty()) return obstacle;
-  if (suspending || worker.given_up) return "";  // it has not died at its work
+  if (suspending || worker.given_up || worker.terminating) return "";  // it has not died at its work
   const Resumption& last = device.resumed;
   if (last.count != 0 && last.completed == log.completed && shared_.now() - last.when < kShortLife)
     return "the worker before it ended at the same place";
@@ -41,6 +41,13 @@ void WorkerExecutor::resume(const Worker& worker, Session& session, VirtualDevic
   if (worker.given_up || device.task->state == TaskState::kSuspending) {
     shared_.log->info("worker {}, process {}, on device {} has left task {} of session {}, which is suspended ({})",
                       worker.id.value, worker.pid, worker.device.value, device.task->id.value, session.id.value, how);
+    return events_->executor_lost(session, device);
+  }
+  if (worker.terminating) {
+    ++device.terminations.done;
+    shared_.log->info(
+        "worker {}, process {}, of session {} was terminated for others' sake ({}): another goes on later",
+        worker.id.value, worker.pid, session.id.value, how);
     return events_->executor_lost(session, device);
   }
   device.resumed = {device.control->log().completed, device.resumed.count + 1, shared_.now()};

@@ -53,6 +53,7 @@ class Turn {
   void handle(const SegmentRemoved& event) { requests_.retry_deferred(event.session); }
   void handle(const LeasesDue& event) { leases_.due(event.device); }
   void handle(const LeaseOverdue& event);
+  void handle(const TerminationOrdered& event) { executor_.terminate(event.session, event.virtual_device); }
   void handle(const JobNotSuspended& event) { sessions_.not_suspended(event.job); }
 
   void serve(DeviceId device);

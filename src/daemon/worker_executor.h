@@ -3,6 +3,7 @@
 #include "daemon/executor.h"
 #include "daemon/leases.h"
 #include "daemon/segment_store.h"
+#include "daemon/terminations.h"
 #include "daemon/workers.h"
 
 namespace heddle::daemon {
@@ -49,6 +50,7 @@ class WorkerExecutor : public Executor {
   // Returns the session that the worker served, if it was ending and now holds nothing.
   std::optional<SessionId> worker_gone(WorkerId id, const std::string& how, bool certainly);
   void mps_lost(DeviceId device, const MpsFault& fault);
+  void terminate(SessionId session, uint32_t virtual_device) { terminations_.ordered(session, virtual_device); }
 
  private:
   Worker* worker_for(const Session& session, const VirtualDevice& device);
@@ -75,6 +77,7 @@ class WorkerExecutor : public Executor {
   Workers& workers_;
   SegmentStore& segments_;
   Leases& leases_;
+  Terminations terminations_{shared_, workers_, leases_};
   ExecutorEvents* events_ = nullptr;
 };
 

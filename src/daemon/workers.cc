@@ -31,6 +31,7 @@ void deposit(VaultLink& vault, const Worker& worker) {
   note.pid = static_cast<uint32_t>(worker.pid);
   note.virtual_device = worker.virtual_device;
   note.uid = worker.uid;
+  note.terminating = worker.terminating ? 1 : 0;
   vault.deposit(NoteKind::kWorker, worker.id.value, write_note(note), worker.process.get());
 }
 
@@ -246,6 +247,12 @@ void Workers::kill(Worker& worker) {
     kill_process(worker.process, SIGKILL);
 }
 
+void Workers::note_terminating(Worker& worker, bool terminating) {
+  worker.terminating = terminating;
+  deposit(shared_.vault, worker);
+  shared_.loop.commit();
+}
+
 void Workers::discard(Worker& worker) {
   worker.state = Worker::State::kLeaving;
   kill(worker);
@@ -257,7 +264,7 @@ void Workers::ended(WorkerId id) {
   // What it said last may still be unread; without a connection there is nothing.
   if (worker->connection) {
     while (auto packet = worker->connection->take()) {
-      if (worker->killed && !counts_though_killed(*packet)) continue;
+      if (worker->killed && !worker->terminating && !counts_though_killed(*packet)) continue;
       received(id, std::move(*packet));
       if (!(worker = shared_.registry.find_worker(id))) return;
     }

@@ -48,6 +48,8 @@ class Workers {
   void retire(Worker& worker, Until until = Until::kIdle);
   // SIGKILL; WorkerGone follows when the process is really gone. A client of MPS is first taken off the GPU.
   void kill(Worker& worker);
+  // Whether its task is being made to leave the device (terminations.h); the vault knows it on return.
+  void note_terminating(Worker& worker, bool terminating);
 
   // A worker that nobody is served by is of no use any more.
   void discard(Worker& worker);

@@ -14,6 +14,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "protocol/control_page.h"
 #include "protocol/ring_reader.h"
@@ -34,6 +35,7 @@ class FakeWorker {
       ::poll(&ready, 1, 5);
       if (ready.revents != 0) take();
       if (ring_) work();
+      if (ring_) attend_lease();
       if (ring_) reclaim();
       if (suspending_) leave();
     }
@@ -54,7 +56,7 @@ class FakeWorker {
       case MessageType::kNextTask:
         binding_.task_serial = (*packet)->as<NextTask>().task_serial;
         control_.begin_task(binding_.task_serial, false);
-        ended_ = false;
+        ended_ = backlog_ = false;
         return;
       case MessageType::kSuspend:
         suspending_ = !ended_ && (*packet)->as<Suspend>().serial == binding_.task_serial;
@@ -126,6 +128,8 @@ class FakeWorker {
         socket_ = std::move(*socket);
         for (const uint64_t number : freed_) (void)socket_.send(SegmentFreed{number});
         if (left_) (void)socket_.send(Suspended{binding_.task_serial, 1, 1});
+        if (returned_ != 0) (void)socket_.send(LeaseReturned{returned_});
+        if (backlog_) (void)socket_.send(Backlog{binding_.task_serial});
         if (ended_ && !left_) (void)socket_.send(TaskEnded{binding_.task_serial, reset_, true});
         return;
       }
@@ -157,7 +161,7 @@ class FakeWorker {
         if (!*next) return;
       }
       RingHeader& header = ring_->header();
-      pending_ = !serve(record_.header);
+      pending_ = !may_serve(record_.header) || !serve(record_.header);
       if (pending_) return;
       if (record_.header.type == RecordType::kTaskEnd) control_.note_end(record_.header.sequence, true);
       control_.note_completed(record_.header.sequence, record_.end);
@@ -205,7 +209,7 @@ class FakeWorker {
   }
 
   bool serve(const RecordHeader& header) {
-    if (header.type == RecordType::kHostCall) return compute(header.sequence);
+    if (header.type == RecordType::kHostCall) return compute(header);
     if (header.type == RecordType::kNeed) return mapped_.contains(header.a);
     if (header.type == RecordType::kFree) {
       if (!mapped_.contains(header.a)) return false;
@@ -230,12 +234,30 @@ class FakeWorker {
     return true;
   }
 
-  // A kernel that goes on and on.
-  bool compute(uint64_t sequence) {
-    control_.note_affected(sequence);
-    computing_ = true;
-    ring_->header().issued.store(sequence);
-    return false;
+  // A kernel that goes on until the program says that its call has returned. With 1 it could be done again.
+  bool compute(const RecordHeader& header) {
+    if (header.a != 1) control_.note_affected(header.sequence);
+    computing_ = ring_->streams()[0].host_done.load() < header.sequence;
+    if (computing_) ring_->header().issued.store(header.sequence);
+    return !computing_;
+  }
+
+  // What is for the device waits for the lease, where there are leases; heddled hears of such work, and of its end.
+  bool may_serve(const RecordHeader& header) {
+    const bool for_device = header.type == RecordType::kHostCall || header.type == RecordType::kFill;
+    Lease lease;
+    control_.read_lease(lease);
+    if (!for_device || computing_ || lease.state == Lease::State::kOpen) return true;
+    if (!std::exchange(backlog_, true)) (void)socket_.send(Backlog{binding_.task_serial});
+    return lease.state == Lease::State::kHeld;
+  }
+  void attend_lease() {
+    Lease lease;
+    control_.read_lease(lease);
+    if (ended_ || computing_ || lease.state == Lease::State::kOpen) return;
+    if (!pending_ && std::exchange(backlog_, false)) (void)socket_.send(Drained{binding_.task_serial});
+    if (lease.state == Lease::State::kWithdrawn && std::exchange(returned_, lease.generation) != lease.generation)
+      (void)socket_.send(LeaseReturned{lease.generation});
   }
 
   bool fill(const FillRecord& fill) {
@@ -262,9 +284,9 @@ class FakeWorker {
   Record record_;
   std::map<uint64_t, Mapped> mapped_;
   std::set<uint64_t> freed_;
-  uint64_t reclaims_ = 0;
+  uint64_t reclaims_ = 0, returned_ = 0;  // the lease's generation that went back last
   bool pending_ = false, ended_ = false, reset_ = false, mute_ = false, quit_ = false;
-  bool late_obstacle_ = false, computing_ = false, suspending_ = false, left_ = false;
+  bool late_obstacle_ = false, computing_ = false, suspending_ = false, left_ = false, backlog_ = false;
 };
 
 }  // namespace

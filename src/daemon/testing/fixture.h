@@ -32,6 +32,8 @@ slowdown = 0
 inline constexpr uint64_t kMute = 1;
 // With kLimit: what is in the way of another worker comes up when the worker is told to give its task up.
 inline constexpr uint64_t kWhenSuspended = 1;
+// With kHostCall: what the worker begins could be done again by another one.
+inline constexpr uint64_t kRepeatable = 1;
 
 // heddled as programs see it: real processes, workers without devices.
 class HouseholdTest : public ::testing::Test {
@@ -77,9 +79,9 @@ class HouseholdTest : public ::testing::Test {
     });
     return worker;
   }
-  // The client's worker has begun something that does not end.
-  static void compute(TestClient& client) {
-    client.record(protocol::RecordType::kHostCall);
+  // The client's worker has begun something that does not end before TestClient::host_calls_return().
+  static void compute(TestClient& client, uint64_t how = 0) {
+    client.record(protocol::RecordType::kHostCall, how);
     while (client.header().issued.load() != client.writer().last_sequence()) ::usleep(1000);
   }
   // The program frees segment 1, its only one, and so ends its task.
