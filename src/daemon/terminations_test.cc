@@ -11,6 +11,7 @@
 #include "daemon/proc_file.h"
 #include "daemon/spawn.h"
 #include "daemon/testing/books.h"
+#include "daemon/testing/fake_mps.h"
 
 namespace heddle::daemon {
 namespace {
@@ -40,7 +41,7 @@ class OrderingDispatch : public policy::Dispatch {
 
 class TerminationsTest : public ::testing::Test, protected testing::Books {
  protected:
-  TerminationsTest() : Books("terminations_test") {
+  explicit TerminationsTest(Mps::Options mps = {}) : Books("terminations_test"), mps_(std::move(mps)) {
     clock_.advance(std::chrono::seconds(100));
     registry_.devices.emplace_back();
     leases_.open([this] { return std::make_unique<OrderingDispatch>(script_); });
@@ -97,7 +98,7 @@ class TerminationsTest : public ::testing::Test, protected testing::Books {
   static constexpr policy::Lessee kLessee{kSession, 0};
   OrderingDispatch::Script script_;
   Leases leases_{shared_};
-  Mps mps_{{}};
+  Mps mps_;
   Workers workers_{shared_, {}, mps_};
   Worker& worker_ = registry_.workers[kWorker];
   Terminations terminations_{shared_, workers_, leases_};
@@ -179,6 +180,44 @@ TEST_F(TerminationsTest, OneThatHasDiedMeanwhileIsNoneToKill) {
   pass();
   EXPECT_FALSE(worker_.killed);
   EXPECT_EQ(script_.not_terminated, 0);
+}
+
+class TerminationsUnderMps : testing::FakeMps, public TerminationsTest {
+ protected:
+  TerminationsUnderMps() : TerminationsTest(Mps::Options{Mps::find_control(), make_directory(), -1}) {
+    const Status started = mps_.start(DeviceId{0}, "GPU-0");
+    EXPECT_TRUE(started) << started.error().text;
+  }
+  ~TerminationsUnderMps() override {
+    mps_.end();
+    std::filesystem::remove_all(directory());
+  }
+  static std::string directory() { return ::testing::TempDir() + "heddle-terminations-" + std::to_string(::getpid()); }
+  static std::string make_directory() {
+    std::filesystem::create_directory(directory());
+    return directory();
+  }
+  void take_long() const { make_mute(); }
+  void pass_seconds(int count) {
+    for (int i = 0; i < 25 * count; ++i) pass();
+  }
+};
+
+TEST_F(TerminationsUnderMps, TheWorkerIsTakenOffFirst) {
+  order();
+  for (int i = 0; i < 25 && !has_ended(worker_.process); ++i) pass();
+  EXPECT_TRUE(has_ended(worker_.process));
+}
+
+TEST_F(TerminationsUnderMps, WhereThatTakesLongItRunsAgainMeanwhile) {
+  take_long();
+  order();
+  for (int i = 0; i < 4; ++i) pass();
+  EXPECT_TRUE(worker_.killed);
+  EXPECT_FALSE(has_ended(worker_.process));
+  EXPECT_FALSE(is_stopped(worker_.pid));
+  pass_seconds(1);
+  EXPECT_TRUE(has_ended(worker_.process));
 }
 
 }  // namespace
