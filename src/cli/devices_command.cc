@@ -1,5 +1,7 @@
 // heddle devices: the pool, and how much of each device is promised.
 
+#include <algorithm>
+
 #include "cli/commands.h"
 #include "cli/daemon_link.h"
 #include "cli/output.h"
@@ -30,13 +32,28 @@ int devices(bool as_json) {
     print_json(*answer);
     return kSuccess;
   }
-  Table table({"DEVICE", "NAME", "KIND", "SMS", "MEMORY", "USED", "OUTSIDE", "WARPS", "TASKS", "WARM", "SLOWDOWN",
-               "REVOKED IN", "STATE"});
-  for (const Json& device : answer->value("devices", Json::array())) {
-    table.add({string_of(device, "device"), string_of(device, "name"), string_of(device, "kind"),
-               string_of(device, "sms"), bytes_of(device, "memory"), bytes_of(device, "used"),
-               bytes_of(device, "outside"), string_of(device, "warps"), string_of(device, "tasks"),
-               string_of(device, "warm_workers"), pace_of(device), bound_of(device), string_of(device, "state", "ok")});
+  const Json all = answer->value("devices", Json::array());
+  const bool revoked = std::any_of(all.begin(), all.end(), [](const Json& device) { return bound_of(device) != "-"; });
+  std::vector<std::string> titles{"DEVICE",  "NAME",  "KIND",  "SMS",  "MEMORY",  "USED",
+                                  "OUTSIDE", "WARPS", "TASKS", "WARM", "SLOWDOWN"};
+  if (revoked) titles.emplace_back("REVOKED IN");
+  titles.emplace_back("STATE");
+  Table table(titles);
+  for (const Json& device : all) {
+    std::vector<std::string> cells{string_of(device, "device"),
+                                   string_of(device, "name"),
+                                   string_of(device, "kind"),
+                                   string_of(device, "sms"),
+                                   bytes_of(device, "memory"),
+                                   bytes_of(device, "used"),
+                                   bytes_of(device, "outside"),
+                                   string_of(device, "warps"),
+                                   string_of(device, "tasks"),
+                                   string_of(device, "warm_workers"),
+                                   pace_of(device)};
+    if (revoked) cells.push_back(bound_of(device));
+    cells.push_back(string_of(device, "state", "ok"));
+    table.add(cells);
   }
   print(table.text());
   return kSuccess;

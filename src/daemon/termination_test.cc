@@ -157,6 +157,21 @@ TEST_F(TerminationTest, ADeathOfItsOwnBehindATerminationIsTheFirstOne) {
   expect_batch_ends_well();
 }
 
+// What it computes has no end, and so the suspension would have none.
+TEST_F(TerminationTest, AJobThatIsBeingSuspendedIsSuspendedThen) {
+  compute(*batch_, kRepeatable);
+  const Json job = job_of(*batch_)["job"];
+  ASSERT_TRUE(house_->ask({{"command", "suspend"}, {"job", job}}));
+  EXPECT_EQ(task_of(*batch_)["state"], "suspending");
+  request();
+  ASSERT_TRUE(answered());
+  EXPECT_EQ(task_of(*batch_)["state"], "suspended");
+  EXPECT_EQ(job_of(*batch_)["revocations"]["terminated"], 1);
+  ASSERT_TRUE(house_->ask({{"command", "resume"}, {"job", job}}));
+  wait_for_lease();
+  expect_batch_ends_well();
+}
+
 TEST_F(TerminationTest, TheProgramEndsBeforeAnotherWorkerIsThere) {
   compute(*batch_, kRepeatable);
   house_->wait_for("devices", [](const Json& answer) { return answer["devices"][0]["warm_workers"] == 1; });

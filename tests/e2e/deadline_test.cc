@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
+
 #include "node.h"
 
 namespace heddle::e2e {
@@ -122,6 +124,14 @@ TEST_F(Deadlines, BatchIsTerminatedForRequestsAndEndsWithRightResults) {
     ::kill(victim, SIGCONT);
   }
   EXPECT_GE(revoked("terminated"), kWanted) << node.ask({{"command", "ps"}}) << node.log();
+  EXPECT_NE(node.heddle({"ps"}).out.find("; terminated "), std::string::npos);
+  EXPECT_NE(node.heddle({"devices"}).out.find(" measured)"), std::string::npos);
+  const Json top = Json::parse(node.heddle({"top", "--json", "--count", "1"}).out, nullptr, false);
+  ASSERT_TRUE(top.is_object());
+  EXPECT_TRUE(top["devices"][0]["revocation"].is_object()) << top;
+  EXPECT_TRUE(std::any_of(top["jobs"].begin(), top["jobs"].end(), [](const Json& job) {
+    return job["revocations"].is_object() && job["revocations"]["lost_ns"].is_number();
+  })) << top;
   server.signal(SIGTERM);
   expect_pass(node, batch);
   EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
