@@ -43,7 +43,7 @@ void Leases::revoke(const policy::Withdraw& order, Lessee& lessee) {
   Revocation& revocation = lessee.revocation;
   const TimePoint now = shared_.now();
   if (lessee.pending && !revocation.since) revocation.since = now;
-  if (!order.terminate || revocation.ordered || revocation.refused) return;
+  if (!order.terminate || revocation.ordered) return;
   revocation.ordered = now;
   shared_.events.post(TerminationOrdered{order.from.session, order.from.virtual_device});
 }
@@ -55,7 +55,7 @@ void Leases::revoke_strays(Device& on) {
   const auto asks = [](const auto& each) { return each.second.user_facing && each.second.pending; };
   if (!time || !time->terminates || std::none_of(on.lessees.begin(), on.lessees.end(), asks)) return;
   for (auto& [id, lessee] : on.lessees) {
-    if (lessee.stray && !lessee.user_facing) revoke({id, true}, lessee);
+    if (lessee.stray && !lessee.user_facing && !lessee.revocation.refused) revoke({id, true}, lessee);
   }
 }
 

@@ -9,6 +9,8 @@ namespace heddle::policy {
 namespace {
 
 constexpr Duration kTurn = std::chrono::seconds(1);  // of who is in no hurry, while others wait
+// From a termination that came to nothing to the next try, and between looks whether that would do.
+constexpr Duration kTryAgain = std::chrono::milliseconds(200), kLookAgain = std::chrono::milliseconds(10);
 
 }  // namespace
 
@@ -162,12 +164,15 @@ std::optional<TimePoint> Deadline::kept_until(const Place& place, TimePoint now)
 
 // When what is in flight of the holder may not be waited for any longer: the request that goes first is late if it
 // does not have the device a revocation's time later. At once where it would be, by what is known of what is in flight.
+// Where that came to nothing it is tried again once the holder would outlive its worker.
 std::optional<TimePoint> Deadline::terminates_at(const Place& place, const Member& holder, TimePoint now) const {
-  if (revocation_ != Revocation::kHard || place.terminated || place.drains) return {};
+  if (revocation_ != Revocation::kHard || place.terminated) return {};
+  if (place.drains && holder.exposed) return {};
   const Member* first = first_waiting(place, now);
   if (!first) return {};
   const TimePoint latest = state_.deadline(*first) - state_.expected(*first);
-  return now + holder.drain > latest ? now : latest - state_.revocation_time(place);
+  const TimePoint at = now + holder.drain > latest ? now : latest - state_.revocation_time(place);
+  return place.drains ? std::max(at, *place.drains + kTryAgain) : at;
 }
 
 // When the holder's turn is over, if others wait for the device.
@@ -190,7 +195,10 @@ void Deadline::lend(Place& place, TimePoint now, std::vector<LeaseOrder>& out) {
 
 void Deadline::withdraw(Place& place, bool terminate, TimePoint now, std::vector<LeaseOrder>& out) {
   if (!place.withdrawn) place.withdrawn = now;
-  if (terminate) place.terminated = now;
+  if (terminate) {
+    place.terminated = now;
+    place.drains.reset();
+  }
   out.emplace_back(Withdraw{*place.holder, terminate});
 }
 
@@ -222,7 +230,10 @@ std::optional<TimePoint> Deadline::next(DeviceId device, TimePoint now) const {
     return next;
   }
   const Member& holder = *state_.holder_of(there);
-  if (there.revoked && holder.working) at(terminates_at(there, holder, now));
+  if (there.revoked && holder.working) {
+    at(terminates_at(there, holder, now));
+    if (there.drains) at(now + kLookAgain);
+  }
   at(gives_way(there, holder, now));
   return next;
 }

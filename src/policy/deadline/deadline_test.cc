@@ -61,8 +61,9 @@ class Devices {
     deadline_->state().served(lessee(session),
                               {.drain = ms(drain), .uncommitted = ms(uncommitted), .exposed = exposed});
   }
-  void not_terminated(uint64_t session, uint64_t device) {
-    deadline_->state().not_terminated({device}, lessee(session));
+  void not_terminated(uint64_t session, uint64_t device, double when) {
+    deadline_->state().not_terminated({device}, lessee(session), moment(when));
+    in_flight(session, 0, 0, true);
   }
   RevocationTime revocation(uint64_t device) { return *deadline_->revocation({device}); }
   void returned(uint64_t session, uint64_t device, double when) {
@@ -175,9 +176,9 @@ TEST(Priority, WhereALesseeIsNotTerminatedAnotherOneIs) {
   devices.request(3, 10);
   EXPECT_THAT(devices.decide(10), ElementsAre("0: withdraw 1"));
   EXPECT_THAT(devices.decide(188), ElementsAre("0: terminate 1"));
-  devices.not_terminated(1, 0);
+  devices.not_terminated(1, 0, 188);
   EXPECT_THAT(devices.decide(188), ElementsAre("1: terminate 2"));
-  devices.not_terminated(2, 1);
+  devices.not_terminated(2, 1, 188);
   EXPECT_THAT(devices.decide(189), IsEmpty()) << "both drain";
   devices.returned(1, 0, 195);
   EXPECT_THAT(devices.place(195, {3}), ElementsAre("3 on 0"));
@@ -206,8 +207,25 @@ TEST(Priority, AnotherThatWouldDrainTooIsLeftAlone) {
   devices.request(3, 10);
   EXPECT_THAT(devices.decide(10), ElementsAre("0: withdraw 1"));
   EXPECT_THAT(devices.decide(188), ElementsAre("0: terminate 1")) << "what is in the way may have passed";
-  devices.not_terminated(1, 0);
+  devices.not_terminated(1, 0, 188);
   EXPECT_THAT(devices.decide(189), IsEmpty());
+}
+
+// What was in the way may have passed; but a worker that does not stop is not stopped again and again.
+TEST(Priority, ATerminationThatCameToNothingIsTriedAgain) {
+  Devices devices("priority:hard", 1);
+  devices.batch(1, 0, 0);
+  devices.decide(0);
+  devices.works(2, 0, JobClass::kUserFacing, 10);
+  devices.decide(10);
+  EXPECT_THAT(devices.decide(188), ElementsAre("0: terminate 1"));
+  devices.not_terminated(1, 0, 188);
+  EXPECT_THAT(devices.decide(300), IsEmpty());
+  EXPECT_EQ(devices.next(0, 300), moment(310)) << "to look again";
+  devices.in_flight(1, 0, 0, false);
+  EXPECT_THAT(devices.decide(310), IsEmpty());
+  EXPECT_THAT(devices.decide(387), IsEmpty());
+  EXPECT_THAT(devices.decide(388), ElementsAre("0: terminate 1"));
 }
 
 // On one device after 5 ms, on the other after 40, eight times each.

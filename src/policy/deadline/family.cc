@@ -20,7 +20,9 @@ class DeadlineDispatch : public Dispatch {
     deadline_->state().served(lessee, since_last);
   }
   void returned(Lessee lessee, TimePoint now) override { deadline_->state().returned(device_, lessee, now); }
-  void not_terminated(Lessee lessee, TimePoint /*now*/) override { deadline_->state().not_terminated(device_, lessee); }
+  void not_terminated(Lessee lessee, TimePoint now) override {
+    deadline_->state().not_terminated(device_, lessee, now);
+  }
   void decide(TimePoint now, std::vector<LeaseOrder>& out) override { deadline_->decide(device_, now, out); }
   std::optional<TimePoint> next(TimePoint now) const override { return deadline_->next(device_, now); }
 

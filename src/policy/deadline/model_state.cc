@@ -150,15 +150,16 @@ void ModelState::returned(DeviceId device, Lessee lessee, TimePoint now) {
   there.holder.reset();
   there.withdrawn.reset();
   there.terminated.reset();
-  there.revoked = there.drains = false;
+  there.drains.reset();
+  there.revoked = false;
   if (Member* member = this->member(lessee); member && member->working) member->since = now;
 }
 
-void ModelState::not_terminated(DeviceId device, Lessee lessee) {
+void ModelState::not_terminated(DeviceId device, Lessee lessee, TimePoint now) {
   Place& there = place(device);
   if (there.holder != lessee || !there.terminated) return;
   there.terminated.reset();
-  there.drains = true;
+  there.drains = now;
   ++version_;
 }
 

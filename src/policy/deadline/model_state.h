@@ -40,7 +40,7 @@ class ModelState {
     std::optional<TimePoint> withdrawn{};   // when it was taken back from its holder
     bool revoked = false;                   // for a request: it is to be taken back from its holder, or was
     std::optional<TimePoint> terminated{};  // when its holder's worker was
-    bool drains = false;                    // its holder's worker was to be terminated, and cannot be
+    std::optional<TimePoint> drains{};      // since when its holder's worker, which was to be terminated, cannot be
     bool reserved = false;                  // for requests, by the policy
     Percentiles revocations{};              // until it was free
   };
@@ -59,7 +59,7 @@ class ModelState {
   void drained(Lessee lessee, TimePoint now);
   void served(Lessee lessee, const Service& since_last);
   void returned(DeviceId device, Lessee lessee, TimePoint now);
-  void not_terminated(DeviceId device, Lessee lessee);
+  void not_terminated(DeviceId device, Lessee lessee, TimePoint now);
   // Another one after each event that may change what is decided.
   uint64_t version() const { return version_; }
   void lend(Place& place, const Member& to, TimePoint now);
