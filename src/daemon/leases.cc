@@ -109,7 +109,7 @@ void Leases::joined(const Session& session, VirtualDevice& device, bool restored
   // that the worker says when that is over. Without a worker nothing is out.
   lessee.out = lessee.stray = restored && device.worker;
   if (lessee.stray) ++lessee.lease.generation;
-  start_looking(device, lessee);
+  lessee.revocation.begin(device, now);
   const policy::Lessee id = lessee_id(session, device);
   on->lessees[id] = lessee;
   write(id, lessee);
@@ -191,7 +191,8 @@ void Leases::returned(const Session& session, const VirtualDevice& device, uint6
   measure(*on, id, *lessee);
   lessee->out = false;
   lessee->since = shared_.now();
-  count_revocation(*on, session, *lessee);
+  Job* job = shared_.registry.find_job(session.job);
+  if (deadlines_) lessee->revocation.end(shared_.now(), {&on->sla, job ? &job->sla : nullptr});
   if (!std::exchange(lessee->stray, false)) on->dispatch->returned(id, shared_.now());
   told(*on);
 }
@@ -232,7 +233,7 @@ void Leases::measure(Device& on, const policy::Lessee& id, Lessee& lessee) {
   if (!device) return;
   const protocol::Usage usage = usage_done(*device, shared_.now());
   policy::Service service = service_since(usage, lessee.told);
-  if (deadlines_ && lessee.out) describe_work(*device, lessee, service);
+  if (deadlines_ && lessee.out) lessee.revocation.describe(*device, shared_.now(), service);
   on.dispatch->served(id, service, shared_.now());
   lessee.told.busy_ns = std::max(lessee.told.busy_ns, usage.busy_ns);
   lessee.told.copy_ns = std::max(lessee.told.copy_ns, usage.copy_ns);
@@ -275,7 +276,7 @@ void Leases::carry_out(Device& on, const policy::Lend& order) {
   lessee.since = shared_.now();
   lessee.ends = order.until;
   if (lessee.pending) lessee.request.issue(shared_.now());
-  if (const VirtualDevice* device = ring_of(order.to)) start_looking(*device, lessee);
+  if (const VirtualDevice* device = ring_of(order.to)) lessee.revocation.begin(*device, shared_.now());
   write(order.to, lessee);
 }
 

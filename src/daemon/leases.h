@@ -4,6 +4,7 @@
 #include <map>
 
 #include "daemon/request_clock.h"
+#include "daemon/revocation.h"
 #include "daemon/shared.h"
 #include "policy/deadline/family.h"
 #include "policy/dispatch/dispatch.h"
@@ -88,14 +89,6 @@ class Leases {
   std::optional<Bound> bound(DeviceId device) const;
 
  private:
-  // A lease that is taken back in the middle of a burst, and how much its holder would lose.
-  struct Revocation {
-    std::optional<TimePoint> since, ordered;   // the withdrawal; the order to terminate
-    bool terminated = false, refused = false;  // its worker was killed; it would not outlive that
-    Duration lost{};                           // by that
-    uint64_t completed = 0;                    // records, at the last look
-    uint64_t looked = 0, done = 0;             // busy time then, and at the last one before records were done
-  };
   struct Lessee {
     bool user_facing = false;
     bool prompt = false;    // says at once that it has nothing more to do, whether others wait or not
@@ -145,12 +138,9 @@ class Leases {
   void report_overdue(Device& on);
   void schedule(Device& on);
 
-  // Revocations (revocations.cc).
-  void start_looking(const VirtualDevice& device, Lessee& lessee);
-  void describe_work(const VirtualDevice& device, Lessee& lessee, policy::Service& service);
+  // Revocations (leases_revoked.cc).
   void revoke(const policy::Withdraw& order, Lessee& lessee);
   void revoke_strays(Device& on);
-  void count_revocation(Device& on, const Session& session, Lessee& lessee);
 
   Shared& shared_;
   std::vector<Device> devices_;  // by id

@@ -32,7 +32,7 @@ void Terminations::ordered(SessionId id, uint32_t virtual_device) {
 }
 
 void Terminations::stop(Worker& worker, bool again) {
-  workers_.note_terminating(worker, true);
+  note_terminating(shared_, worker, true);
   kill_process(worker.process, SIGSTOP);
   Stopping& stopping = stopping_[worker.id];
   stopping.again = again;
@@ -64,7 +64,7 @@ void Terminations::look(WorkerId id) {
 
 void Terminations::let_go_on(Worker& worker) {
   kill_process(worker.process, SIGCONT);
-  workers_.note_terminating(worker, false);
+  note_terminating(shared_, worker, false);
 }
 
 void Terminations::kill(Worker& worker, Session& session, VirtualDevice& device) {

@@ -48,6 +48,12 @@ Worker* longest_kept(Registry& registry, MayEnd may_end) {
 
 }  // namespace
 
+void note_terminating(Shared& shared, Worker& worker, bool terminating) {
+  worker.terminating = terminating;
+  deposit(shared.vault, worker);
+  shared.loop.commit();
+}
+
 Duration Workers::backoff(uint32_t failures) {
   if (failures == 0) return Duration{};
   return std::min(kLongestBackoff, kFirstBackoff * (1u << std::min(failures - 1, 10u)));
@@ -245,12 +251,6 @@ void Workers::kill(Worker& worker) {
   worker.patience.reset();
   if (worker.state == Worker::State::kStarting || !mps_.serves(worker.device) || !take_off(worker))
     kill_process(worker.process, SIGKILL);
-}
-
-void Workers::note_terminating(Worker& worker, bool terminating) {
-  worker.terminating = terminating;
-  deposit(shared_.vault, worker);
-  shared_.loop.commit();
 }
 
 void Workers::discard(Worker& worker) {

@@ -10,6 +10,9 @@ namespace heddle::daemon {
 // only its own.
 bool counts_though_killed(const protocol::Packet& packet);
 
+// Whether its task is being made to leave the device (terminations.h); the vault knows it on return.
+void note_terminating(Shared& shared, Worker& worker, bool terminating);
+
 // Starts worker processes, keeps some warm for each device, speaks their protocol, and notices their end.
 class Workers {
  public:
@@ -48,9 +51,6 @@ class Workers {
   void retire(Worker& worker, Until until = Until::kIdle);
   // SIGKILL; WorkerGone follows when the process is really gone. A client of MPS is first taken off the GPU.
   void kill(Worker& worker);
-  // Whether its task is being made to leave the device (terminations.h); the vault knows it on return.
-  void note_terminating(Worker& worker, bool terminating);
-
   // A worker that nobody is served by is of no use any more.
   void discard(Worker& worker);
   // A fault under MPS is every client's: all workers of the GPU are ended, its MPS is started anew, and then workers
