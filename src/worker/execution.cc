@@ -140,7 +140,7 @@ Checked<Execution::Step> Execution::launch(const protocol::Record& record) {
   if (!target) return tl::unexpected(target.error());
   const auto config = check_launch(launched, record.trailing<protocol::LaunchRecord>(), *target->info, model_);
   if (!config) return tl::unexpected(config.error());
-  const auto ready = prepare(
+  auto ready = prepare(
       record, [&](const Regions& regions) { return effects_of_launch(*target->use, config->parameters, regions); });
   if (!ready || *ready == Step::kWait) return ready;
   parts_.variables.about_to_launch(record.header.sequence, target->traits);
