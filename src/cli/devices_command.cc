@@ -1,5 +1,6 @@
 // heddle devices: the pool, and how much of each device is promised.
 
+#include <algorithm>
 #include <cstdio>
 
 #include "cli/commands.h"
@@ -15,6 +16,14 @@ std::string pace_of(const Json& device) {
   return device.value("slowdown", 0.0) > 0 ? string_of(device, "slowdown") : "unpaced";
 }
 
+// Within how much time the device is to be had back from a batch job, and on how many revocations that rests.
+std::string bound_of(const Json& device) {
+  const Json revocation = device.value("revocation", Json());
+  if (!revocation.is_object()) return "-";
+  const std::string bound = to_string(Duration(static_cast<int64_t>(number_of(revocation, "bound_ns"))));
+  return bound + " (" + string_of(revocation, "measured") + " measured)";
+}
+
 int devices(bool as_json) {
   auto link = connect_or_start();
   if (!link) return report(link.error());
@@ -24,13 +33,28 @@ int devices(bool as_json) {
     print_json(*answer);
     return kSuccess;
   }
-  Table table(
-      {"DEVICE", "NAME", "KIND", "SMS", "MEMORY", "USED", "OUTSIDE", "WARPS", "TASKS", "WARM", "SLOWDOWN", "STATE"});
-  for (const Json& device : answer->value("devices", Json::array())) {
-    table.add({string_of(device, "device"), string_of(device, "name"), string_of(device, "kind"),
-               string_of(device, "sms"), bytes_of(device, "memory"), bytes_of(device, "used"),
-               bytes_of(device, "outside"), string_of(device, "warps"), string_of(device, "tasks"),
-               string_of(device, "warm_workers"), pace_of(device), string_of(device, "state", "ok")});
+  const Json all = answer->value("devices", Json::array());
+  const bool revoked = std::any_of(all.begin(), all.end(), [](const Json& device) { return bound_of(device) != "-"; });
+  std::vector<std::string> titles{"DEVICE",  "NAME",  "KIND",  "SMS",  "MEMORY",  "USED",
+                                  "OUTSIDE", "WARPS", "TASKS", "WARM", "SLOWDOWN"};
+  if (revoked) titles.emplace_back("REVOKED IN");
+  titles.emplace_back("STATE");
+  Table table(titles);
+  for (const Json& device : all) {
+    std::vector<std::string> cells{string_of(device, "device"),
+                                   string_of(device, "name"),
+                                   string_of(device, "kind"),
+                                   string_of(device, "sms"),
+                                   bytes_of(device, "memory"),
+                                   bytes_of(device, "used"),
+                                   bytes_of(device, "outside"),
+                                   string_of(device, "warps"),
+                                   string_of(device, "tasks"),
+                                   string_of(device, "warm_workers"),
+                                   pace_of(device)};
+    if (revoked) cells.push_back(bound_of(device));
+    cells.push_back(string_of(device, "state", "ok"));
+    table.add(cells);
   }
   print(table.text());
   const Json swap = answer->value("swap", Json::object());

@@ -32,7 +32,6 @@ Json list_of(const InUse& in_use) {
     placements.push_back({{"name", name}, {"description", std::string(entry.description)}});
   }
   for (const auto& entry : policy::dispatch_table()) {
-    if (entry.terminates) continue;  // no heddled can be told to, so far (docs/revocation.md)
     dispatches.push_back({{"name", std::string(entry.name)}, {"description", std::string(entry.description)}});
   }
   return {{"current", current(in_use.placement)},

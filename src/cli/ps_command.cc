@@ -66,13 +66,20 @@ std::string lease(const Json& task) {
   return string_of(*found, "state") + " " + seconds(number_of(*found, "for_ns"));
 }
 
-// One line a task; a session without one gets a line of its own. What belongs to the session stands in its first line.
-// With what keeps the task from outliving its worker, if anything does.
+// With what keeps the task from outliving its worker, if anything does, and how often it was terminated for requests,
+// or was to be and was not.
 std::string reason_of(const Json& task) {
-  const std::string reason = string_of(task, "reason"), obstacle = string_of(task, "not_revocable");
-  return obstacle.empty() ? reason : reason + "; revocable: no (" + obstacle + ")";
+  std::string reason = string_of(task, "reason");
+  const std::string obstacle = string_of(task, "not_revocable"), why = string_of(task, "not_terminated");
+  if (!obstacle.empty()) reason += "; revocable: no (" + obstacle + ")";
+  if (task.contains("terminations")) reason += "; terminated " + string_of(task, "terminations") + " times";
+  if (task.contains("terminations_refused"))
+    reason += "; drained instead " + string_of(task, "terminations_refused") + " times" +
+              (why.empty() ? "" : " (" + why + ")");
+  return reason;
 }
 
+// One line a task; a session without one gets a line of its own. What belongs to the session stands in its first line.
 void add_rows(Table& table, const Json& session, const std::map<std::string, Json>& jobs) {
   const std::string job = string_of(session, "job"), id = string_of(session, "session"),
                     pid = string_of(session, "pid");

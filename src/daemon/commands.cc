@@ -161,6 +161,7 @@ Commands::Json Commands::device_list(const Descriptions& describe) const {
                     {"policy", shared_.config.policy},
                     {"dispatch", shared_.config.dispatch.policy},
                     {"leases", describe.leases(view.id)},
+                    {"revocation", describe.revocation(view.id)},
                     {"slowdown", model.slowdown},
                     {"copy_slowdown", model.copy_slowdown},
                     {"keeper_copies", device.copies},
@@ -203,6 +204,7 @@ Json json_of(Job& job, Registry& registry, const protocol::Usage& usage) {
             {"cancelled", job.cancelled}};
   describe_tenant(job.tenant, json);
   describe_requests(job, json);
+  if (Json revoked = revocations_json(job.sla); !revoked.is_null()) json["revocations"] = std::move(revoked);
   return json;
 }
 
@@ -256,7 +258,6 @@ Result<Json> Commands::policies(const Json&, Asker&) {
   }
   Json dispatch = Json::array();
   for (const auto& entry : policy::dispatch_table()) {
-    if (entry.terminates) continue;  // only simulated so far (docs/revocation.md)
     dispatch.push_back({{"name", std::string(entry.name)}, {"description", std::string(entry.description)}});
   }
   return Json{{"current", shared_.config.policy},

@@ -168,13 +168,7 @@ Status read_dispatch(const toml::table& table, const std::string& file, Dispatch
   reader.read("window", dispatch.window);
   reader.read("return_limit", dispatch.return_limit);
   const auto entry = policy::find_dispatch(dispatch.policy);
-  if (!entry) {
-    reader.wrong("policy", entry.error().text);
-  } else if ((*entry)->terminates) {
-    reader.wrong("policy", "'" + dispatch.policy +
-                               "' terminates workers, and heddled does not run work that was under "
-                               "way again yet (docs/revocation.md): take it with :soft, or simulate it (heddle sim)");
-  }
+  if (!entry) reader.wrong("policy", entry.error().text);
   if (dispatch.return_limit == Duration::zero()) reader.wrong("return_limit", "more than 0 is wanted");
   return reader.finish();
 }

@@ -91,8 +91,6 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"[[device]]\npreset = \"P100\"\nsharing = \"none\"", "heddle.toml:3: device.sharing", "time-sliced"},
         Mistake{"[[device]]\npreset = \"P100\"\ncount = 1024\n[[device]]\npreset = \"P100\"", "device.count", "1024"},
         Mistake{"[dispatch]\npolicy = \"best\"", "heddle.toml:2: dispatch.policy", "known policies: open, fs"},
-        Mistake{"[dispatch]\npolicy = \"elastic:hard\"", "heddle.toml:2: dispatch.policy", "terminates workers"},
-        Mistake{"[dispatch]\npolicy = \"priority:hard\"", "heddle.toml:2: dispatch.policy", "docs/revocation.md"},
         Mistake{"[daemon]\ninput_log = \"/tmp/x\"\n[dispatch]\npolicy = \"fifo\"", "daemon.input_log", "fifo"},
         Mistake{"[dispatch]\nreturn_limit = \"0s\"", "heddle.toml:2: dispatch.return_limit", "more than 0"},
         Mistake{"[durability]\nlevel = \"some\"", "heddle.toml:2: durability.level", "neither off nor full"},

@@ -239,5 +239,125 @@ TEST_F(DeadlineLeases, ARequestGoesOnInAnotherWorker) {
   EXPECT_NEAR(static_cast<double>(sla(server).times().at(1).count()), 60e6, 2e6);
 }
 
+// Of a batch lessee in a kernel, on whose device a service has a request.
+class HardRevocation : public DeadlineLeases {
+ protected:
+  void SetUp() override {
+    open("priority:hard", 1);
+    server_ = &runs(1, JobClass::kUserFacing, 0);
+    drained(*server_);
+    clock_.advance(in_ms(10));
+    batch_ = &runs(2, JobClass::kBatch, 0);
+    returned(*server_);
+    ASSERT_EQ(view(*batch_), "held");
+  }
+  // Its worker has so much of a kernel behind it, of which nothing is done yet.
+  void compute(Duration since) {
+    const auto now = static_cast<uint64_t>(clock_.now().time_since_epoch().count());
+    batch().control->note_affected(++records_);
+    batch().control->publish({.busy_ns = done_, .busy_since_ns = now - static_cast<uint64_t>(since.count())});
+  }
+  void complete(Duration busy) {
+    batch().control->note_cut(records_, records_, batch().control->log().variables_saved);
+    batch().control->publish({.busy_ns = done_ += static_cast<uint64_t>(busy.count())});
+  }
+  VirtualDevice& batch() { return batch_->devices[0]; }
+  bool ordered() {
+    bool any = false;
+    while (auto event = events_.next()) any |= std::holds_alternative<TerminationOrdered>(*event);
+    return any && leases_.awaits_termination(*batch_, batch());
+  }
+  const policy::Sla& of_device() { return *leases_.bound(DeviceId{0})->sla; }
+
+  Session *server_ = nullptr, *batch_ = nullptr;
+  uint64_t records_ = 0, done_ = 0;
+};
+
+TEST_F(HardRevocation, IsSoftWhileThereIsTime) {
+  backlog(*server_);
+  EXPECT_EQ(lease(*batch_).state, State::kWithdrawn);
+  EXPECT_FALSE(ordered());
+  clock_.advance(in_ms(6));
+  returned(*batch_);
+  EXPECT_EQ(view(*server_), "held");
+  EXPECT_EQ(sla(*batch_).revocations(), 1u);
+  EXPECT_EQ(sla(*batch_).terminations(), 0u);
+  EXPECT_NEAR(static_cast<double>(sla(*batch_).revocation_latencies().at(1).count()), 6e6, 2e5);
+}
+
+TEST_F(HardRevocation, OfWhatHasRunForLongIsOrderedAtOnce) {
+  clock_.advance(in_ms(500));
+  compute(in_ms(400));
+  backlog(*server_);
+  EXPECT_TRUE(ordered());
+}
+
+TEST_F(HardRevocation, TheDeviceIsLentOnlyOnceTheWorkerIsGone) {
+  clock_.advance(in_ms(500));
+  compute(in_ms(400));
+  backlog(*server_);
+  ASSERT_TRUE(ordered());
+  clock_.advance(in_ms(1));
+  leases_.terminated(*batch_, batch());
+  turn();
+  EXPECT_EQ(view(*server_), "waits");
+  clock_.advance(in_ms(12));
+  leases_.worker_gone(*batch_, batch());
+  turn();
+  EXPECT_EQ(view(*server_), "held");
+  backlog(*batch_);
+  EXPECT_EQ(view(*batch_), "waits") << "its new worker";
+  for (const policy::Sla* each : {&sla(*batch_), &of_device()}) {
+    EXPECT_EQ(each->terminations(), 1u);
+    EXPECT_NEAR(static_cast<double>(each->termination_latencies().at(1).count()), 13e6, 3e5);
+    EXPECT_EQ(each->lost(), in_ms(401));
+  }
+  EXPECT_EQ(sla(*server_).revocations(), 0u);
+}
+
+// Nobody notes when it was done: what was busy since the look before counts.
+TEST_F(HardRevocation, WhatWasDoneIsNotLost) {
+  clock_.advance(in_ms(100));
+  compute(in_ms(100));
+  pass(in_ms(1));
+  complete(in_ms(90));
+  compute(in_ms(11));
+  clock_.advance(in_ms(400));
+  leases_.terminated(*batch_, batch());
+  leases_.worker_gone(*batch_, batch());
+  EXPECT_LE(sla(*batch_).lost(), in_ms(501));
+  EXPECT_GE(sla(*batch_).lost(), in_ms(411));
+}
+
+TEST_F(HardRevocation, WhoDrainsInstead) {
+  clock_.advance(in_ms(500));
+  compute(in_ms(400));
+  backlog(*server_);
+  ASSERT_TRUE(ordered());
+  leases_.not_terminated(*batch_, batch(), "because");
+  turn();
+  EXPECT_FALSE(ordered()) << "nor once more";
+  EXPECT_EQ(batch().terminations.refused, 1u);
+  EXPECT_EQ(batch().terminations.why, "because");
+  EXPECT_EQ(view(*batch_), "draining");
+  clock_.advance(in_ms(50));
+  complete(in_ms(450));
+  returned(*batch_);
+  EXPECT_EQ(view(*server_), "held");
+  EXPECT_EQ(sla(*batch_).terminations(), 0u);
+  EXPECT_EQ(sla(*batch_).terminations_refused(), 1u);
+  EXPECT_EQ(sla(*batch_).revocations(), 1u);
+}
+
+TEST_F(HardRevocation, ALeaseThatComesBackMeanwhileIsTerminatedNoLonger) {
+  clock_.advance(in_ms(500));
+  compute(in_ms(400));
+  backlog(*server_);
+  ASSERT_TRUE(ordered());
+  returned(*batch_);
+  EXPECT_FALSE(leases_.awaits_termination(*batch_, batch()));
+  EXPECT_EQ(view(*server_), "held");
+}
+
 }  // namespace
 }  // namespace heddle::daemon

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/resumable.h"
+#include "daemon/tenant.h"
 #include "daemon/usage.h"
 
 namespace heddle::daemon {
@@ -44,6 +45,13 @@ void add_revocable(Json& task, const VirtualDevice& device) {
   task["drained"] = present_obstacle(device).empty();
 }
 
+void add_terminations(Json& task, const TerminationCounts& counts) {
+  if (counts.done != 0) task["terminations"] = counts.done;
+  if (counts.refused == 0) return;
+  task["terminations_refused"] = counts.refused;
+  if (!counts.why.empty()) task["not_terminated"] = counts.why;  // not where only a heddled before this one knew
+}
+
 }  // namespace
 
 Descriptions::Descriptions(const Shared& shared, const Executor& executor, const policy::Scheduler& scheduler,
@@ -67,6 +75,7 @@ Json Descriptions::task(const Session& session, const VirtualDevice& device) con
   if (const pid_t process = executor_.process(device)) json["worker_pid"] = process;
   if (task.state == TaskState::kRunning || task.state == TaskState::kSuspending) add_revocable(json, device);
   if (device.resumed.count != 0) json["resumptions"] = device.resumed.count;
+  add_terminations(json, device.terminations);
   if (const auto lease = leases_.view(session, device))
     json["lease"] = {{"state", lease->state}, {"for_ns", (shared_.now() - lease->since).count()}};
   const auto wait = waits_.of(session, device);
@@ -94,6 +103,16 @@ Json Descriptions::leases(DeviceId device) const {
     list.back()["job"] = session->job.value;
   }
   return list;
+}
+
+Json Descriptions::revocation(DeviceId device) const {
+  const auto bound = leases_.bound(device);
+  if (!bound) return {};
+  return {{"bound_ns", (bound->window + bound->revocation).count()},
+          {"window_ns", bound->window.count()},
+          {"revocation_ns", bound->revocation.count()},
+          {"measured", bound->measured},
+          {"so_far", revocations_json(*bound->sla)}};
 }
 
 Json Descriptions::session(Session& session) const {

@@ -21,6 +21,8 @@ class Descriptions {
   nlohmann::json session(Session& session) const;
   // Who has its lease: an array, empty where the device is not lent or nobody has it.
   nlohmann::json leases(DeviceId device) const;
+  // How soon the device is to be had back, and how that went; null where nothing is revoked.
+  nlohmann::json revocation(DeviceId device) const;
 
  private:
   nlohmann::json task(const Session& session, const VirtualDevice& device) const;

@@ -129,6 +129,11 @@ struct LeaseOverdue {
   SessionId session;
   std::string text;
 };
+// A dispatch policy has ordered that the worker which serves the virtual device be terminated (terminations.h).
+struct TerminationOrdered {
+  SessionId session;
+  uint32_t virtual_device;
+};
 
 // A task of the job could not be suspended, and so the job is not.
 struct JobNotSuspended {
@@ -149,7 +154,7 @@ struct JobNotSwapped {
 using Event = std::variant<ClientSaid, ClientClosed, ProcessEnded, WorkerWarm, WorkerReturned, WorkerSaid, WorkerLost,
                            WorkerGone, DeviceFaulted, DeviceCleared, TrialDue, ExecutorWanted, MemoryAnswered,
                            CopyAnswered, FreeMemoryReported, ContextsFreed, IdleReturned, SegmentRemoved, LeasesDue,
-                           LeaseOverdue, JobNotSuspended, MemoryMoved, JobNotSwapped>;
+                           LeaseOverdue, TerminationOrdered, JobNotSuspended, MemoryMoved, JobNotSwapped>;
 
 // Events until the next turn handles them (turn.h). Whoever notices something posts an event and returns, so that no
 // component is called back in the middle of its own work.

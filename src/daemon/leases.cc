@@ -109,6 +109,7 @@ void Leases::joined(const Session& session, VirtualDevice& device, bool restored
   // that the worker says when that is over. Without a worker nothing is out.
   lessee.out = lessee.stray = restored && device.worker;
   if (lessee.stray) ++lessee.lease.generation;
+  lessee.revocation.begin(device, now);
   const policy::Lessee id = lessee_id(session, device);
   on->lessees[id] = lessee;
   write(id, lessee);
@@ -190,6 +191,8 @@ void Leases::returned(const Session& session, const VirtualDevice& device, uint6
   measure(*on, id, *lessee);
   lessee->out = false;
   lessee->since = shared_.now();
+  Job* job = shared_.registry.find_job(session.job);
+  if (deadlines_) lessee->revocation.end(shared_.now(), {&on->sla, job ? &job->sla : nullptr});
   if (!std::exchange(lessee->stray, false)) on->dispatch->returned(id, shared_.now());
   told(*on);
 }
@@ -229,7 +232,9 @@ void Leases::measure(Device& on, const policy::Lessee& id, Lessee& lessee) {
   const VirtualDevice* device = ring_of(id);
   if (!device) return;
   const protocol::Usage usage = usage_done(*device, shared_.now());
-  on.dispatch->served(id, service_since(usage, lessee.told), shared_.now());
+  policy::Service service = service_since(usage, lessee.told);
+  if (deadlines_ && lessee.out) lessee.revocation.describe(*device, shared_.now(), service);
+  on.dispatch->served(id, service, shared_.now());
   lessee.told.busy_ns = std::max(lessee.told.busy_ns, usage.busy_ns);
   lessee.told.copy_ns = std::max(lessee.told.copy_ns, usage.copy_ns);
   lessee.told.bursts = std::max(lessee.told.bursts, usage.bursts);
@@ -248,7 +253,7 @@ bool Leases::has_stray(const Device& on) {
 void Leases::decide(Device& on) {
   measure_holders(on);
   std::vector<policy::LeaseOrder> orders;
-  if (!has_stray(on)) on.dispatch->decide(shared_.now(), orders);
+  has_stray(on) ? revoke_strays(on) : on.dispatch->decide(shared_.now(), orders);
   unplanned_ |= !orders.empty();
   for (const policy::LeaseOrder& order : orders) std::visit([&](const auto& each) { carry_out(on, each); }, order);
   say_who_is_wanted(on);
@@ -271,6 +276,7 @@ void Leases::carry_out(Device& on, const policy::Lend& order) {
   lessee.since = shared_.now();
   lessee.ends = order.until;
   if (lessee.pending) lessee.request.issue(shared_.now());
+  if (const VirtualDevice* device = ring_of(order.to)) lessee.revocation.begin(*device, shared_.now());
   write(order.to, lessee);
 }
 
@@ -281,6 +287,7 @@ void Leases::carry_out(Device& on, const policy::Withdraw& order) {
   lessee.lease.state = State::kWithdrawn;
   lessee.ends = std::min(lessee.ends, shared_.now());
   write(order.from, lessee);
+  revoke(order, lessee);
 }
 
 bool Leases::others_wait(const Device& on, const policy::Lessee& id) {

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "daemon/request_clock.h"
+#include "daemon/revocation.h"
 #include "daemon/shared.h"
 #include "policy/deadline/family.h"
 #include "policy/dispatch/dispatch.h"
@@ -54,6 +55,12 @@ class Leases {
   // has to do.
   void worker_gone(const Session& session, const VirtualDevice& device);
 
+  // What comes of an order to terminate its worker (terminations.h): it is wanted still; it is about to be killed, and
+  // worker_gone() follows; or not, because of `why`.
+  bool awaits_termination(const Session& session, const VirtualDevice& device) const;
+  void terminated(const Session& session, const VirtualDevice& device);
+  void not_terminated(const Session& session, VirtualDevice& device, const std::string& why);
+
   // LeasesDue has come.
   void due(DeviceId device);
   // Once a turn, before the scheduler decides and behind decide(). True: the scheduler is to look anew at who waits.
@@ -73,6 +80,13 @@ class Leases {
     View view;
   };
   std::vector<Holder> holders(DeviceId device) const;
+  // How soon the device is to be had back from a batch job, and how that went so far. None where nothing is revoked.
+  struct Bound {
+    Duration window, revocation;  // what may be in flight; what it takes then, as the policy reckons
+    uint64_t measured;            // how often that was measured
+    const policy::Sla* sla;       // of those whose lease was taken back, since a restart of heddled
+  };
+  std::optional<Bound> bound(DeviceId device) const;
 
  private:
   struct Lessee {
@@ -86,6 +100,7 @@ class Leases {
     TimePoint since{};      // of the state that view() tells; a lease that drains does so since it ended
     TimePoint ends{};       // of a lease that is out: when it was withdrawn, or its time is over; max: not yet
     protocol::Usage told;   // to the policy
+    Revocation revocation;
     RequestClock request;
   };
   struct Device {
@@ -93,6 +108,7 @@ class Leases {
     std::unique_ptr<policy::Dispatch> dispatch;
     std::map<policy::Lessee, Lessee> lessees;
     bool changed = false;
+    policy::Sla sla;  // of revocations alone
     EventLoop::Timer timer;
   };
   struct Found {
@@ -121,6 +137,10 @@ class Leases {
   void say_who_is_wanted(Device& on);
   void report_overdue(Device& on);
   void schedule(Device& on);
+
+  // Revocations (leases_revoked.cc).
+  void revoke(const policy::Withdraw& order, Lessee& lessee);
+  void revoke_strays(Device& on);
 
   Shared& shared_;
   std::vector<Device> devices_;  // by id

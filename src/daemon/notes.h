@@ -68,6 +68,7 @@ struct RingNote {
   int32_t assigned_device;           // under a policy that assigns jobs; -1: none
   protocol::Usage accounted;         // of the tasks that have ended
   uint64_t resumed_at, resumptions;  // see Resumption
+  uint64_t terminations, terminations_refused;
 };
 struct ControlNote {
   uint64_t session;
@@ -92,6 +93,7 @@ struct SegmentNote {
 struct WorkerNote {
   uint64_t secret, session, serial;  // session 0: warm
   uint32_t device, pid, virtual_device, uid;
+  uint32_t terminating, reserved;
 };
 
 struct FaultNote {

@@ -101,6 +101,13 @@ struct Resumption {
   TimePoint when{};
 };
 
+// What became of orders to terminate the worker of a virtual device (terminations.h).
+struct TerminationCounts {
+  uint64_t done = 0, refused = 0;  // since the ring was made
+  std::string why;                 // the last refusal
+  TaskId told;                     // whose refusal was logged
+};
+
 struct VirtualDevice {
   uint32_t index = 0;
   uint64_t ring_key = 0;
@@ -117,6 +124,7 @@ struct VirtualDevice {
   Bytes swapped;                     // of its segments, in swap space
   uint64_t swap_attempt = 0;         // to copy them there or back; the last one
   Resumption resumed;                // the last one
+  TerminationCounts terminations;
   std::unique_ptr<Task> task;
   std::deque<protocol::BeginTask> next;  // tasks that were begun while their forerunner is still ending
   Worker* worker = nullptr;              // the executor's (worker_executor.h): others ask Executor::serving
@@ -218,6 +226,7 @@ struct Worker {
   bool killed = false;       // by heddled
   bool died = false;         // or is dying, by itself
   bool outside_mps = false;  // where MPS serves its GPU: for a program that is tried alone (shared_faults.h)
+  bool terminating = false;  // by heddled, so that its task leaves the device: it is stopped, or killed
   bool given_up = false;     // its task, as it was told to: it is ending
   Bytes driver_memory;       // that its context has grown by, on the accounts of the tasks that it served
   bool returning = false;    // came back to a restarted heddled, and was not told yet what it may be missing

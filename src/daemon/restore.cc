@@ -158,6 +158,8 @@ class Restorer {
     device.last_serial = note.last_serial;
     device.generation = note.generation;
     device.accounted = note.accounted;
+    device.terminations.done = note.terminations;
+    device.terminations.refused = note.terminations_refused;
     device.resumed = {note.resumed_at, note.resumptions, shared_.now()};  // when it was is not noted
     if (note.assigned_device >= 0) device.assigned = DeviceId{static_cast<uint64_t>(note.assigned_device)};
     return {};
@@ -264,6 +266,7 @@ class Restorer {
     worker.session = SessionId{note.session};
     worker.virtual_device = note.virtual_device;
     worker.serial = note.serial;
+    worker.terminating = note.terminating != 0;
     worker.state = note.session != 0 ? Worker::State::kBound : Worker::State::kStarting;
     if (!worker.process || note.device >= shared_.registry.devices.size())
       return fail(ErrorCode::kNotFound, "on a device that is gone, or without a process");

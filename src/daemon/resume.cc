@@ -26,7 +26,7 @@ std::string WorkerExecutor::obstacle_to_resume(const Worker& worker, const Sessi
   if (ended_for_a_shared_fault(worker)) return "";              // judged when all of the device are gone
   std::string obstacle = present_obstacle(device);
   if (!obstacle.empty()) return obstacle;
-  if (suspending || worker.given_up) return "";  // it has not died at its work
+  if (suspending || worker.given_up || worker.terminating) return "";  // it has not died at its work
   const Resumption& last = device.resumed;
   if (last.count != 0 && last.completed == log.completed && shared_.now() - last.when < kShortLife)
     return "the worker before it ended at the same place";
@@ -50,6 +50,13 @@ void WorkerExecutor::resume(const Worker& worker, Session& session, VirtualDevic
   }
   if (ended_for_a_shared_fault(worker)) {
     ++device.resumed.count;
+    return events_->executor_lost(session, device);
+  }
+  if (worker.terminating) {
+    ++device.terminations.done;
+    shared_.log->info(
+        "worker {}, process {}, of session {} was terminated for others' sake ({}): another goes on later",
+        worker.id.value, worker.pid, session.id.value, how);
     return events_->executor_lost(session, device);
   }
   device.resumed = {device.control->log().completed, device.resumed.count + 1, shared_.now()};

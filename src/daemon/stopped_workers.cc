@@ -13,14 +13,6 @@ namespace {
 // left alone.
 constexpr Duration kEvery = std::chrono::milliseconds(1500);
 
-// The third word of /proc/PID/stat, behind a name in parentheses that may contain anything: 'T' where stopped, 't'
-// where traced.
-bool is_stopped(pid_t pid) {
-  const std::string line = read_proc_file(pid, "stat");
-  const size_t name_end = line.rfind(')');
-  return name_end != std::string::npos && line.compare(name_end, 3, ") T") == 0;
-}
-
 }  // namespace
 
 void StoppedWorkers::watch() {

@@ -104,6 +104,8 @@ void TaskPerformer::deposit_ring(const Session& session, const VirtualDevice& de
   note.accounted = device.accounted;
   note.resumed_at = device.resumed.completed;
   note.resumptions = device.resumed.count;
+  note.terminations = device.terminations.done;
+  note.terminations_refused = device.terminations.refused;
   shared_.vault.deposit(NoteKind::kRing, device.ring_key, write_note(note), device.ring_memory.get());
 }
 

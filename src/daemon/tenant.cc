@@ -75,6 +75,19 @@ void describe_requests(const Job& of, Json& job) {
                      {"p95_ns", times.at(0.95).count()}, {"p99_ns", times.at(0.99).count()}};
 }
 
+Json revocations_json(const policy::Sla& sla) {
+  if (sla.revocations() == 0 && sla.terminations_refused() == 0) return {};
+  const policy::Percentiles &all = sla.revocation_latencies(), &terminated = sla.termination_latencies();
+  return {{"count", sla.revocations()},
+          {"p50_ns", all.at(0.5).count()},
+          {"p99_ns", all.at(0.99).count()},
+          {"terminated", sla.terminations()},
+          {"terminated_p50_ns", terminated.at(0.5).count()},
+          {"terminated_p99_ns", terminated.at(0.99).count()},
+          {"not_terminated", sla.terminations_refused()},
+          {"lost_ns", sla.lost().count()}};
+}
+
 Status may_have(const policy::Tenant& tenant, const Limits& limits, const Registry& registry, uid_t uid) {
   if (tenant.weight > limits.weight_of_job)
     return fail(ErrorCode::kLimitExceeded, "user %u asks for a job of weight %g, and limits.weight_of_job allows %g",

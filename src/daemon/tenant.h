@@ -14,6 +14,8 @@ Result<policy::Tenant> read_tenant(const nlohmann::json& request);
 void describe_tenant(const policy::Tenant& tenant, nlohmann::json& job);
 // Likewise what became of a user-facing job's requests.
 void describe_requests(const Job& of, nlohmann::json& job);
+// And of its leases, or of a device's, that were taken back in the middle of a burst; null of none, and no refusal.
+nlohmann::json revocations_json(const policy::Sla& sla);
 
 // Whether user `uid` may have one more such job. kLimitExceeded names the limit, what it allows and what was asked for.
 Status may_have(const policy::Tenant& tenant, const Limits& limits, const Registry& registry, uid_t uid);

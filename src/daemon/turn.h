@@ -57,6 +57,7 @@ class Turn {
   void handle(const SegmentRemoved& event) { requests_.retry_deferred(event.session); }
   void handle(const LeasesDue& event) { leases_.due(event.device); }
   void handle(const LeaseOverdue& event);
+  void handle(const TerminationOrdered& event) { executor_.terminate(event.session, event.virtual_device); }
   void handle(const MemoryMoved& event) { TaskSwaps(tasks_).memory_moved(event); }
   void handle(const JobNotSwapped& event) { sessions_.not_swapped(event.job); }
   void handle(const JobNotSuspended& event) { sessions_.not_suspended(event.job); }

@@ -165,6 +165,7 @@ void WorkerExecutor::adopt(Worker worker) {
     return workers_.kill(placed);
   device.worker = &placed;
   events_->executor_rejoined(*session, device);
+  if (placed.terminating) shared_.events.post(TerminationOrdered{session->id, device.index});
 }
 
 void WorkerExecutor::worker_returned(WorkerId id, const protocol::WorkerReady& ready) {

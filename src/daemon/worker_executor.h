@@ -4,6 +4,7 @@
 #include "daemon/leases.h"
 #include "daemon/segment_store.h"
 #include "daemon/shared_faults.h"
+#include "daemon/terminations.h"
 
 namespace heddle::daemon {
 
@@ -52,6 +53,7 @@ class WorkerExecutor : public Executor {
   void worker_lost(WorkerId id);
   // Returns the session that the worker served, if it was ending and now holds nothing.
   std::optional<SessionId> worker_gone(WorkerId id, const std::string& how, bool certainly);
+  void terminate(SessionId session, uint32_t virtual_device) { terminations_.ordered(session, virtual_device); }
 
  private:
   Worker* worker_for(const Session& session, const VirtualDevice& device);
@@ -76,6 +78,7 @@ class WorkerExecutor : public Executor {
   SegmentStore& segments_;
   Leases& leases_;
   SharedFaults shared_faults_;
+  Terminations terminations_{shared_, workers_, leases_};
   ExecutorEvents* events_ = nullptr;
 };
 

@@ -32,6 +32,7 @@ void deposit(VaultLink& vault, const Worker& worker) {
   note.pid = static_cast<uint32_t>(worker.pid);
   note.virtual_device = worker.virtual_device;
   note.uid = worker.uid;
+  note.terminating = worker.terminating ? 1 : 0;
   vault.deposit(NoteKind::kWorker, worker.id.value, write_note(note), worker.process.get());
 }
 
@@ -47,6 +48,12 @@ Worker* longest_kept(Registry& registry, MayEnd may_end) {
 }
 
 }  // namespace
+
+void note_terminating(Shared& shared, Worker& worker, bool terminating) {
+  worker.terminating = terminating;
+  deposit(shared.vault, worker);
+  shared.loop.commit();
+}
 
 Duration start_backoff(uint32_t failures) {
   if (failures == 0) return Duration{};
@@ -262,7 +269,7 @@ void Workers::ended(WorkerId id) {
   // What it said last may still be unread; without a connection there is nothing.
   if (worker->connection) {
     while (auto packet = worker->connection->take()) {
-      if (worker->killed && !counts_though_killed(*packet)) continue;
+      if (worker->killed && !worker->terminating && !counts_though_killed(*packet)) continue;
       received(id, std::move(*packet));
       if (!(worker = shared_.registry.find_worker(id))) return;
     }

@@ -15,6 +15,8 @@ Duration start_backoff(uint32_t failures);
 
 // A worker has left the registry: what waited for its device's memory is asked for again.
 void contexts_freed(const Shared& shared, DeviceId device);
+// Whether its task is being made to leave the device (terminations.h); the vault knows it on return.
+void note_terminating(Shared& shared, Worker& worker, bool terminating);
 
 // Starts worker processes, keeps some warm for each device, speaks their protocol, and notices their end.
 class Workers {
@@ -54,7 +56,6 @@ class Workers {
   void retire(Worker& worker, Until until = Until::kIdle);
   // SIGKILL; WorkerGone follows when the process is really gone. A client of MPS is first taken off the GPU.
   void kill(Worker& worker);
-
   // A worker that nobody is served by is of no use any more.
   void discard(Worker& worker);
   // Where programs share their faults: all workers of the device are ended, under MPS that is started anew, and

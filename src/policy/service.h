@@ -20,6 +20,7 @@ struct Service {
   // Of a lessee that holds the lease, as things are now.
   Duration drain{};        // how long what is in flight is likely to take
   Duration uncommitted{};  // busy time that is lost, and run again, if its worker is terminated
+  bool exposed = false;    // it would not outlive its worker, which is therefore not terminated
 };
 
 }  // namespace heddle::policy

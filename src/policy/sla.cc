@@ -10,16 +10,17 @@ void Sla::request_ended(Duration took, Duration wait, Duration slo) {
 
 void Sla::revoked(Duration latency, bool terminated) {
   latencies_.add(latency);
-  if (terminated) ++terminations_;
+  if (terminated) termination_latencies_.add(latency);
 }
 
 void Sla::add(const Sla& other) {
   met_ += other.met_;
   missed_ += other.missed_;
-  terminations_ += other.terminations_;
+  not_terminated_ += other.not_terminated_;
   times_.add(other.times_);
   waits_.add(other.waits_);
   latencies_.add(other.latencies_);
+  termination_latencies_.add(other.termination_latencies_);
   busy_ += other.busy_;
   lost_ += other.lost_;
 }

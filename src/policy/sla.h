@@ -22,6 +22,8 @@ class Sla {
   // Busy time, of which `lost` had not been committed when a worker was terminated, and is run again.
   void was_busy(Duration busy) { busy_ += busy; }
   void work_lost(Duration lost) { lost_ += lost; }
+  // A worker was to be terminated, and was not, because its task would not have outlived it.
+  void not_terminated() { ++not_terminated_; }
 
   void add(const Sla& other);
 
@@ -34,16 +36,18 @@ class Sla {
   const Percentiles& waits() const { return waits_; }
 
   uint64_t revocations() const { return latencies_.count(); }
-  uint64_t terminations() const { return terminations_; }
+  uint64_t terminations() const { return termination_latencies_.count(); }
+  uint64_t terminations_refused() const { return not_terminated_; }
   const Percentiles& revocation_latencies() const { return latencies_; }
+  const Percentiles& termination_latencies() const { return termination_latencies_; }  // among those
   Duration busy() const { return busy_; }
   Duration lost() const { return lost_; }
   // Lost of busy time; 0 of none.
   double share_lost() const;
 
  private:
-  uint64_t met_ = 0, missed_ = 0, terminations_ = 0;
-  Percentiles times_, waits_, latencies_;
+  uint64_t met_ = 0, missed_ = 0, not_terminated_ = 0;
+  Percentiles times_, waits_, latencies_, termination_latencies_;
   Duration busy_{}, lost_{};
 };
 

@@ -73,6 +73,7 @@ TEST(Sla, LostWorkIsAPartOfAllThatWasDone) {
   EXPECT_EQ(first.revocations(), 2u);
   EXPECT_EQ(first.terminations(), 1u);
   EXPECT_EQ(first.revocation_latencies().at(1), millis_of(15));
+  EXPECT_EQ(first.termination_latencies().at(0.5), millis_of(15));
 }
 
 }  // namespace

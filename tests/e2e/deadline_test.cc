@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
+
 #include "node.h"
 
 namespace heddle::e2e {
@@ -76,7 +78,8 @@ TEST_F(Deadlines, RequestsAreServedWhileBatchComputes) {
 // With more programs than devices, of which each comes to its end with right results. Under elastic a batch program on
 // the device that is kept for requests waits for some ten seconds after the last one.
 TEST_F(Deadlines, AllEndWithRightResults) {
-  for (const char* policy : {"fifo", "priority:off", "priority:soft", "elastic:off", "elastic:soft"}) {
+  for (const char* policy :
+       {"fifo", "priority:off", "priority:soft", "priority:hard", "elastic:off", "elastic:soft", "elastic:hard"}) {
     SCOPED_TRACE(policy);
     Node node(under(policy));
     ASSERT_TRUE(node.ready()) << node.why();
@@ -86,6 +89,52 @@ TEST_F(Deadlines, AllEndWithRightResults) {
     for (Process& program : programs) expect_pass(node, program);
     EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
   }
+}
+
+// The batch program's worker is stopped between two kernels, and so keeps the device until it is terminated; where it
+// is stopped in one, that is not done, and it goes on.
+TEST_F(Deadlines, BatchIsTerminatedForRequestsAndEndsWithRightResults) {
+  Node node("[dispatch]\npolicy = 'priority:hard'\n[[device]]\npreset = 'P100'\nmemory = '256M'\nslowdown = 0\n");
+  ASSERT_TRUE(node.ready()) << node.why();
+  Process server = episodes(node, {"--class", "user-facing", "--slo", "50ms", "--name", "server"}, kWithoutEnd, 20);
+  ASSERT_TRUE(Node::eventually([&] { return placed(node) == 1; }));
+  Process batch = episodes(node, {"--name", "batch"}, 3000, 0);
+  const auto revoked = [&](const char* what) {
+    const Json job = job_of(node, "batch");
+    return job.is_object() && job.contains("revocations") ? job["revocations"][what].get<int>() : 0;
+  };
+  const auto worker = [&] {
+    const Json ps = node.ask({{"command", "ps"}});
+    for (const Json& session : ps.value("sessions", Json::array())) {
+      for (const Json& job : ps["jobs"]) {
+        if (job["name"] != "batch" || job["job"] != session["job"] || session["tasks"].empty()) continue;
+        return session["tasks"][0].value("worker_pid", pid_t{-1});
+      }
+    }
+    return pid_t{-1};
+  };
+  constexpr int kWanted = 3;
+  for (int tries = 0; tries < 200 && batch.running() && revoked("terminated") < kWanted; ++tries) {
+    const pid_t victim = worker();
+    if (victim < 2) continue;
+    const int before = revoked("terminated") + revoked("not_terminated");
+    ::kill(victim, SIGSTOP);
+    (void)Node::eventually([&] { return revoked("terminated") + revoked("not_terminated") > before; },
+                           std::chrono::milliseconds(150));
+    ::kill(victim, SIGCONT);
+  }
+  EXPECT_GE(revoked("terminated"), kWanted) << node.ask({{"command", "ps"}}) << node.log();
+  EXPECT_NE(node.heddle({"ps"}).out.find("; terminated "), std::string::npos);
+  EXPECT_NE(node.heddle({"devices"}).out.find(" measured)"), std::string::npos);
+  const Json top = Json::parse(node.heddle({"top", "--json", "--count", "1"}).out, nullptr, false);
+  ASSERT_TRUE(top.is_object());
+  EXPECT_TRUE(top["devices"][0]["revocation"].is_object()) << top;
+  EXPECT_TRUE(std::any_of(top["jobs"].begin(), top["jobs"].end(), [](const Json& job) {
+    return job["revocations"].is_object() && job["revocations"]["lost_ns"].is_number();
+  })) << top;
+  server.signal(SIGTERM);
+  expect_pass(node, batch);
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
 }
 
 // A device that was lent before is lent to nobody until its worker has said that it has drained.
@@ -109,14 +158,16 @@ TEST_F(Deadlines, RequestsAndBatchGoOnAfterARestartOfHeddled) {
   EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
 }
 
-TEST_F(Deadlines, ThePoliciesAreListedButForThoseThatTerminate) {
-  Node node(under("elastic:soft"));
+TEST_F(Deadlines, ThePoliciesAreListed) {
+  Node node(under("elastic:hard"));
   ASSERT_TRUE(node.ready()) << node.why();
   const Json dispatch = Json::parse(node.heddle({"policies", "--json"}).out)["dispatch"];
-  EXPECT_EQ(dispatch["current"], "elastic:soft");
+  EXPECT_EQ(dispatch["current"], "elastic:hard");
   std::string names;
   for (const Json& policy : dispatch["policies"]) names += policy["name"].get<std::string>() + " ";
-  EXPECT_NE(names.find("fifo priority:off priority:soft elastic:off elastic:soft "), std::string::npos) << names;
+  EXPECT_NE(names.find("fifo priority:off priority:soft priority:hard elastic:off elastic:soft elastic:hard "),
+            std::string::npos)
+      << names;
 }
 
 TEST_F(Deadlines, AnSloIsForUserFacingJobsAlone) {

@@ -61,7 +61,7 @@ Json device_row(const Json& device, Json busy) {
           {"memory", count_of(device, "memory")},      {"tasks", count_of(device, "tasks")},
           {"warps", count_of(device, "warps")},        {"max_warps", count_of(device, "max_warps")},
           {"policy", string_of(device, "policy")},     {"dispatch", string_of(device, "dispatch")},
-          {"leases", list_of(device, "leases")}};
+          {"leases", list_of(device, "leases")},       {"revocation", device.value("revocation", Json())}};
 }
 
 // What a job's tasks come to.
@@ -123,6 +123,7 @@ Json job_row(const Json& job, const Tasks& tasks, Json busy) {
           {"busy_ns", count_of(usage, "busy_ns")},
           {"bursts", count_of(usage, "bursts")},
           {"memory", tasks.memory()},
+          {"revocations", job.value("revocations", Json())},
           {"lease", tasks.lease()},
           {"wait", tasks.wait()}};
 }

@@ -20,7 +20,9 @@ struct TopSample {
 //   time_ns interval_ns            heddled's clock; 0 in the first look
 //   heddled                        version pid uptime_ns policy dispatch
 //   devices                        device name state busy used free memory tasks warps max_warps policy dispatch leases
+//     revocation                   bound_ns window_ns revocation_ns measured so_far; null where nothing is revoked
 //   jobs                           job user name app state devices weight share limit busy busy_ns bursts memory
+//     revocations                  as in `ps`; null: its leases were never taken back in the middle of a burst
 //     lease                        state for_ns device: of the task that is furthest; null where nothing is lent
 //     wait                         cause why for_ns (null: not noted): of the task that has waited longest; null: none
 //   hidden_sessions                of other users

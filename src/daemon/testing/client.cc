@@ -76,6 +76,10 @@ void TestClient::record(RecordType type, uint64_t a) {
   writer_->publish();
 }
 
+void TestClient::host_calls_return() {
+  ring_->streams()[0].host_done.store(writer_->last_sequence());
+}
+
 void TestClient::fill(uint64_t address, uint32_t value) {
   auto* record = writer_->reserve<FillRecord>(RecordType::kFill, 0);
   record->to.place = Place::kWindow;

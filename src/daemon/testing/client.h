@@ -40,6 +40,8 @@ class TestClient {
   protocol::RingWriter& writer() { return *writer_; }
   void record(protocol::RecordType type, uint64_t a = 0);
   void fill(uint64_t address, uint32_t value);
+  // All calls of its own that it has recorded.
+  void host_calls_return();
 
   // Waits until the ring says so; false when the time is over.
   bool wait_binding(protocol::Binding binding);

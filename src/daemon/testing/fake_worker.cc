@@ -15,6 +15,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "daemon/testing/fake_work.h"
 #include "protocol/control_page.h"
@@ -37,6 +38,7 @@ class FakeWorker {
       ::poll(&ready, 1, 5);
       if (ready.revents != 0) take();
       if (ring_) work();
+      if (ring_) attend_lease();
       if (ring_) reclaim();
       if (suspending_) leave();
     }
@@ -57,7 +59,7 @@ class FakeWorker {
       case MessageType::kNextTask:
         binding_.task_serial = (*packet)->as<NextTask>().task_serial;
         control_.begin_task(binding_.task_serial, false);
-        ended_ = false;
+        ended_ = backlog_ = false;
         return;
       case MessageType::kSuspend:
         suspending_ = !ended_ && (*packet)->as<Suspend>().serial == binding_.task_serial;
@@ -130,6 +132,8 @@ class FakeWorker {
         for (const uint64_t number : freed_) (void)socket_.send(SegmentFreed{number});
         if (held_back_) tell_fault(true, true);
         if (left_) (void)socket_.send(Suspended{binding_.task_serial, 1, 1});
+        if (returned_ != 0) (void)socket_.send(LeaseReturned{returned_});
+        if (backlog_) (void)socket_.send(Backlog{binding_.task_serial});
         if (ended_ && !left_) (void)socket_.send(TaskEnded{binding_.task_serial, reset_, true});
         return;
       }
@@ -161,7 +165,7 @@ class FakeWorker {
         if (!*next) return;
       }
       RingHeader& header = ring_->header();
-      pending_ = !serve(record_.header);
+      pending_ = !may_serve(record_.header) || !serve(record_.header);
       if (pending_) return;
       if (record_.header.type == RecordType::kTaskEnd) control_.note_end(record_.header.sequence, true);
       control_.note_cut(record_.header.sequence, record_.end, control_.log().variables_saved);
@@ -267,14 +271,33 @@ class FakeWorker {
     ring_bell(ring_->header().to_client);
   }
 
-  // A kernel that goes on and on; with kRepeatable until another worker runs it again.
+  // A kernel that goes on until the program says that its call has returned; with kRepeatable until another worker runs
+  // it again.
   bool compute(const RecordHeader& header) {
     if (header.a == kRepeatable && run_before_ >= header.sequence) return true;
     control_.note_handed_over(header.sequence);
-    if (header.a != kRepeatable) control_.note_affected(header.sequence);
-    computing_ = true;
-    ring_->header().issued.store(header.sequence);
-    return false;
+    if (header.a == kForGood) control_.note_affected(header.sequence);
+    computing_ = header.a == kRepeatable || ring_->streams()[0].host_done.load() < header.sequence;
+    if (computing_) ring_->header().issued.store(header.sequence);
+    return !computing_;
+  }
+
+  // What is for the device waits for the lease, where there are leases; heddled hears of such work, and of its end.
+  bool may_serve(const RecordHeader& header) {
+    const bool for_device = header.type == RecordType::kHostCall || header.type == RecordType::kFill;
+    Lease lease;
+    control_.read_lease(lease);
+    if (!for_device || computing_ || lease.state == Lease::State::kOpen) return true;
+    if (!std::exchange(backlog_, true)) (void)socket_.send(Backlog{binding_.task_serial});
+    return lease.state == Lease::State::kHeld;
+  }
+  void attend_lease() {
+    Lease lease;
+    control_.read_lease(lease);
+    if (ended_ || computing_ || lease.state == Lease::State::kOpen) return;
+    if (!pending_ && std::exchange(backlog_, false)) (void)socket_.send(Drained{binding_.task_serial});
+    if (lease.state == Lease::State::kWithdrawn && std::exchange(returned_, lease.generation) != lease.generation)
+      (void)socket_.send(LeaseReturned{lease.generation});
   }
 
   bool fill(const FillRecord& fill) {
@@ -311,7 +334,8 @@ class FakeWorker {
   std::map<uint64_t, Mapped> mapped_;
   std::set<uint64_t> freed_;
   uint64_t reclaims_ = 0, run_before_ = 0;
-  bool pending_ = false, ended_ = false, reset_ = false, mute_ = false, quit_ = false;
+  uint64_t returned_ = 0;  // the lease's generation that went back last
+  bool pending_ = false, ended_ = false, reset_ = false, mute_ = false, quit_ = false, backlog_ = false;
   bool held_back_ = false, late_obstacle_ = false, computing_ = false, suspending_ = false, left_ = false;
 };
 

@@ -73,7 +73,7 @@ class HouseholdTest : public ::testing::Test {
     });
     return worker;
   }
-  // The client's worker has begun something that does not end.
+  // The client's worker has begun something that goes on as fake_work.h says.
   static void compute(TestClient& client, uint64_t how = kForGood) {
     client.record(protocol::RecordType::kHostCall, how);
     while (client.header().issued.load() != client.writer().last_sequence()) ::usleep(1000);

@@ -9,6 +9,8 @@ namespace heddle::policy {
 namespace {
 
 constexpr Duration kTurn = std::chrono::seconds(1);  // of who is in no hurry, while others wait
+// From a termination that came to nothing to the next try, and between looks whether that would do.
+constexpr Duration kTryAgain = std::chrono::milliseconds(200), kLookAgain = std::chrono::milliseconds(10);
 
 }  // namespace
 
@@ -113,23 +115,30 @@ void Deadline::open_places() {
   batch_slots_ = std::min(for_batch_.size(), for_requests_.size() - kept);
 }
 
+// Where workers are terminated, a device whose holder would not outlive that is taken last, and does for its request
+// only where no other would be free sooner.
 void Deadline::revoke_for_requests(TimePoint now) {
-  size_t coming = for_requests_.size();  // devices for requests that have none
+  size_t coming = for_requests_.size(), draining = 0;  // devices for requests that have none
   std::vector<Place*> revocable;
   for (Place& place : state_.places()) {
     if (!place.withdrawn) place.revoked = false;
     if (!state_.has_batch(place)) continue;
     const Member* first = state_.next_on(place, now);
     if (place.reserved || (first && state_.is_request(*first) && !state_.is_late(*first, now))) place.revoked = true;
-    if (place.revoked && !state_.has_request(place)) ++coming;
+    if (place.revoked && !state_.has_request(place)) ++(place.drains ? draining : coming);
     if (!place.revoked && !state_.has_request(place) && revokes_any()) revocable.push_back(&place);
   }
-  std::sort(revocable.begin(), revocable.end(), [&](const Place* one, const Place* other) {
-    return std::tuple(state_.holder_of(*one)->uncommitted, one->id) <
-           std::tuple(state_.holder_of(*other)->uncommitted, other->id);
-  });
+  const auto drains = [&](const Place& place) {
+    return revocation_ == Revocation::kHard && state_.holder_of(place)->exposed;
+  };
+  const auto cost = [&](const Place& place) {
+    return std::tuple(drains(place), state_.holder_of(place)->uncommitted, place.id);
+  };
+  std::sort(revocable.begin(), revocable.end(),
+            [&](const Place* one, const Place* other) { return cost(*one) < cost(*other); });
   for (Place* place : revocable) {
-    if (coming++ >= live_.size()) break;
+    if (coming + (drains(*place) ? draining : 0) >= live_.size()) break;
+    ++coming;
     place->revoked = true;
   }
 }
@@ -155,12 +164,15 @@ std::optional<TimePoint> Deadline::kept_until(const Place& place, TimePoint now)
 
 // When what is in flight of the holder may not be waited for any longer: the request that goes first is late if it
 // does not have the device a revocation's time later. At once where it would be, by what is known of what is in flight.
+// Where that came to nothing it is tried again once the holder would outlive its worker.
 std::optional<TimePoint> Deadline::terminates_at(const Place& place, const Member& holder, TimePoint now) const {
   if (revocation_ != Revocation::kHard || place.terminated) return {};
+  if (place.drains && holder.exposed) return {};
   const Member* first = first_waiting(place, now);
   if (!first) return {};
   const TimePoint latest = state_.deadline(*first) - state_.expected(*first);
-  return now + holder.drain > latest ? now : latest - state_.revocation_time();
+  const TimePoint at = now + holder.drain > latest ? now : latest - state_.revocation_time(place);
+  return place.drains ? std::max(at, *place.drains + kTryAgain) : at;
 }
 
 // When the holder's turn is over, if others wait for the device.
@@ -183,7 +195,10 @@ void Deadline::lend(Place& place, TimePoint now, std::vector<LeaseOrder>& out) {
 
 void Deadline::withdraw(Place& place, bool terminate, TimePoint now, std::vector<LeaseOrder>& out) {
   if (!place.withdrawn) place.withdrawn = now;
-  if (terminate) place.terminated = now;
+  if (terminate) {
+    place.terminated = now;
+    place.drains.reset();
+  }
   out.emplace_back(Withdraw{*place.holder, terminate});
 }
 
@@ -215,9 +230,19 @@ std::optional<TimePoint> Deadline::next(DeviceId device, TimePoint now) const {
     return next;
   }
   const Member& holder = *state_.holder_of(there);
-  if (there.revoked && holder.working) at(terminates_at(there, holder, now));
+  if (there.revoked && holder.working) {
+    at(terminates_at(there, holder, now));
+    if (there.drains) at(now + kLookAgain);
+  }
   at(gives_way(there, holder, now));
   return next;
+}
+
+std::optional<RevocationTime> Deadline::revocation(DeviceId device) const {
+  if (revocation_ == Revocation::kOff) return {};
+  const Place& place = state_.place(device);
+  return RevocationTime{state_.revocation_time(place), state_.revocations_measured(place),
+                        revocation_ == Revocation::kHard};
 }
 
 }  // namespace heddle::policy

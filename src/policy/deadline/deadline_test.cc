@@ -57,9 +57,15 @@ class Devices {
       ends(900, 0, 0, busy);
     }
   }
-  void in_flight(uint64_t session, double drain, double uncommitted) {
-    deadline_->state().served(lessee(session), {.drain = ms(drain), .uncommitted = ms(uncommitted)});
+  void in_flight(uint64_t session, double drain, double uncommitted, bool exposed = false) {
+    deadline_->state().served(lessee(session),
+                              {.drain = ms(drain), .uncommitted = ms(uncommitted), .exposed = exposed});
   }
+  void not_terminated(uint64_t session, uint64_t device, double when) {
+    deadline_->state().not_terminated({device}, lessee(session), moment(when));
+    in_flight(session, 0, 0, true);
+  }
+  RevocationTime revocation(uint64_t device) { return *deadline_->revocation({device}); }
   void returned(uint64_t session, uint64_t device, double when) {
     deadline_->state().returned({device}, lessee(session), moment(when));
   }
@@ -158,6 +164,90 @@ TEST(Priority, HardRevocationTerminatesAtOnceWhatWouldMakeTheRequestLate) {
   devices.in_flight(1, 5000, 100);
   devices.request(2, 10);
   EXPECT_THAT(devices.decide(10), ElementsAre("0: terminate 1"));
+}
+
+// Nothing is known of how long what is in flight takes, and the first victim turns out not to outlive its worker.
+TEST(Priority, WhereALesseeIsNotTerminatedAnotherOneIs) {
+  Devices devices("priority:hard", 2);
+  for (const uint64_t session : {1, 2}) devices.batch(session, session - 1, 0);
+  EXPECT_THAT(devices.decide(0), ElementsAre("0: lend 1", "1: lend 2"));
+  devices.in_flight(1, 0, 10);
+  devices.in_flight(2, 0, 100);
+  devices.request(3, 10);
+  EXPECT_THAT(devices.decide(10), ElementsAre("0: withdraw 1"));
+  EXPECT_THAT(devices.decide(188), ElementsAre("0: terminate 1"));
+  devices.not_terminated(1, 0, 188);
+  EXPECT_THAT(devices.decide(188), ElementsAre("1: terminate 2"));
+  devices.not_terminated(2, 1, 188);
+  EXPECT_THAT(devices.decide(189), IsEmpty()) << "both drain";
+  devices.returned(1, 0, 195);
+  EXPECT_THAT(devices.place(195, {3}), ElementsAre("3 on 0"));
+}
+
+TEST(Priority, WhoWouldNotOutliveItsWorkerIsRevokedLast) {
+  for (const char* policy : {"priority:hard", "elastic:hard"}) {
+    SCOPED_TRACE(policy);
+    Devices devices(policy, 2);
+    for (const uint64_t session : {1, 2}) devices.batch(session, session - 1, 0);
+    EXPECT_THAT(devices.decide(0), ElementsAre("0: lend 1", "1: lend 2"));
+    devices.in_flight(1, 0, 10, true);
+    devices.in_flight(2, 0, 100);
+    devices.request(3, 10);
+    EXPECT_THAT(devices.decide(10), ElementsAre("1: withdraw 2"));
+  }
+}
+
+// One request has one device taken back for it, and no second one that would drain too.
+TEST(Priority, AnotherThatWouldDrainTooIsLeftAlone) {
+  Devices devices("priority:hard", 2);
+  for (const uint64_t session : {1, 2}) devices.batch(session, session - 1, 0);
+  devices.decide(0);
+  devices.in_flight(1, 0, 10, true);
+  devices.in_flight(2, 0, 100, true);
+  devices.request(3, 10);
+  EXPECT_THAT(devices.decide(10), ElementsAre("0: withdraw 1"));
+  EXPECT_THAT(devices.decide(188), ElementsAre("0: terminate 1")) << "what is in the way may have passed";
+  devices.not_terminated(1, 0, 188);
+  EXPECT_THAT(devices.decide(189), IsEmpty());
+}
+
+// What was in the way may have passed; but a worker that does not stop is not stopped again and again.
+TEST(Priority, ATerminationThatCameToNothingIsTriedAgain) {
+  Devices devices("priority:hard", 1);
+  devices.batch(1, 0, 0);
+  devices.decide(0);
+  devices.works(2, 0, JobClass::kUserFacing, 10);
+  devices.decide(10);
+  EXPECT_THAT(devices.decide(188), ElementsAre("0: terminate 1"));
+  devices.not_terminated(1, 0, 188);
+  EXPECT_THAT(devices.decide(300), IsEmpty());
+  EXPECT_EQ(devices.next(0, 300), moment(310)) << "to look again";
+  devices.in_flight(1, 0, 0, false);
+  EXPECT_THAT(devices.decide(310), IsEmpty());
+  EXPECT_THAT(devices.decide(387), IsEmpty());
+  EXPECT_THAT(devices.decide(388), ElementsAre("0: terminate 1"));
+}
+
+// On one device after 5 ms, on the other after 40, eight times each.
+TEST(Priority, WhatARevocationTakesIsMeasuredForEachDevice) {
+  Devices devices("priority:soft", 3);
+  EXPECT_EQ(devices.revocation(0).time, ms(22));
+  for (const uint64_t device : {0, 1}) {
+    for (int round = 0; round < 8; ++round) {
+      const double at = 1000.0 * round;
+      devices.batch(1, device, at);
+      devices.decide(at);
+      devices.works(2, device, JobClass::kUserFacing, at + 10);
+      EXPECT_EQ(devices.decide(at + 10).size(), 1u);
+      devices.returned(1, device, at + 10 + (device == 0 ? 5 : 40));
+      devices.ends(2, device, at + 500);
+      devices.ends(1, device, at + 500);
+    }
+  }
+  EXPECT_EQ(devices.revocation(0).time, ms(5));
+  EXPECT_EQ(devices.revocation(1).time, ms(40));
+  EXPECT_EQ(devices.revocation(1).measured, 8u);
+  EXPECT_EQ(devices.revocation(2).time, ms(40)) << "of all, where nothing is known of the one";
 }
 
 TEST(Priority, ALesseeThatHasADeviceWaitsForThatOne) {

@@ -18,9 +18,9 @@ std::vector<ModelState::Place*> Elastic::by_cost() {
   std::vector<Place*> all;
   for (Place& place : state().places()) all.push_back(&place);
   const auto cost = [&](const Place& place) {
-    const bool batch = state().has_batch(place);
-    return std::tuple(!place.reserved, batch, !state().has_request(place),
-                      batch ? state().holder_of(place)->uncommitted : Duration{}, place.id);
+    const auto* batch = state().has_batch(place) ? state().holder_of(place) : nullptr;
+    return std::tuple(!place.reserved, batch != nullptr, !state().has_request(place), batch && batch->exposed,
+                      batch ? batch->uncommitted : Duration{}, place.id);
   };
   std::sort(all.begin(), all.end(), [&](const Place* one, const Place* other) { return cost(*one) < cost(*other); });
   return all;

@@ -20,6 +20,9 @@ class DeadlineDispatch : public Dispatch {
     deadline_->state().served(lessee, since_last);
   }
   void returned(Lessee lessee, TimePoint now) override { deadline_->state().returned(device_, lessee, now); }
+  void not_terminated(Lessee lessee, TimePoint now) override {
+    deadline_->state().not_terminated(device_, lessee, now);
+  }
   void decide(TimePoint now, std::vector<LeaseOrder>& out) override { deadline_->decide(device_, now, out); }
   std::optional<TimePoint> next(TimePoint now) const override { return deadline_->next(device_, now); }
 
@@ -43,6 +46,10 @@ DeadlineFamily::DeadlineFamily(Make make, const std::vector<DeviceSpec>& devices
 
 std::unique_ptr<Dispatch> DeadlineFamily::dispatch(DeviceId device) const {
   return dispatch_of(devices_[device.value], device);
+}
+
+std::optional<RevocationTime> DeadlineFamily::revocation(DeviceId device) const {
+  return devices_[device.value]->revocation(device);
 }
 
 void DeadlineFamily::waits(const std::string& model, Lessee lessee, const Tenant& tenant, TimePoint now) {

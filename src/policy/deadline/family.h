@@ -22,6 +22,8 @@ class DeadlineFamily : public PlacementGate {
 
   std::unique_ptr<Dispatch> dispatch(DeviceId device) const;
 
+  std::optional<RevocationTime> revocation(DeviceId device) const;
+
   // A task of the lessee is asked for, and has no device yet; it ends when the gate says that it was placed and it
   // joins a device (Dispatch::joined), or with waits_no_longer(), which is also said of one that was placed without the
   // gate. Of a model that no device is: ignored.

@@ -125,6 +125,7 @@ void ModelState::drained(Lessee lessee, TimePoint now) {
   member->working = false;
   member->since = now;
   member->drain = member->uncommitted = {};
+  member->exposed = false;
   if (is_request(*member)) rates_.finished(member->tenant.app, member->attained, now);
 }
 
@@ -134,6 +135,7 @@ void ModelState::served(Lessee lessee, const Service& since_last) {
   member->attained += since_last.busy + since_last.copies;
   member->drain = since_last.drain;
   member->uncommitted = since_last.uncommitted;
+  member->exposed = since_last.exposed;
 }
 
 void ModelState::returned(DeviceId device, Lessee lessee, TimePoint now) {
@@ -141,12 +143,24 @@ void ModelState::returned(DeviceId device, Lessee lessee, TimePoint now) {
   Place& there = place(device);
   if (there.holder != lessee) return;
   const auto since = terminates_ ? there.terminated : there.withdrawn;
-  if (there.revoked && since) revocations_.add(now - *since);
+  if (there.revoked && since) {
+    revocations_.add(now - *since);
+    there.revocations.add(now - *since);
+  }
   there.holder.reset();
   there.withdrawn.reset();
   there.terminated.reset();
+  there.drains.reset();
   there.revoked = false;
   if (Member* member = this->member(lessee); member && member->working) member->since = now;
+}
+
+void ModelState::not_terminated(DeviceId device, Lessee lessee, TimePoint now) {
+  Place& there = place(device);
+  if (there.holder != lessee || !there.terminated) return;
+  there.terminated.reset();
+  there.drains = now;
+  ++version_;
 }
 
 void ModelState::lend(Place& place, const Member& to, TimePoint now) {
@@ -187,8 +201,17 @@ bool ModelState::is_idle(const Place& place) const {
   return (!holder || !holder->working) && !has_request(place);
 }
 
-Duration ModelState::revocation_time() const {
-  return revocations_.count() < kMeasured ? kRevocation : revocations_.at(0.99);
+const Percentiles& ModelState::revocations_of(const Place& place) const {
+  return place.revocations.count() < kMeasured ? revocations_ : place.revocations;
+}
+
+Duration ModelState::revocation_time(const Place& place) const {
+  const Percentiles& measured = revocations_of(place);
+  return measured.count() < kMeasured ? kRevocation : measured.at(0.99);
+}
+
+uint64_t ModelState::revocations_measured(const Place& place) const {
+  return revocations_of(place).count();
 }
 
 const ModelState::Member* ModelState::next_on(const Place& place, TimePoint now) const {
@@ -204,8 +227,11 @@ const ModelState::Member* ModelState::next_on(const Place& place, TimePoint now)
 
 TimePoint ModelState::free_at(const Place& place, TimePoint now) const {
   const Member* holder = holder_of(place);
-  if (has_batch(place))
-    return std::max(now, (terminates_ ? place.terminated : place.withdrawn).value_or(now) + revocation_time());
+  if (has_batch(place)) {
+    const auto since = terminates_ && !place.drains ? place.terminated : place.withdrawn;
+    const TimePoint drained = place.drains ? now + holder->drain : now;
+    return std::max(drained, since.value_or(now) + revocation_time(place));
+  }
   if (holder && holder->working) return std::max(now, place.lent + expected(*holder));
   if (!has_request(place)) return now;
   const auto asks = [&](Lessee lessee) {

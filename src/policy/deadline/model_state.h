@@ -30,6 +30,7 @@ class ModelState {
     TimePoint since{};               // when it began to wait, or its work ended
     Duration attained{};             // of its burst
     Duration drain{}, uncommitted{};
+    bool exposed = false;
   };
   struct Place {
     DeviceId id;
@@ -39,7 +40,9 @@ class ModelState {
     std::optional<TimePoint> withdrawn{};   // when it was taken back from its holder
     bool revoked = false;                   // for a request: it is to be taken back from its holder, or was
     std::optional<TimePoint> terminated{};  // when its holder's worker was
+    std::optional<TimePoint> drains{};      // since when its holder's worker, which was to be terminated, cannot be
     bool reserved = false;                  // for requests, by the policy
+    Percentiles revocations{};              // until it was free
   };
 
   // By id, at least one.
@@ -56,6 +59,7 @@ class ModelState {
   void drained(Lessee lessee, TimePoint now);
   void served(Lessee lessee, const Service& since_last);
   void returned(DeviceId device, Lessee lessee, TimePoint now);
+  void not_terminated(DeviceId device, Lessee lessee, TimePoint now);
   // Another one after each event that may change what is decided.
   uint64_t version() const { return version_; }
   void lend(Place& place, const Member& to, TimePoint now);
@@ -92,12 +96,16 @@ class ModelState {
   // Whether the requests all end in time if they are put one after the other on the place that is free first.
   bool all_end_in_time(const std::vector<const Member*>& requests, const std::vector<TimePoint>& free) const;
   const RequestRates& rates() const { return rates_; }
-  // Until a place that is revoked is free: of a hundred, the second longest, 22 ms before there are any.
-  Duration revocation_time() const;
+  // Until a place that is revoked is free: of a hundred, the second longest. That of all places together where few were
+  // measured on this one, 22 ms before there are any.
+  Duration revocation_time(const Place& place) const;
+  // How often that was measured on the places that it is of.
+  uint64_t revocations_measured(const Place& place) const;
 
  private:
   Member* member(Lessee lessee) { return const_cast<Member*>(find(lessee)); }
   void asks_no_more(const Member& member);
+  const Percentiles& revocations_of(const Place& place) const;
 
   const bool has_classes_, terminates_;
   std::vector<Place> places_;

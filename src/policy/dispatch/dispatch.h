@@ -22,8 +22,8 @@ struct Lend {
 struct Withdraw {
   Lessee from;
   // What is in flight is not waited for: the worker is terminated, and what was not committed is run again by another
-  // one when the lessee is lent the device anew. May follow a withdrawal without it. Only by policies that say so in
-  // the table (DispatchEntry::terminates).
+  // one when the lessee is lent the device anew. May follow a withdrawal without it. Where the lessee would not outlive
+  // its worker, it is a withdrawal without it, and `not_terminated` follows.
   bool terminate = false;
 };
 using LeaseOrder = std::variant<Lend, Withdraw>;
@@ -63,6 +63,9 @@ class Dispatch {
   // The lease is idle again: the lessee's worker has drained what it was lent the device for. Whether it still has
   // records pending stays as it was said.
   virtual void returned(Lessee lessee, TimePoint now) = 0;
+
+  // The order to terminate its worker came to nothing: what is in flight ends, and then the lease is back.
+  virtual void not_terminated(Lessee /*lessee*/, TimePoint /*now*/) {}
 
   // Appends what is to be done now. Call it after each batch of events, and when next() has come.
   virtual void decide(TimePoint now, std::vector<LeaseOrder>& out) = 0;

@@ -32,8 +32,7 @@ std::unique_ptr<Dispatch> make_alone() {
 
 template <class Policy, Revocation... revocation>
 constexpr DispatchEntry deadlines(std::string_view name, std::string_view description) {
-  return {name, description, make_alone<Policy, revocation...>, make_deadline<Policy, revocation...>,
-          ((revocation == Revocation::kHard) || ...)};
+  return {name, description, make_alone<Policy, revocation...>, make_deadline<Policy, revocation...>};
 }
 
 constexpr DispatchEntry kDispatchTable[] = {

@@ -16,7 +16,6 @@ struct DispatchEntry {
   std::unique_ptr<Dispatch> (*make)();  // for a device by itself
   // Of a deadline policy (deadline/), whose objects of all devices belong together.
   DeadlineFamily::Make deadline = nullptr;
-  bool terminates = false;  // it may order that a worker be terminated
 };
 
 // Every dispatch policy, in the order in which people see them; the first is what devices have unless
