@@ -16,6 +16,7 @@ help:
 	@echo 'make install    into PREFIX ($(PREFIX)); make uninstall takes it out again'
 	@echo 'make bench      all benchmarks, ratios in one run'
 	@echo 'make format     format the sources; make tidy runs clang-tidy over all of them'
+	@echo 'make storm      STORM_EVENTS ($(STORM_EVENTS)) kills, suspensions, revocations and faults while programs run'
 	@echo 'make fuzz       each fuzzer for FUZZ_SECONDS (default 60)'
 
 demo: deps
@@ -77,9 +78,10 @@ tsan:
 	$(CMAKE_BUILD) --preset tsan -j$(JOBS) --target concurrent_tests
 	ctest --preset tsan -j$(JOBS)
 
-# A process killed at a random moment, 200 times, with jobs running.
+# Kills, suspensions, revocations, faults at random moments, with jobs running: some 20 minutes on each kind of device.
+STORM_EVENTS ?= 10000
 storm: build
-	HEDDLE_FAULT_ROUNDS=200 $(DEV)/bin/fault_test
+	HEDDLE_STORM_EVENTS=$(STORM_EVENTS) $(DEV)/bin/storm_test
 
 bench: build
 	@scripts/bench.sh $(DEV) full

@@ -15,7 +15,7 @@
 namespace heddle::e2e {
 namespace {
 
-// HEDDLE_FAULT_ROUNDS and HEDDLE_FAULT_SEED repeat or lengthen a run; `make storm` does 200 rounds.
+// HEDDLE_FAULT_ROUNDS and HEDDLE_FAULT_SEED repeat or lengthen a run.
 unsigned setting(const char* name, unsigned fallback) {
   const char* text = std::getenv(name);
   return text ? static_cast<unsigned>(std::atoi(text)) : fallback;

@@ -1,0 +1,280 @@
+// Everything that may happen to a node, at random moments and all at once, while programs come and go: kills of
+// programs, workers, heddled, the vault and keepers; workers that somebody stops; jobs that are suspended, swapped out and
+// resumed; devices taken back for requests; a program's fault that its neighbours share. Work under way can be run
+// again ([durability] level = "full"). What must hold:
+// - a program that ends well has right results, and nobody ends with wrong ones;
+// - a program that fails was hit itself, or is told a reason that docs/revocation.md has;
+// - nobody waits for ever;
+// - at the end nothing is left: no memory, no swap space, no process.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <list>
+#include <optional>
+#include <random>
+#include <thread>
+
+#include "core/clock.h"
+#include "core/sanitizer.h"
+#include "steps.h"
+
+namespace heddle::e2e {
+namespace {
+
+// HEDDLE_STORM_EVENTS and HEDDLE_STORM_SEED lengthen or repeat a run; `make storm` has 10,000 events.
+unsigned setting(const char* name, unsigned fallback) {
+  const char* text = std::getenv(name);
+  return text ? static_cast<unsigned>(std::atoi(text)) : fallback;
+}
+
+#ifdef HEDDLE_SANITIZED
+constexpr unsigned kEvents = 60;
+#else
+constexpr unsigned kEvents = 200;
+#endif
+constexpr size_t kPrograms = 5;  // at once
+constexpr Duration kPatience = std::chrono::seconds(120);
+
+enum class Event { kWorker, kHeddled, kVault, kKeeper, kProgram, kGuilty, kStop, kSuspend, kSwap, kResume, kCount };
+constexpr const char* kNames[] = {"workers killed",  "heddleds killed", "vaults killed", "keepers killed",
+                                  "programs killed", "faults",          "workers stopped", "jobs suspended",
+                                  "jobs swapped",    "jobs resumed"};
+
+// What a program is told that lost its work, and may (docs/revocation.md).
+constexpr const char* kReasons[] = {
+    "work of the program's was under way",          // that cannot be run again
+    "variables were written and not saved yet",     // for some milliseconds
+    "the worker before it ended at the same place",  // killed twice there
+    "the GPU's keeper was lost twice"                // while it made or copied the same memory
+};
+
+class Storm {
+ public:
+  explicit Storm(const std::string& config, bool gpu = false) : node_(config), gpu_(gpu) {
+    std::string directory = node_.directory() + "/guilty-XXXXXX";
+    EXPECT_NE(::mkdtemp(directory.data()), nullptr);
+    std::ofstream(directory + "/go").flush();  // nobody waits
+    guilty_ = {program("illegal_access"), directory};
+  }
+
+  void rage(unsigned events) {
+    ASSERT_TRUE(node_.ready()) << node_.why();
+    while (happened() < events && !testing::Test::HasFailure()) {
+      while (jobs_.size() < kPrograms) jobs_.push_back(start());
+      std::this_thread::sleep_for(std::chrono::milliseconds(random_() % 150));
+      if (const auto event = static_cast<Event>(draw()); let_happen(event)) ++counts_[static_cast<size_t>(event)];
+      continue_worker();
+      reap();
+    }
+    calm_down();
+    report();
+  }
+
+ private:
+  struct Job {
+    Process process;
+    std::string name;
+    bool killed = false, guilty = false;
+  };
+
+  unsigned happened() const {
+    unsigned sum = 0;
+    for (const unsigned count : counts_) sum += count;
+    return sum;
+  }
+
+  // Some kinds are more likely than others: it takes a while until heddled and its programs have found each other again.
+  size_t draw() {
+    static constexpr std::array<double, static_cast<size_t>(Event::kCount)> kWeights{20, 6, 4, 6, 8, 4, 10, 10, 14, 18};
+    return std::discrete_distribution<size_t>(kWeights.begin(), kWeights.end())(random_);
+  }
+
+  Job start(bool guilty = false) {
+    // They run for some tenths of a second; two of them are somebody's requests.
+    static const std::vector<Arguments> kCommands{{"vecadd"},
+                                                  {"vecadd", "--size", "400000", "--iterations", "30"},
+                                                  {"vecadd", "--size", "4000000", "--check", "sample"},
+                                                  {"bfs"},
+                                                  {"needle"},
+                                                  {"srad_v2"},
+                                                  {"nested_pointers"},
+                                                  {"transpose", "--iterations", "60"},
+                                                  {"nn", "--mode", "train"}};
+    static const Arguments kRequests{"episodes",   "--size", "4096",       "--steps", "50",          "--gap",
+                                     "20",         "--launches", "20",     "--iterations", "20"};
+    const bool request = !guilty && random_() % 4 == 0;
+    Arguments command = guilty ? guilty_ : request ? kRequests : kCommands[random_() % kCommands.size()];
+    if (!guilty) command[0] = workload(command[0]);
+    Arguments arguments{"run"};
+    if (request) arguments.insert(arguments.end(), {"--class", "user-facing", "--slo", "50ms"});
+    arguments.emplace_back("--");
+    arguments.insert(arguments.end(), command.begin(), command.end());
+    return {node_.spawn(arguments), command[0], false, guilty};
+  }
+
+  // Whether it did: there may be nobody to whom it could.
+  bool let_happen(Event event) {
+    switch (event) {
+      case Event::kWorker:
+        return kill_worker();
+      case Event::kHeddled:
+        return signal(node_.daemon_pid(), SIGKILL);
+      case Event::kVault:
+        return signal(node_.vault_pid(), SIGKILL);
+      case Event::kKeeper:
+        return gpu_ && signal(drawn(node_.keeper_pids()), SIGKILL);
+      case Event::kProgram:
+        return kill_program();
+      case Event::kGuilty:
+        if (gpu_) return false;  // the driver for tests shares no faults
+        jobs_.push_back(start(true));
+        return true;
+      case Event::kStop:
+        if (stopped_) return false;
+        stopped_ = drawn(node_.worker_pids());
+        return signal(*stopped_, SIGSTOP);
+      case Event::kSuspend:
+        return ask_job("suspend", false);
+      case Event::kSwap:
+        return ask_job("suspend", true);
+      default:
+        return ask_job("resume", false);
+    }
+  }
+
+  pid_t drawn(const std::vector<pid_t>& pids) { return pids.empty() ? -1 : pids[random_() % pids.size()]; }
+  static bool signal(pid_t pid, int number) { return pid > 1 && ::kill(pid, number) == 0; }
+
+  void continue_worker() {
+    if (stopped_ && random_() % 2 == 0) signal(*std::exchange(stopped_, std::nullopt), SIGCONT);
+  }
+
+  // One with work under way if there is any: the others' deaths cost nobody anything.
+  bool kill_worker() {
+    std::vector<pid_t> at_work;
+    for (const Json& session : node_.ask({{"command", "ps"}}).value("sessions", Json::array())) {
+      for (const Json& task : session["tasks"])
+        if (session["usage"]["busy_now"] == true && task.contains("worker_pid")) at_work.push_back(task["worker_pid"]);
+    }
+    hit_at_work_ += !at_work.empty();
+    return signal(drawn(at_work.empty() ? node_.worker_pids() : at_work), SIGKILL);
+  }
+
+  bool kill_program() {
+    if (jobs_.empty()) return false;
+    Job& job = *std::next(jobs_.begin(), static_cast<std::ptrdiff_t>(random_() % jobs_.size()));
+    const std::string command = std::to_string(job.process.pid());
+    std::ifstream children("/proc/" + command + "/task/" + command + "/children");
+    pid_t child = -1;
+    if (!(children >> child) || !signal(child, SIGKILL)) return false;
+    return job.killed = true;
+  }
+
+  bool ask_job(const char* command, bool swap) {
+    const Json jobs = node_.ask({{"command", "ps"}}).value("jobs", Json::array());
+    if (jobs.empty()) return false;
+    const Json answer =
+        node_.ask({{"command", command}, {"job", jobs[random_() % jobs.size()]["job"]}, {"swap", swap}});
+    return !answer.empty() && !answer.contains("error");
+  }
+
+  void reap() {
+    for (auto job = jobs_.begin(); job != jobs_.end();) {
+      const bool ended = !job->process.running();
+      if (ended) judge(*job, job->process.wait());
+      job = ended ? jobs_.erase(job) : std::next(job);
+    }
+  }
+
+  void judge(const Job& job, const Finished& finished) {
+    const auto all = [&] {
+      return "\n" + job.name + ", " + std::to_string(happened()) + " events behind it, status " +
+             std::to_string(finished.status) + "\n" + finished.out + finished.err + node_.log();
+    };
+    if (job.guilty || (job.killed && finished.status == 128 + SIGKILL)) {
+      EXPECT_NE(finished.status, 0) << "a fault, and nobody is told" << all();
+      return;
+    }
+    if (finished.status == 0) {
+      EXPECT_NE(finished.out.find("PASS"), std::string::npos) << all();
+      ++right_;
+      return;
+    }
+    EXPECT_EQ(finished.status, 1) << "a wrong result, or no error of CUDA's" << all();
+    EXPECT_TRUE(std::any_of(std::begin(kReasons), std::end(kReasons), [&](const char* reason) {
+      return finished.err.find(reason) != std::string::npos;
+    })) << "told no reason that is known"
+        << all();
+    ++told_;
+  }
+
+  // Nothing more happens, and everybody may go on: all come to their ends.
+  void calm_down() {
+    if (stopped_) signal(*stopped_, SIGCONT);
+    const TimePoint until = MonotonicClock().now() + kPatience;
+    while (!jobs_.empty() && MonotonicClock().now() < until) {
+      for (const Json& job : node_.ask({{"command", "ps"}}).value("jobs", Json::array()))
+        node_.ask({{"command", "resume"}, {"job", job["job"]}});
+      reap();
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    for (const Job& job : jobs_) ADD_FAILURE() << job.name << " does not end: " << job.process.out() << job.process.err();
+    EXPECT_TRUE(jobs_.empty()) << node_.ask({{"command", "ps"}}) << node_.log();
+    jobs_.clear();
+    const auto devices = [&] { return node_.ask({{"command", "devices"}}); };
+    EXPECT_TRUE(Node::eventually([&] {
+      const Json now = devices();
+      return node_.empty() && now.contains("swap") && now["swap"]["used"] == 0;
+    })) << devices()
+        << node_.ask({{"command", "ps"}});
+    EXPECT_TRUE(node_.stop_cleanly()) << "processes were left behind";
+  }
+
+  void report() const {
+    for (size_t i = 0; i < counts_.size(); ++i) std::printf("%u %s, ", counts_[i], kNames[i]);
+    std::printf("%u of the workers at work; %u programs right, %u told why not\n", hit_at_work_, right_, told_);
+    EXPECT_GT(hit_at_work_, 0u) << "nothing was disturbed";
+    EXPECT_GT(right_, told_);
+  }
+
+  Node node_;
+  bool gpu_;
+  Arguments guilty_;
+  std::mt19937 random_{setting("HEDDLE_STORM_SEED", 20264)};
+  std::list<Job> jobs_;
+  std::optional<pid_t> stopped_;
+  std::array<unsigned, static_cast<size_t>(Event::kCount)> counts_{};
+  unsigned hit_at_work_ = 0, right_ = 0, told_ = 0;
+};
+
+constexpr const char* kSurvives = "[durability]\nlevel = 'full'\n[dispatch]\npolicy = 'priority:hard'\n";
+
+TEST(Storm, OnSoftwareDevicesThatShareTheirFaults) {
+  HEDDLE_NEEDS_WORKLOADS();
+  HEDDLE_NEEDS_PROGRAM("illegal_access");
+  Storm storm(std::string("[daemon]\nwarm_workers = 1\n") + kSurvives +
+              "[[device]]\npreset = 'P100'\ncount = 2\nmemory = '128M'\nslowdown = 0\ncopy_slowdown = 0\n"
+              "shared_faults = true\n");
+  storm.rage(setting("HEDDLE_STORM_EVENTS", kEvents));
+}
+
+#ifdef HEDDLE_TEST_DRIVER
+// Everything is a GPU's but the driver, which is the tests' own (src/device/cuda/testing).
+TEST(Storm, OnAGpu) {
+  HEDDLE_NEEDS_WORKLOADS();
+  HEDDLE_NEEDS_PROGRAM("illegal_access");
+  ::setenv("HEDDLE_CUDA_LIBRARY", HEDDLE_TEST_DRIVER, 1);
+  Storm storm(kSurvives + Node::gpu_config(), true);
+  ::unsetenv("HEDDLE_CUDA_LIBRARY");
+  storm.rage(setting("HEDDLE_STORM_EVENTS", kEvents / 2));
+}
+#endif
+
+}  // namespace
+}  // namespace heddle::e2e
