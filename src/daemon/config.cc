@@ -179,8 +179,11 @@ Status read_durability(const toml::table& table, const std::string& file, Durabi
   std::string level = "off";
   reader.read("level", level);
   reader.read("undo", durability.undo);
-  if (level != "off" && level != "full") reader.wrong("level", stringf("'%s' is neither off nor full", level.c_str()));
-  durability.level = level == "full" ? Level::kFull : Level::kOff;
+  reader.read("long_from", durability.long_from);
+  if (level != "off" && level != "long" && level != "full")
+    reader.wrong("level", stringf("'%s' is none of off, long, full", level.c_str()));
+  durability.level = level == "full" ? Level::kFull : level == "long" ? Level::kLong : Level::kOff;
+  if (durability.long_from == Duration::zero()) reader.wrong("long_from", "more than 0 is wanted");
   constexpr Bytes least{2 * kMiB}, most{64 * kGiB};
   if (durability.undo < least || durability.undo > most) reader.wrong("undo", "2M to 64G are wanted");
   return reader.finish();

@@ -48,11 +48,14 @@ struct DispatchConfig {
 
 // Whether work that is under way outlives its worker (worker/epoch.h, docs/revocation.md).
 struct DurabilityConfig {
-  enum class Level { kOff, kFull };
+  enum class Level { kOff, kLong, kFull };
   Level level = Level::kOff;
-  Bytes undo{256 * kMiB};  // of host memory, that a ring's open epoch may save at most
+  Duration long_from = std::chrono::milliseconds(5);  // at kLong, what takes less is not protected
+  Bytes undo{256 * kMiB};                             // of host memory, that a ring's open epoch may save at most
 
+  // Of a control page.
   Bytes space() const { return level == Level::kOff ? Bytes{0} : undo; }
+  Duration protects_from() const { return level == Level::kLong ? long_from : Duration::zero(); }
 };
 
 // Where suspended jobs' device memory goes when others need the devices (swaps.h).

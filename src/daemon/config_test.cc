@@ -93,7 +93,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"[dispatch]\npolicy = \"best\"", "heddle.toml:2: dispatch.policy", "known policies: open, fs"},
         Mistake{"[daemon]\ninput_log = \"/tmp/x\"\n[dispatch]\npolicy = \"fifo\"", "daemon.input_log", "fifo"},
         Mistake{"[dispatch]\nreturn_limit = \"0s\"", "heddle.toml:2: dispatch.return_limit", "more than 0"},
-        Mistake{"[durability]\nlevel = \"some\"", "heddle.toml:2: durability.level", "neither off nor full"},
+        Mistake{"[durability]\nlevel = \"some\"", "heddle.toml:2: durability.level", "none of off, long, full"},
+        Mistake{"[durability]\nlong_from = \"0s\"", "heddle.toml:2: durability.long_from", "more than 0"},
         Mistake{"[durability]\nundo = \"1K\"", "heddle.toml:2: durability.undo", "2M to 64G"},
         Mistake{"[daemon\n", "heddle.toml:1", ""}));
 
@@ -136,6 +137,7 @@ TEST(Config, TheExampleShowsTheDefaults) {
   EXPECT_EQ(example->dispatch.window, config.dispatch.window);
   EXPECT_EQ(example->dispatch.return_limit, config.dispatch.return_limit);
   EXPECT_EQ(example->durability.level, config.durability.level);
+  EXPECT_EQ(example->durability.long_from, config.durability.long_from);
   EXPECT_EQ(example->durability.undo, config.durability.undo);
   EXPECT_EQ(example->ring.records, config.ring.records);
   EXPECT_EQ(example->ring.bulk, config.ring.bulk);

@@ -126,12 +126,13 @@ class ControlPage {
   static constexpr uint64_t kFreedNumbers = 1024;  // the latest
 
   // heddled: a page on which nothing was measured. `undo`: the most that epochs may save of device memory; it costs
-  // memory while it is used.
-  static Result<std::pair<Fd, ControlPage>> create(Bytes undo = {});
+  // memory while it is used. `long_from`: work that takes less is not protected by them; 0: all is.
+  static Result<std::pair<Fd, ControlPage>> create(Bytes undo = {}, Duration long_from = {});
   // Worker, and heddled again. `fd` must be sealed, and a page that create() made.
   static Result<ControlPage> attach(const Fd& fd);
 
   // Worker.
+  Duration long_from() const { return Duration(layout().long_from_ns.load(std::memory_order_relaxed)); }
   void publish(const Usage& usage);
   // False where the worker published too often for the reader to get a whole state; `usage` is as it was then.
   bool read(Usage& usage) const;
@@ -193,6 +194,7 @@ class ControlPage {
     Cut cuts[2];
     alignas(64) std::atomic<uint64_t> freed_numbers[kFreedNumbers];
     std::atomic<uint64_t> module_ids[kMostModules], module_addresses[kMostModules];
+    alignas(64) std::atomic<uint64_t> long_from_ns;  // written by create() alone
   };
 
   Layout& layout() const { return *static_cast<Layout*>(mapping_.data()); }

@@ -40,6 +40,7 @@ bool Completions::hold_back(std::span<const device::Completion> batch) {
 void Completions::show(std::span<const device::Completion> batch) {
   finished_.clear();
   done_.clear();
+  took_.clear();
   for (const device::Completion& completion : batch) {
     if (completion.tag & OwnCopies::kTag) {
       parts_.own_copies.done(completion);
@@ -52,9 +53,11 @@ void Completions::show(std::span<const device::Completion> batch) {
     }
     done_.push_back({pending.type, pending.bytes, completion.started, completion.ended, completion.overrun_ns});
     const bool timed = completion.ended != TimePoint{};
+    if (timed && pending.timed.what != 0) took_.push_back({pending.timed, completion.ended - completion.started});
     finished_.push_back({completion.tag, timed ? completion.ended : MonotonicClock().now()});
   }
   parts_.usage.count(done_);
+  parts_.long_work.took(took_);
   if (parts_.in_flight.any()) end_in_flight(batch);
   parts_.progress.finish(finished_);
   parts_.usage.end_burst_at(parts_.progress.completed());

@@ -33,6 +33,7 @@ class Completions {
   // These keep their memory from batch to batch.
   std::vector<Finished> finished_;
   std::vector<Done> done_;
+  std::vector<LongWork::Took> took_;
   std::vector<InFlight::Done> ended_;
 };
 

@@ -25,13 +25,14 @@ uint64_t bytes_of(const Precautions& needed) {
 }  // namespace
 
 Epoch::Epoch(protocol::RingMemory& ring, Modules& modules, OwnCopies& copies, Commit& commit, Progress& progress,
-             Variables& variables, protocol::UndoLog undo)
+             Variables& variables, LongWork& long_work, protocol::UndoLog undo)
     : ring_(ring),
       modules_(modules),
       copies_(copies),
       commit_(commit),
       progress_(progress),
       variables_(variables),
+      long_work_(long_work),
       undo_(std::move(undo)) {
   ring_.header().holds_back.store(keeps(), std::memory_order_relaxed);
 }
@@ -50,18 +51,73 @@ void Epoch::note_variables() {
 
 // ---- Before a record ----
 
+// Where long work alone is protected.
+Epoch::Choice Epoch::choose(const protocol::Record& record) {
+  is_long_ = long_work_.is_long(record);
+  if (state_ == State::kOpen && !progress_.go_on_holding()) state_ = State::kClosed;
+  if (is_long_) return Choice::kProtect;
+  if (state_ == State::kOpen) {
+    const bool beside = progress_.completed() < long_;
+    const Drained drained = beside ? Drained::kLate : drain(time_now(), kLongPatience);
+    record_waits_ = drained == Drained::kNotYet;
+    if (record_waits_) return Choice::kWait;
+    if (drained == Drained::kLate) return Choice::kProtect;
+  }
+  record_waits_ = false;
+  draining_.reset();
+  passed_ = record.header.sequence;
+  commit_.affects(passed_);
+  return Choice::kPass;
+}
+
+// For long work while no epoch is open: it can have one when everything before it is done. False: not yet. It stays
+// without where waiting is of no use, or holds others up for long.
+bool Epoch::clear_the_way(const protocol::Record& record, const RecordEffects& effects) {
+  const uint64_t sequence = record.header.sequence;
+  const uint64_t before = std::max(passed_, state_ == State::kExposed ? last_ : 0);
+  const bool use = host_calls_ == 0 && may_be_repeated(effects);
+  const bool patient = state_ == State::kClosed || !others_follow_();
+  const Drained done = use && patient ? await(before, time_now(), kLongPatience) : Drained::kLate;
+  if (done == Drained::kNotYet) return false;
+  if (done == Drained::kYes) state_ = State::kClosed;
+  if (done == Drained::kLate) {
+    if (use && patient && !others_follow_()) return false;
+    expose(sequence);
+  }
+  return true;
+}
+
+// On the epoch's only stream the record would wait there just as well.
+bool Epoch::had_better_wait(uint32_t stream, bool saves) {
+  if (!long_work_.chooses() || only_one_ != stream || last_ == began_at_) return false;
+  return (is_long_ ? long_work_.takes(kOld) : saves) && !others_follow_();
+}
+
 Checked<Epoch::Step> Epoch::before_known(const protocol::Record& record, const RecordEffects& effects) {
   const uint64_t sequence = record.header.sequence;
+  if (long_work_.chooses() && state_ != State::kOpen) {
+    record_waits_ = !clear_the_way(record, effects);
+    if (record_waits_) return Step::kWait;
+    if (state_ == State::kExposed) return Step::kGo;
+  }
   record_waits_ = !begin(sequence);
   if (record_waits_) return Step::kWait;
   if (state_ == State::kOpen && may_be_repeated(effects)) {
     const uint32_t stream = record.header.stream;
     const Precautions needed = memory_.before(effects, stream);
+    if (had_better_wait(stream, !needed.saves.empty())) {
+      record_waits_ = true;
+      if (drain(time_now(), kLongPatience) == Drained::kYes) protocol::ring_bell(ring_.header().to_worker);
+      return Step::kWait;
+    }
     if (undo_.has_room(needed.saves.size(), bytes_of(needed))) {
       const auto saved = save(stream, sequence, needed);
       if (!saved) return tl::unexpected(saved.error());
       memory_.handed_over(effects, needed, stream, *saved);
+      if (last_ == began_at_) only_one_ = stream;
+      if (only_one_ != stream) only_one_.reset();
       last_ = sequence;
+      if (is_long_) long_ = sequence;
       return Step::kGo;
     }
     // Less needs to be saved in an epoch of its own, and there is more room.
@@ -98,6 +154,7 @@ bool Epoch::begin(uint64_t sequence) {
 
 // Nothing with effects is under way.
 void Epoch::open() {
+  if (variables_.to_be_saved()) variables_.save_if_due(progress_.completed(), time_now());
   memory_.committed();
   undo_.clear();
   enter(State::kOpen);
@@ -167,6 +224,20 @@ Epoch::Drained Epoch::drain(TimePoint now, Duration patience) {
     draining_.reset();
     return Drained::kYes;
   }
+  return wait(now, patience);
+}
+
+// Until everything up to `sequence` is done. Asks to be woken, then looks.
+Epoch::Drained Epoch::await(uint64_t sequence, TimePoint now, Duration patience) {
+  progress_.wake_issuer_once_at(sequence);
+  if (progress_.completed() >= sequence) {
+    draining_.reset();
+    return Drained::kYes;
+  }
+  return wait(now, patience);
+}
+
+Epoch::Drained Epoch::wait(TimePoint now, Duration patience) {
   if (!draining_) draining_ = now;
   patience_ = patience;
   if (now - *draining_ < patience) return Drained::kNotYet;

@@ -18,12 +18,20 @@
 //
 // Exposed is also all work beside host calls that have not returned: such a call may wait for any of it.
 //
+// Where long work alone is protected (LongWork), an epoch opens with long work, once everything before it is done, and
+// is drained when that is done. What is short passes by: it is noted as work that cannot be run again, which it is
+// while it is under way, and its memory is not looked at. Beside long work it is protected too, so that streams go on
+// side by side; but behind long work on the only stream it waits for the epoch's end rather than have memory saved.
+// Work that is known to be very long has an epoch of its own there, so that no more than it is done again.
+//
 // Issuer's thread only.
 
+#include <functional>
 #include <optional>
 
 #include "protocol/undo_log.h"
 #include "worker/epoch_memory.h"
+#include "worker/long_work.h"
 #include "worker/variables.h"
 
 namespace heddle::worker {
@@ -40,7 +48,7 @@ class Epoch {
   enum class Step { kGo, kWait };
 
   Epoch(protocol::RingMemory& ring, Modules& modules, OwnCopies& copies, Commit& commit, Progress& progress,
-        Variables& variables, protocol::UndoLog undo);
+        Variables& variables, LongWork& long_work, protocol::UndoLog undo);
 
   // Whether epochs are kept at all: there is space for what they save.
   bool keeps() const { return undo_.capacity().value > 0; }
@@ -48,6 +56,8 @@ class Epoch {
   // What can be reached from now on, and what no more.
   void mapped(uint64_t number, uint64_t address, uint64_t bytes, bool host);
   void unmapped(uint64_t number) { memory_.segment_unmapped(number); }
+  // Tells whether other streams' work follows behind the record that before() is called for. Once, before any.
+  void look_ahead_by(std::function<bool()> others_follow) { others_follow_ = std::move(others_follow); }
   // Host calls that were handed over and have not returned.
   void host_calls(size_t open) { host_calls_ = open; }
 
@@ -74,8 +84,12 @@ class Epoch {
  private:
   enum class State { kClosed, kOpen, kExposed };
   enum class Drained { kYes, kNotYet, kLate };
+  enum class Choice { kProtect, kPass, kWait };
 
   void note_variables();
+  Choice choose(const protocol::Record& record);
+  bool clear_the_way(const protocol::Record& record, const RecordEffects& effects);
+  bool had_better_wait(uint32_t stream, bool saves);
   Checked<Step> before_known(const protocol::Record& record, const RecordEffects& effects);
   bool may_be_repeated(const RecordEffects& effects) const;
   bool begin(uint64_t sequence);
@@ -86,6 +100,8 @@ class Epoch {
   Checked<device::Tag> save(uint32_t stream, uint64_t sequence, const Precautions& needed);
   bool close();
   Drained drain(TimePoint now, Duration patience);
+  Drained await(uint64_t sequence, TimePoint now, Duration patience);
+  Drained wait(TimePoint now, Duration patience);
   bool is_wanted() const;
   Checked<void> put_back(const protocol::UndoEntry& entry);
 
@@ -95,6 +111,7 @@ class Epoch {
   Commit& commit_;
   Progress& progress_;
   Variables& variables_;
+  LongWork& long_work_;
   protocol::UndoLog undo_;
   EpochMemory memory_;
   uint64_t placed_ = 0;    // modules whose variables memory_ knows
@@ -107,6 +124,12 @@ class Epoch {
   bool record_waits_ = false;         // for the drain
   std::optional<TimePoint> draining_;
   Duration patience_{};  // with that
+
+  // Where long work alone is protected.
+  std::function<bool()> others_follow_ = [] { return true; };
+  bool is_long_ = false;              // the record at hand
+  uint64_t passed_ = 0, long_ = 0;    // the last short record that passed by, the last long one that is protected
+  std::optional<uint32_t> only_one_;  // all of the open epoch is on that stream
 };
 
 template <class Effects>
@@ -114,6 +137,10 @@ Checked<Epoch::Step> Epoch::before(const protocol::Record& record, Effects&& eff
   if (!keeps() || (state_ != State::kOpen && variables_.obstructed())) {
     commit_.affects(record.header.sequence);
     return Step::kGo;
+  }
+  if (long_work_.chooses()) {
+    const Choice choice = choose(record);
+    if (choice != Choice::kProtect) return choice == Choice::kPass ? Step::kGo : Step::kWait;
   }
   if (placed_ != modules_.loaded_count()) note_variables();
   return before_known(record, effects(memory_.regions()));

@@ -2,126 +2,16 @@
 
 #include "worker/epoch.h"
 
-#include <gmock/gmock.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <cstring>
-
-#include "worker/testing/session_harness.h"
+#include "worker/testing/epoch_harness.h"
 
 namespace heddle::worker {
 namespace {
 
 using protocol::RecordType;
-using ::testing::HasSubstr;
 
-constexpr uint64_t kFirst = kTestBase, kSecond = kTestBase + kSegmentBytes;
-constexpr uint64_t kVariableAt = kTestBase + 4 * kSegmentBytes;  // where the worker has its variable
-enum Kernel : uint32_t { kAdd, kMove, kWait, kTakeSlot, kCountUp, kUnknown, kPrint };
-
-// Device memory is two segments of numbers, which every worker has mapped. Streams 1 and 2 wait for nobody else's.
-struct EpochTest : SessionHarness {
-  void SetUp() override {
-    undo = Bytes{64 * kMiB};
-    SessionHarness::SetUp();
-    for (Fd& each : memory) each = std::move(*create_memfd("segment", Bytes{kSegmentBytes}));
-    describe("add", {.read = 1, .written = 1});
-    describe("move", {.read = 1, .written = 2});
-    describe("wait", {});
-    describe("take slot", {.read = 1, .written = 1, .atomics = true});
-    describe("count up", {.variables = {{"counter", true, true}}});
-    describe("unknown", {.writes_anything = true, .follows_memory = true, .unknown = "an instruction of tomorrow"});
-    describe("print", {});
-    module_info.variables.push_back({"counter", 8, false, false});
-    prepare_context = [this](FakeContext& device) { prepare(device); };
-    start();
-    send_module(1);
-  }
-  void describe(const char* name, image::KernelEffects effects) {
-    image::KernelInfo& info = module_info.kernels.emplace_back();
-    info.name = effects.name = name;
-    info.parameters = {{0, 8}, {8, 8}};
-    info.parameter_bytes = 16;
-    kernel_effects.push_back(effects);
-  }
-  static uint64_t& number(uint64_t address) {
-    return *reinterpret_cast<uint64_t*>(address);  // NOLINT(performance-no-int-to-ptr)
-  }
-  static uint64_t word(std::span<const std::byte> parameters, size_t index) {
-    uint64_t value = 0;
-    std::memcpy(&value, parameters.data() + index * sizeof value, sizeof value);
-    return value;
-  }
-  void prepare(FakeContext& device) {
-    ASSERT_TRUE(device.map(kVariableAt, Bytes{kSegmentBytes}, *create_memfd("variable", Bytes{kSegmentBytes}), false));
-    device.variables["counter"] = {kVariableAt, 8};
-    number(kVariableAt) = 100;
-    device.kernels["add"] = [this](auto parameters) {
-      ++runs;
-      number(word(parameters, 0)) += word(parameters, 1);
-      return 0u;
-    };
-    device.kernels["move"] = [this](auto parameters) {
-      ++runs;
-      number(word(parameters, 1)) = number(word(parameters, 0)) + 1;
-      return 0u;
-    };
-    device.kernels["wait"] = [](auto) { return 0u; };
-    device.kernels["unknown"] = [](auto parameters) {
-      if (word(parameters, 0) != 0) ++number(word(parameters, 0));
-      return 0u;
-    };
-    device.kernels["take slot"] = [](auto parameters) {
-      uint64_t* const slots = &number(word(parameters, 0));
-      slots[++slots[0]] = word(parameters, 1);
-      return 0u;
-    };
-    device.kernels["count up"] = [](auto) {
-      ++number(kVariableAt);
-      return 0u;
-    };
-    device.kernels["print"] = [this](auto) {
-      printer.print("a line\n");
-      return 0u;
-    };
-    for (const uint32_t each : {1u, 2u}) live_stream(each, protocol::kStreamNonBlocking);
-  }
-  void start() {
-    hold_back = true;
-    start_worker();
-    map_same_memory(1, kFirst, memory[0]);
-    map_same_memory(2, kSecond, memory[1]);
-    proceed();
-  }
-  // What is handed over to stream 2 from now on is under way until the worker dies, and so nothing is committed.
-  void hold_open() { context->pause(2); }
-  uint64_t run(uint32_t kernel, uint64_t first = 0, uint64_t second = 0, uint32_t stream = 1) {
-    return launch(stream, kernel, {first, second});
-  }
-  // All that the device has got of stream 1 is done.
-  bool handed_over(uint64_t sequence) {
-    return eventually([&] {
-      const auto tags = context->handed_over();
-      return std::find(tags.begin(), tags.end(), sequence) != tags.end();
-    });
-  }
-  uint64_t at(uint64_t address) {
-    uint64_t value = 0;
-    std::memcpy(&value, device_text(address, sizeof value).data(), sizeof value);
-    return value;
-  }
-  void dies_and_next_finishes() {
-    EXPECT_FALSE(control_page.log().computes()) << "it can go on";
-    EXPECT_LT(header().completed.load(), writer->last_sequence()) << "it was in the middle";
-    start();
-    ASSERT_TRUE(completes(writer->last_sequence()));
-    EXPECT_EQ(header().fault.load(), 0u) << header().fault_text;
-  }
-
-  std::array<Fd, 2> memory;
-  std::atomic<int> runs{0};
-};
+using EpochTest = EpochHarness;
 
 TEST_F(EpochTest, AnUpdateInPlaceIsRunAgainFromWhatWasThere) {
   ASSERT_TRUE(completes(run(kAdd, kFirst, 5)));

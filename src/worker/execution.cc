@@ -94,7 +94,7 @@ Checked<Execution::Step> Execution::hand_over(const protocol::Record& record, co
   const auto prepared = streams_.prepare(record.header.stream);
   if (!prepared) return tl::unexpected(refusal_of("stream", prepared.error()));
   if (has_effects(record.header.type)) parts_.commit.hands_over(sequence);
-  parts_.progress.enter(record, bytes);
+  parts_.progress.enter(record, bytes, parts_.long_work.timed(sequence));
   parts_.progress.hand_over(sequence);
   parts_.usage.hand_over(record.header.type);
   const Status status = call(record.header.stream, sequence);

@@ -11,7 +11,7 @@ namespace heddle::worker {
 // behind its record (frees, tasks, host calls) is the issuer's. Issuer's thread only.
 //
 // Cost of a launch beside the device's own: the copy of the record (its parameters), about ten compares, two loads from
-// the stream's slot, a 40-byte slot written and one uncontended atomic add; no lock, no allocation, no system call.
+// the stream's slot, a 56-byte slot written and one uncontended atomic add; no lock, no allocation, no system call.
 class Execution {
  public:
   // kWait: the record needs a module, or work behind an event, that is not there yet; nothing has happened.

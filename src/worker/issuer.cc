@@ -36,7 +36,9 @@ Issuer::Issuer(const SessionParts& parts, Modules& modules, const Binding& bindi
       goes_on_(binding.goes_on),
       entered_(parts.progress.completed()),
       nap_(kFirstSleep),
-      lease_(std::move(lease)) {}
+      lease_(std::move(lease)) {
+  parts_.epoch.look_ahead_by([this] { return look_ahead_.others_follow(record_, reader_); });
+}
 
 void Issuer::post(protocol::Packet packet) {
   inbox_.put(std::move(packet));

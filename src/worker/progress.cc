@@ -23,7 +23,7 @@ Result<std::unique_ptr<Progress>> Progress::create(protocol::RingMemory& ring, C
   return progress;
 }
 
-void Progress::enter(const protocol::Record& record, uint64_t bytes) {
+void Progress::enter(const protocol::Record& record, uint64_t bytes, WorkKind timed) {
   Pending& slot = slots_[record.header.sequence & mask_];
   slot.end = record.end;
   slot.bytes = bytes;
@@ -31,6 +31,7 @@ void Progress::enter(const protocol::Record& record, uint64_t bytes) {
   slot.stream = record.header.stream;
   slot.event = static_cast<uint32_t>(record.header.a);
   slot.on_device = false;
+  slot.timed = timed;
 }
 
 void Progress::hand_over(uint64_t sequence) {

@@ -22,6 +22,7 @@
 
 #include "protocol/ring_reader.h"
 #include "worker/commit.h"
+#include "worker/kernel_times.h"
 
 namespace heddle::worker {
 
@@ -34,6 +35,7 @@ struct Pending {
   uint32_t stream = 0;
   uint32_t event = 0;
   bool on_device = false;
+  WorkKind timed;  // how long work of that kind takes is wanted (LongWork); what == 0: it is not
 };
 
 struct Finished {
@@ -49,7 +51,7 @@ class Progress {
   // Issuer. Whether the log may hold `sequence` already: an honest client never lets it overtake what is committed by
   // more than the record area.
   bool has_slot(uint64_t sequence) const { return sequence - completed() <= mask_ + 1; }
-  void enter(const protocol::Record& record, uint64_t bytes = 0);
+  void enter(const protocol::Record& record, uint64_t bytes = 0, WorkKind timed = {});
   // The record goes to the device now; take_back where the device refused it.
   void hand_over(uint64_t sequence);
   void take_back(uint64_t sequence);

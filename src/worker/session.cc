@@ -20,6 +20,7 @@ Result<std::unique_ptr<Session>> Session::start(const Fd& ring, const Fd& contro
   auto undo = protocol::UndoLog::attach(control);
   if (!undo) return tl::unexpected(std::move(undo).error());
   const protocol::LogState log = notes->log();
+  const Duration long_from = notes->long_from();
   auto commit = std::make_unique<Commit>(*owned, std::move(*notes), outbox);
   commit->show_again(log);
   auto progress = Progress::create(*owned, *commit);
@@ -27,8 +28,8 @@ Result<std::unique_ptr<Session>> Session::start(const Fd& ring, const Fd& contro
   auto reader = protocol::RingReader::attach(*owned, log.record_head, log.completed);
   if (!reader) return tl::unexpected(std::move(reader).error());
   std::unique_ptr<Session> session(
-      new Session(std::move(owned), {std::move(*page), *left, std::move(*saved), std::move(*undo)}, std::move(commit),
-                  std::move(*progress), std::move(options), context, printer));
+      new Session(std::move(owned), {std::move(*page), *left, std::move(*saved), std::move(*undo), long_from},
+                  std::move(commit), std::move(*progress), std::move(options), context, printer));
   printer.attach(*session->ring_, *session->commit_);
   if (session->ring_->header().checks.load(std::memory_order_acquire))
     HEDDLE_TRY(context.check_kernels([&printer](std::string_view text) { printer.report_finding(text); }));
@@ -51,8 +52,10 @@ Session::Session(std::unique_ptr<protocol::RingMemory> ring, Page page, std::uni
                page.undo.capacity().value > 0),
       own_copies_(context),
       variables_(own_copies_, modules_, *commit_, *progress_, std::move(page.saved), options_.variables_stay),
-      epoch_(*ring_, modules_, own_copies_, *commit_, *progress_, variables_, std::move(page.undo)),
-      parts_{context, *ring_, *commit_, *progress_, fault_, usage_, in_flight_, variables_, own_copies_, epoch_},
+      long_work_(page.long_from),
+      epoch_(*ring_, modules_, own_copies_, *commit_, *progress_, variables_, long_work_, std::move(page.undo)),
+      parts_{context,    *ring_,     *commit_,    *progress_, fault_,    usage_,
+             in_flight_, variables_, own_copies_, epoch_,     long_work_},
       completions_(parts_) {}
 
 // Of the same task, so that somebody was at it before: else what was noted for one that goes on is of no use.

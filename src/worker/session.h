@@ -37,6 +37,7 @@ class Session {
     protocol::Usage left;
     protocol::SavedVariables saved;
     protocol::UndoLog undo;
+    Duration long_from;  // ControlPage::long_from()
   };
   Session(std::unique_ptr<protocol::RingMemory> ring, Page page, std::unique_ptr<Commit> commit,
           std::unique_ptr<Progress> progress, Options options, device::Context& context, Printer& printer);
@@ -53,6 +54,7 @@ class Session {
   Modules modules_;
   OwnCopies own_copies_;
   Variables variables_;
+  LongWork long_work_;
   Epoch epoch_;
   SessionParts parts_;
   Completions completions_;

@@ -8,6 +8,7 @@
 #include "worker/epoch.h"
 #include "worker/fault.h"
 #include "worker/in_flight.h"
+#include "worker/long_work.h"
 #include "worker/modules.h"
 #include "worker/progress.h"
 #include "worker/usage.h"
@@ -27,6 +28,7 @@ struct SessionParts {
   Variables& variables;
   OwnCopies& own_copies;
   Epoch& epoch;
+  LongWork& long_work;
 };
 
 }  // namespace heddle::worker

@@ -100,7 +100,10 @@ Result<device::Module*> FakeContext::load(std::span<const std::byte>) {
 }
 
 Result<device::Kernel*> FakeContext::kernel(device::Module&, std::string_view name) {
-  loaded_.emplace_back().run = kernels.at(std::string(name));
+  const auto time = takes.find(std::string(name));
+  LoadedKernel& loaded = loaded_.emplace_back();
+  loaded.run = kernels.at(std::string(name));
+  if (time != takes.end()) loaded.takes = time->second;
   return &loaded_.back();
 }
 
@@ -152,8 +155,10 @@ Status FakeContext::destroy_stream(device::StreamIndex stream) {
 Status FakeContext::launch(device::StreamIndex stream, device::Kernel& kernel, const device::LaunchConfig& config,
                            device::Tag tag) {
   std::vector<std::byte> parameters(config.parameters.begin(), config.parameters.end());
-  return hand_over(
-      {stream, tag, 0, [run = static_cast<LoadedKernel&>(kernel).run, parameters] { return run(parameters); }});
+  const auto& loaded = static_cast<LoadedKernel&>(kernel);
+  Operation operation{stream, tag, 0, [run = loaded.run, parameters] { return run(parameters); }};
+  operation.takes = loaded.takes;
+  return hand_over(std::move(operation));
 }
 
 Status FakeContext::copy(device::StreamIndex stream, device::CopyDirection, const device::CopyShape& shape,
@@ -245,21 +250,22 @@ void FakeContext::pump() {
     const uint32_t error = sticky_ ? sticky_ : operation->run();
     if (error) sticky_ = error;
     const device::Tag tag = operation->tag;
+    const Duration took = operation->takes;
     if (operation->holds) {
       operation->arrived = true;
     } else {
       unfinished_.erase(tag);
       pending_.erase(operation);
     }
-    complete(tag, error);
+    complete(tag, error, took);
     operation = pending_.begin();
   }
 }
 
-void FakeContext::complete(device::Tag tag, uint32_t cuda_error) {
+void FakeContext::complete(device::Tag tag, uint32_t cuda_error, Duration took) {
   const TimePoint now = MonotonicClock().now();
   const bool failed = cuda_error != 0;
-  completions_.push_back({tag, cuda_error, failed ? "fake fault" : "", now, now, 0, failed});
+  completions_.push_back({tag, cuda_error, failed ? "fake fault" : "", now - took, now, 0, failed});
   changed_.notify_all();
 }
 

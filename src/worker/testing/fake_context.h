@@ -28,6 +28,7 @@ class FakeContext : public device::Context {
   std::atomic<uint32_t> library_version{0};  // that every library has; 0: there are none
   // Set before the session starts.
   std::map<std::string, FakeKernel> kernels;
+  std::map<std::string, Duration> takes;  // as the device tells; nothing: no time
   std::map<std::string, device::Variable> variables;
   device::FindingSink findings;                // of check_kernels(), once it was called
   std::function<void()> on_set_limit = [] {};  // on the issuer's thread
@@ -88,16 +89,18 @@ class FakeContext : public device::Context {
     device::Tag tag = 0, awaited = 0;
     std::function<uint32_t()> run;
     bool holds = false, arrived = false;
+    Duration takes{};
   };
   struct LoadedKernel : device::Kernel {
     FakeKernel run;
+    Duration takes{};
   };
   struct LoadedModule : device::Module {};
 
   Status hand_over(Operation operation);
   bool ready(const std::deque<Operation>::iterator& operation);
   void pump();
-  void complete(device::Tag tag, uint32_t cuda_error);
+  void complete(device::Tag tag, uint32_t cuda_error, Duration took);
 
   std::mutex mutex_;
   std::condition_variable changed_;

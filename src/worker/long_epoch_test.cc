@@ -1,0 +1,159 @@
+// Where epochs protect long work alone: what of a worker's death in the middle of work its program survives, and that
+// short work pays nothing for it.
+
+#include "worker/testing/epoch_harness.h"
+
+namespace heddle::worker {
+namespace {
+
+struct LongEpochTest : EpochHarness {
+  void SetUp() override {
+    long_from = std::chrono::milliseconds(5);
+    EpochHarness::SetUp();
+  }
+  // From now on it is known how long each of these takes.
+  void runs_once(std::initializer_list<EpochKernel> kernels) {
+    for (const EpochKernel kernel : kernels) {
+      ASSERT_TRUE(completes(run(kernel, kFirst, 0)));
+      ASSERT_TRUE(completes(marker(1)));
+    }
+    saves_before = saves();
+  }
+  // And stamps.
+  size_t saves() {
+    const auto tags = context->handed_over();
+    return static_cast<size_t>(
+        std::count_if(tags.begin(), tags.end(), [](device::Tag tag) { return (tag & OwnCopies::kTag) != 0; }));
+  }
+  bool is_unprotected() const { return control_page.log().computes(); }
+
+  size_t saves_before = 0;
+};
+
+TEST_F(LongEpochTest, WhatIsShortPassesBy) {
+  runs_once({kAdd});
+  context->pause(1);
+  const uint64_t added = run(kAdd, kFirst, 5);
+  ASSERT_TRUE(handed_over(added));
+  EXPECT_TRUE(is_unprotected());
+  context->resume(1);
+  ASSERT_TRUE(completes(added));
+  EXPECT_FALSE(is_unprotected());
+  EXPECT_EQ(saves(), saves_before);
+  EXPECT_EQ(stream(1).completed.load(), added);
+}
+
+TEST_F(LongEpochTest, WhatIsLongIsRunAgain) {
+  runs_once({kLongAdd, kLongWait});
+  hold_open();
+  run(kLongWait, 0, 0, 2);
+  ASSERT_TRUE(handed_over(run(kLongAdd, kFirst, 7)));
+  EXPECT_EQ(at(kFirst), 7u);
+  dies_and_next_finishes();
+  EXPECT_EQ(at(kFirst), 7u);
+}
+
+TEST_F(LongEpochTest, WhatWasNeverSeenIsRunAgain) {
+  hold_open();
+  run(kWait, 0, 0, 2);
+  ASSERT_TRUE(handed_over(run(kAdd, kFirst, 7)));
+  dies_and_next_finishes();
+  EXPECT_EQ(at(kFirst), 7u);
+}
+
+TEST_F(LongEpochTest, WhatIsShortIsRunAgainBesideALongKernel) {
+  runs_once({kAdd, kLongWait});
+  hold_open();
+  run(kLongWait, 0, 0, 2);
+  ASSERT_TRUE(handed_over(run(kAdd, kFirst, 7)));
+  EXPECT_EQ(at(kFirst), 7u);
+  dies_and_next_finishes();
+  EXPECT_EQ(at(kFirst), 7u);
+}
+
+TEST_F(LongEpochTest, AnotherWorkersTimesAreUnknown) {
+  runs_once({kAdd});
+  context->pause(1);
+  ASSERT_TRUE(handed_over(run(kLongAdd, kFirst, 1)));
+  start();
+  context->pause(1);
+  ASSERT_TRUE(handed_over(writer->last_sequence()));
+  EXPECT_FALSE(is_unprotected());
+  context->resume(1);
+  ASSERT_TRUE(completes(writer->last_sequence()));
+  context->pause(1);
+  ASSERT_TRUE(handed_over(run(kAdd, kFirst, 1)));
+  EXPECT_FALSE(is_unprotected());
+}
+
+TEST_F(LongEpochTest, BehindALongKernelIsACommit) {
+  runs_once({kAdd, kLongAdd});
+  context->pause(1);
+  const uint64_t longer = run(kLongAdd, kFirst, 1);
+  const uint64_t added = run(kAdd, kSecond, 1);
+  ASSERT_TRUE(handed_over(longer));
+  EXPECT_FALSE(is_unprotected());
+  context->resume(1);
+  ASSERT_TRUE(completes(added));
+  EXPECT_GE(committed_at_run, longer);
+  EXPECT_EQ(saves() - saves_before, 2u) << "of the long kernel alone";
+}
+
+TEST_F(LongEpochTest, BeforeALongKernelIsACommit) {
+  runs_once({kWait, kLongAdd});
+  context->pause(2);
+  const uint64_t waited = run(kWait, 0, 0, 2);
+  ASSERT_TRUE(handed_over(waited));
+  const uint64_t longer = run(kLongAdd, kFirst, 1);
+  EXPECT_TRUE(is_unprotected());
+  context->pause(1);
+  context->resume(2);
+  ASSERT_TRUE(handed_over(longer));
+  EXPECT_FALSE(is_unprotected());
+  EXPECT_GE(control_page.log().completed, waited);
+  context->resume(1);
+  ASSERT_TRUE(completes(longer));
+}
+
+TEST_F(LongEpochTest, WhatIsVeryLongHasAnEpochOfItsOwn) {
+  runs_once({kVeryLong});
+  context->pause(1);
+  const uint64_t first = run(kVeryLong, kFirst, 1), second = run(kVeryLong, kFirst, 1);
+  ASSERT_TRUE(handed_over(first));
+  context->resume(1);
+  ASSERT_TRUE(completes(second));
+  EXPECT_GE(committed_at_run, first);
+  EXPECT_EQ(saves() - saves_before, 4u) << "each saved what it overwrites";
+}
+
+TEST_F(LongEpochTest, ALongKernelDoesNotHoldOtherStreamsUpForLong) {
+  runs_once({kWait, kLongAdd});
+  context->pause(2);
+  ASSERT_TRUE(handed_over(run(kWait, 0, 0, 2)));
+  const uint64_t longer = run(kLongAdd, kFirst, 1);
+  run(kWait, 0, 0, 2);
+  EXPECT_TRUE(handed_over(longer));
+  EXPECT_TRUE(is_unprotected());
+  context->resume(2);
+  ASSERT_TRUE(completes(writer->last_sequence()));
+  EXPECT_FALSE(is_unprotected());
+}
+
+TEST_F(LongEpochTest, AfterWorkThatCannotBeRunAgainTheNextIsProtected) {
+  const uint64_t host = kTestBase + window.device_bytes - kSegmentBytes;
+  map(9, host, protocol::SegmentKind::kHost);
+  context->pause(1);
+  ASSERT_TRUE(handed_over(run(kLongAdd, host, 1)));
+  EXPECT_TRUE(is_unprotected());
+  const uint64_t longer = run(kLongAdd, kFirst, 1);
+  context->resume(1);
+  ASSERT_TRUE(completes(longer));
+  hold_open();
+  run(kLongWait, 0, 0, 2);
+  ASSERT_TRUE(handed_over(run(kLongAdd, kFirst, 1)));
+  dies_and_next_finishes();
+  EXPECT_EQ(at(kFirst), 2u);
+}
+
+}  // namespace
+}  // namespace heddle::worker
