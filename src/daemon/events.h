@@ -52,11 +52,12 @@ struct WorkerLost {
   WorkerId worker;
 };
 // A worker's process has ended. `how`: "exit status 1", "signal 9 (Killed)". `certainly`: none of its work is left on
-// the device.
+// the device. `crashed`: by itself, as far as that can be told (Ending).
 struct WorkerGone {
   WorkerId worker;
   std::string how;
   bool certainly;
+  bool crashed = false;
 };
 // Why all workers of a device are ended whose programs share their faults.
 struct SharedFault {

@@ -65,9 +65,9 @@ struct RingNote {
   uint64_t session;  // stays first: what it stands for is known of other versions' notes, too
   uint64_t last_serial, generation;
   uint32_t virtual_device;
-  int32_t assigned_device;           // under a policy that assigns jobs; -1: none
-  protocol::Usage accounted;         // of the tasks that have ended
-  uint64_t resumed_at, resumptions;  // see Resumption
+  int32_t assigned_device;       // under a policy that assigns jobs; -1: none
+  protocol::Usage accounted;     // of the tasks that have ended
+  uint64_t unused, resumptions;  // see Resumption
   uint64_t terminations, terminations_refused;
 };
 struct ControlNote {

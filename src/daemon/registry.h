@@ -18,6 +18,7 @@
 #include "daemon/connection.h"
 #include "daemon/event_loop.h"
 #include "daemon/events.h"
+#include "daemon/repeated_deaths.h"
 #include "daemon/task_state.h"
 #include "policy/lessee.h"
 #include "policy/sla.h"
@@ -96,9 +97,8 @@ struct Worker;
 
 // A task that went on in another worker.
 struct Resumption {
-  uint64_t completed = 0;  // records of the ring by then
-  uint64_t count = 0;      // how often so far, since the ring was made
-  TimePoint when{};
+  uint64_t count = 0;    // how often so far, since the ring was made
+  DeathsInPlace deaths;  // of its workers
 };
 
 // What became of orders to terminate the worker of a virtual device (terminations.h).

@@ -160,7 +160,7 @@ class Restorer {
     device.accounted = note.accounted;
     device.terminations.done = note.terminations;
     device.terminations.refused = note.terminations_refused;
-    device.resumed = {note.resumed_at, note.resumptions, shared_.now()};  // when it was is not noted
+    device.resumed.count = note.resumptions;  // how its workers ended is not noted
     if (note.assigned_device >= 0) device.assigned = DeviceId{static_cast<uint64_t>(note.assigned_device)};
     return {};
   }

@@ -8,15 +8,9 @@
 #include "daemon/worker_executor.h"
 
 namespace heddle::daemon {
-namespace {
 
-// Two workers that die at the same place of the log, the second one within so much time, would be followed by a third.
-constexpr Duration kShortLife = std::chrono::seconds(10);
-
-}  // namespace
-
-std::string WorkerExecutor::obstacle_to_resume(const Worker& worker, const Session& session,
-                                               const VirtualDevice& device) const {
+std::string WorkerExecutor::obstacle_to_resume(const Worker& worker, const Session& session, VirtualDevice& device,
+                                               bool crashed) const {
   if (session.failed || session.ending) return "its session is over";
   const bool suspending = device.task && device.task->state == TaskState::kSuspending;
   if (!device.task || (device.task->state != TaskState::kRunning && !suspending)) return "its task was not running";
@@ -27,25 +21,25 @@ std::string WorkerExecutor::obstacle_to_resume(const Worker& worker, const Sessi
   std::string obstacle = present_obstacle(device);
   if (!obstacle.empty()) return obstacle;
   if (suspending || worker.given_up || worker.terminating) return "";  // it has not died at its work
-  const Resumption& last = device.resumed;
-  if (last.count != 0 && last.completed == log.completed && shared_.now() - last.when < kShortLife)
-    return "the worker before it ended at the same place";
-  return "";
+  DeathsInPlace& deaths = device.resumed.deaths;
+  deaths.add({log.completed, crashed, log.under_way(), shared_.now()});
+  if (!deaths.too_many()) return "";
+  return crashed ? "the worker before it ended at the same place"
+                 : "the workers before it ended at the same place, soon after each other";
 }
 
 bool WorkerExecutor::ended_for_a_shared_fault(const Worker& worker) const {
   return worker.killed && !worker.died && workers_.recovering(worker.device);
 }
 
-void WorkerExecutor::resume(const Worker& worker, Session& session, VirtualDevice& device, const std::string& how,
-                            bool certainly) {
+void WorkerExecutor::resume(const Worker& worker, Session& session, VirtualDevice& device, const WorkerGone& event) {
   device.worker = nullptr;
   leases_.worker_gone(session, device);
-  if (certainly) SegmentStore::let_go_all(session, device.index);
+  if (event.certainly) SegmentStore::let_go_all(session, device.index);
   if (say_again(session, device)) return;
   if (worker.given_up || device.task->state == TaskState::kSuspending) {
     shared_.log->info("worker {}, process {}, on device {} has left task {} of session {} ({})", worker.id.value,
-                      worker.pid, worker.device.value, device.task->id.value, session.id.value, how);
+                      worker.pid, worker.device.value, device.task->id.value, session.id.value, event.how);
     return events_->executor_lost(session, device);
   }
   if (ended_for_a_shared_fault(worker)) {
@@ -56,14 +50,14 @@ void WorkerExecutor::resume(const Worker& worker, Session& session, VirtualDevic
     ++device.terminations.done;
     shared_.log->info(
         "worker {}, process {}, of session {} was terminated for others' sake ({}): another goes on later",
-        worker.id.value, worker.pid, session.id.value, how);
+        worker.id.value, worker.pid, session.id.value, event.how);
     return events_->executor_lost(session, device);
   }
-  device.resumed = {device.control->log().completed, device.resumed.count + 1, shared_.now()};
+  ++device.resumed.count;
   shared_.log->warn(
       "worker {}, process {}, on device {} ended unexpectedly ({}); nothing was under way that cannot be run again: "
       "session {} goes on in another",
-      worker.id.value, worker.pid, worker.device.value, how, session.id.value);
+      worker.id.value, worker.pid, worker.device.value, event.how, session.id.value);
   events_->executor_lost(session, device);
 }
 

@@ -76,13 +76,25 @@ TEST_F(ResumeTest, AsOftenAsItGetsAnywhere) {
   EXPECT_EQ((*ps)["sessions"][0]["tasks"][0]["resumptions"], 3);
 }
 
-TEST_F(ResumeTest, ASecondDeathAtTheSamePlaceEndsIt) {
+TEST_F(ResumeTest, ASecondCrashAtTheSamePlaceEndsIt) {
   start(kOneDevice);
   TestClient client = running(Bytes{8 * kMiB});
-  house_->kill(lose_worker(client));
+  const pid_t first = worker_of(client);
+  house_->signal(first, SIGSEGV);
+  house_->signal(replaced(client, first), SIGSEGV);
   ASSERT_TRUE(client.wait_binding(Binding::kFailed));
   EXPECT_EQ(client.header().error.load(), 719u);
   EXPECT_THAT(client.error_text(), HasSubstr("the worker before it ended at the same place"));
+  expect_used(Bytes{});
+}
+
+TEST_F(ResumeTest, WorkersThatAreKilledAtTheSamePlaceAreReplacedForAWhile) {
+  start(kOneDevice);
+  TestClient client = running(Bytes{8 * kMiB});
+  for (uint32_t death = 1; death < DeathsInPlace::kMostKills; ++death) lose_worker(client);
+  house_->kill(worker_of(client));
+  ASSERT_TRUE(client.wait_binding(Binding::kFailed));
+  EXPECT_THAT(client.error_text(), HasSubstr("soon after each other"));
   expect_used(Bytes{});
 }
 

@@ -21,6 +21,12 @@ namespace {
 constexpr int kFirst = 3;         // of the child's descriptors
 constexpr int kOutOfTheWay = 64;  // above every number that a child's descriptor gets
 
+// What a process's own code brings about. Others come from outside, as SIGKILL does when memory runs out.
+bool is_crash(int signal) {
+  return signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT || signal == SIGILL || signal == SIGFPE ||
+         signal == SIGSYS || signal == SIGTRAP;
+}
+
 // posix_spawn's two objects, released however the caller returns.
 struct Plan {
   Plan() {
@@ -114,13 +120,17 @@ Result<Child> spawn(const SpawnOptions& options) {
   return child;
 }
 
-std::string reap(const Fd& pidfd) {
+Ending ending_of(const Fd& pidfd) {
   siginfo_t info{};
   if (::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd.get()), &info, WEXITED | WNOHANG) != 0 ||
       info.si_pid == 0)
     return {};
-  if (info.si_code == CLD_EXITED) return stringf("exit status %d", info.si_status);
-  return stringf("signal %d (%s)", info.si_status, ::strsignal(info.si_status));
+  if (info.si_code == CLD_EXITED) return {stringf("exit status %d", info.si_status), true};
+  return {stringf("signal %d (%s)", info.si_status, ::strsignal(info.si_status)), is_crash(info.si_status)};
+}
+
+std::string reap(const Fd& pidfd) {
+  return ending_of(pidfd).how;
 }
 
 bool has_ended(const Fd& pidfd) {

@@ -26,9 +26,13 @@ struct Child {
 // Starts a child with no signal blocked or ignored. The caller reaps it.
 Result<Child> spawn(const SpawnOptions& options);
 
-// How a child of ours ended: "exit status 1", "signal 9 (Killed)"; reaps it. Empty where it is no child of ours or has
-// not ended.
-std::string reap(const Fd& pidfd);
+struct Ending {
+  std::string how;       // "exit status 1", "signal 9 (Killed)"
+  bool crashed = false;  // it exited, or was ended by a signal that a process's own code brings about
+};
+// How a child of ours ended; reaps it. Empty where it is no child of ours or has not ended.
+Ending ending_of(const Fd& pidfd);
+std::string reap(const Fd& pidfd);  // ending_of().how
 
 // Whether the process behind a pidfd has ended.
 bool has_ended(const Fd& pidfd);

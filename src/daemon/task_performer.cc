@@ -102,7 +102,6 @@ void TaskPerformer::deposit_ring(const Session& session, const VirtualDevice& de
   note.virtual_device = device.index;
   note.assigned_device = device.assigned ? static_cast<int32_t>(device.assigned->value) : -1;
   note.accounted = device.accounted;
-  note.resumed_at = device.resumed.completed;
   note.resumptions = device.resumed.count;
   note.terminations = device.terminations.done;
   note.terminations_refused = device.terminations.refused;

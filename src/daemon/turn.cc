@@ -47,8 +47,7 @@ void Turn::serve(DeviceId device) {
 
 // The session's deposits are withdrawn in one group with the worker's.
 void Turn::handle(const WorkerGone& event) {
-  if (const auto session = executor_.worker_gone(event.worker, event.how, event.certainly))
-    sessions_.released(*session);
+  if (const auto session = executor_.worker_gone(event)) sessions_.released(*session);
   workers_.forget(event.worker);
 }
 

@@ -270,16 +270,17 @@ void WorkerExecutor::worker_lost(WorkerId id) {
   if (session) shared_faults_.worker_died(*worker, *device);
 }
 
-std::optional<SessionId> WorkerExecutor::worker_gone(WorkerId id, const std::string& how, bool certainly) {
+std::optional<SessionId> WorkerExecutor::worker_gone(const WorkerGone& event) {
+  const WorkerId id = event.worker;
   Worker* worker = shared_.registry.find_worker(id);
   if (!worker) return std::nullopt;
   events_->idle_returned(executor_id(id));
   const auto [session, device] = shared_.registry.served_by(*worker);
   if (!session) return std::nullopt;
   if (!worker->killed) shared_faults_.worker_died(*worker, *device);
-  const std::string obstacle = obstacle_to_resume(*worker, *session, *device);
+  const std::string obstacle = obstacle_to_resume(*worker, *session, *device, event.crashed);
   if (obstacle.empty()) {
-    resume(*worker, *session, *device, how, certainly);
+    resume(*worker, *session, *device, event);
     return std::nullopt;
   }
   device->worker = nullptr;
@@ -287,10 +288,10 @@ std::optional<SessionId> WorkerExecutor::worker_gone(WorkerId id, const std::str
   const std::string why = stringf(
       "worker %lu, process %d, on device %lu ended unexpectedly (%s)%s; the program's device memory is lost, because "
       "%s",
-      static_cast<unsigned long>(id.value), worker->pid, static_cast<unsigned long>(worker->device.value), how.c_str(),
-      said.c_str(), obstacle.c_str());
+      static_cast<unsigned long>(id.value), worker->pid, static_cast<unsigned long>(worker->device.value),
+      event.how.c_str(), said.c_str(), obstacle.c_str());
   const SessionId served = session->id;
-  if (!events_->executor_gone(*session, *device, why, certainly)) return std::nullopt;
+  if (!events_->executor_gone(*session, *device, why, event.certainly)) return std::nullopt;
   return served;
 }
 

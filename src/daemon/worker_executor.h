@@ -52,7 +52,7 @@ class WorkerExecutor : public Executor {
   void worker_said(WorkerId id, const protocol::Packet& packet);
   void worker_lost(WorkerId id);
   // Returns the session that the worker served, if it was ending and now holds nothing.
-  std::optional<SessionId> worker_gone(WorkerId id, const std::string& how, bool certainly);
+  std::optional<SessionId> worker_gone(const WorkerGone& event);
   void terminate(SessionId session, uint32_t virtual_device) { terminations_.ordered(session, virtual_device); }
 
  private:
@@ -68,9 +68,10 @@ class WorkerExecutor : public Executor {
   Worker* worker_of(const Session& session, const VirtualDevice& device);
 
   // A worker has died, and another can go on in its place, or not (resume.cc).
-  std::string obstacle_to_resume(const Worker& worker, const Session& session, const VirtualDevice& device) const;
+  std::string obstacle_to_resume(const Worker& worker, const Session& session, VirtualDevice& device,
+                                 bool crashed) const;
   bool ended_for_a_shared_fault(const Worker& worker) const;
-  void resume(const Worker& worker, Session& session, VirtualDevice& device, const std::string& how, bool certainly);
+  void resume(const Worker& worker, Session& session, VirtualDevice& device, const WorkerGone& event);
   bool say_again(Session& session, VirtualDevice& device);
 
   Shared& shared_;

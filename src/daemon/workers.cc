@@ -274,7 +274,7 @@ void Workers::ended(WorkerId id) {
       if (!(worker = shared_.registry.find_worker(id))) return;
     }
   }
-  std::string how = reap(worker->process);
+  auto [how, crashed] = ending_of(worker->process);
   const bool certainly = !how.empty() && !is_mps_client(*worker, mps_);
   if (how.empty()) how = "unknown status";  // not our child: it was started before heddled was
   const DeviceId device = worker->device;
@@ -283,7 +283,7 @@ void Workers::ended(WorkerId id) {
   if (worker->state != Worker::State::kBound) worker->state = Worker::State::kLeaving;  // nobody is given it now
   worker->process_watch.reset();
   worker->patience.reset();
-  shared_.events.post(WorkerGone{id, how, certainly});
+  shared_.events.post(WorkerGone{id, how, certainly, crashed});
 }
 
 void Workers::forget(WorkerId id) {
