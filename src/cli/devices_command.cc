@@ -59,7 +59,7 @@ int devices(bool as_json) {
   print(table.text());
   const Json swap = answer->value("swap", Json::object());
   if (number_of(swap, "used") > 0)
-    std::printf("Suspended jobs have %s in swap space, of %s.\n", bytes_of(swap, "used").c_str(),
+    std::printf("Suspended jobs and idle programs have %s in swap space, of %s.\n", bytes_of(swap, "used").c_str(),
                 bytes_of(swap, "limit").c_str());
   return kSuccess;
 }

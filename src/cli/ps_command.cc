@@ -79,6 +79,12 @@ std::string reason_of(const Json& task) {
   return reason;
 }
 
+// Of a task that heddled itself has taken off its device, with the reason: "swapped (idle)".
+std::string state_of(const Json& task) {
+  const std::string state = string_of(task, "state"), gives_way = string_of(task, "gives_way");
+  return gives_way.empty() ? state : state + " (" + gives_way + ")";
+}
+
 // One line a task; a session without one gets a line of its own. What belongs to the session stands in its first line.
 void add_rows(Table& table, const Json& session, const std::map<std::string, Json>& jobs) {
   const std::string job = string_of(session, "job"), id = string_of(session, "session"),
@@ -96,7 +102,7 @@ void add_rows(Table& table, const Json& session, const std::map<std::string, Jso
     return;
   }
   for (const Json& task : *tasks) {
-    const std::string state = string_of(task, "state");
+    const std::string state = state_of(task);
     table.add(row({job, id, pid, program, state, string_of(task, "device", "-"), lease(task), bytes_of(task, "memory")},
                   once, {seconds(number_of(task, "waited_ns")), reason_of(task)}));
     once.assign(once.size(), "");

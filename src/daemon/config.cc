@@ -194,6 +194,7 @@ Status read_swap(const toml::table& table, const std::string& file, SwapConfig& 
   Bytes host{UINT64_MAX};
   reader.read("host", host);
   if (host.value != UINT64_MAX) swap.host = host;
+  reader.read("idle", swap.idle);
   return reader.finish();
 }
 

@@ -58,9 +58,11 @@ struct DurabilityConfig {
   Duration protects_from() const { return level == Level::kLong ? long_from : Duration::zero(); }
 };
 
-// Where suspended jobs' device memory goes when others need the devices (swaps.h).
+// Where the device memory of suspended jobs and of idle programs goes when others need the devices (swaps.h).
 struct SwapConfig {
   std::optional<Bytes> host;  // of this machine's memory; 0: memory stays on its device
+  // How long others wait, and a program does nothing with its device, before its memory leaves; 0: it never does.
+  Duration idle = std::chrono::seconds(1);
 };
 
 struct Config {

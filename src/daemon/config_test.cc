@@ -114,6 +114,7 @@ TEST(Config, SwapSpaceIsAQuarterOfTheMachineUnlessSaid) {
   EXPECT_EQ(*default_config().swap.host, Bytes{default_config().limits.host_total.value / 2});
   EXPECT_EQ(*parse_config("[swap]\nhost = \"3G\"", "heddle.toml")->swap.host, Bytes{3 * kGiB});
   EXPECT_EQ(*parse_config("[swap]\nhost = 0", "heddle.toml")->swap.host, Bytes{});
+  EXPECT_EQ(parse_config("[swap]\nidle = \"0s\"", "heddle.toml")->swap.idle, Duration::zero());
 }
 
 // The example documents every key with its default, so it must load and change nothing.
@@ -147,6 +148,7 @@ TEST(Config, TheExampleShowsTheDefaults) {
   EXPECT_EQ(example->limits.share_per_user, config.limits.share_per_user);
   EXPECT_EQ(example->limits.module, config.limits.module);
   EXPECT_EQ(example->swap.host, config.swap.host);
+  EXPECT_EQ(example->swap.idle, config.swap.idle);
   EXPECT_EQ(example->limits.host_total, config.limits.host_total);
   EXPECT_EQ(example->limits.host_of_session, config.limits.host_of_session);
   ASSERT_EQ(example->windows.size(), config.windows.size());

@@ -22,6 +22,16 @@ const char* state_name(TaskState state) {
   return state == TaskState::kRunning || state == TaskState::kStopping ? "running" : "starting";
 }
 
+const char* name_of(GivesWay why) {
+  switch (why) {
+    case GivesWay::kNo:
+      break;
+    case GivesWay::kIdle:
+      return "idle";
+  }
+  return "";
+}
+
 // What the compiled program's probes said against what came, over all devices of the session.
 Json declared_by(const Session& session) {
   uint64_t tasks = 0, bytes = 0, used = 0, beside = 0, extensions = 0;
@@ -69,6 +79,8 @@ Json Descriptions::task(const Session& session, const VirtualDevice& device) con
   const auto& on_trial = shared_.registry.devices[task.device.value].on_trial;
   if (task.state == TaskState::kRunning && on_trial == std::pair(session.id, device.index)) json["state"] = "in trial";
   if (device.swapped.value != 0) json["swapped"] = device.swapped.value;
+  if (task.swaps != 0) json["swaps"] = task.swaps;
+  if (task.gives_way != GivesWay::kNo) json["gives_way"] = name_of(task.gives_way);
   const TimePoint until = has_device(task.state) ? task.granted : shared_.now();
   json["waited_ns"] = (until - task.arrived).count();
   if (has_device(task.state)) json["device"] = task.device.value;

@@ -83,6 +83,7 @@ struct TaskNote {
   uint64_t session, serial, arrived_ns;
   protocol::ComputeNeed need;  // names the virtual device
   uint32_t place, device;      // of one that is swapped: which it had
+  uint32_t gives_way, swaps;   // see Task
 };
 struct SegmentNote {
   enum Memory : uint32_t { kNone, kOnDevice, kInSwapSpace };  // what its descriptor is

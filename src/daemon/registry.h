@@ -77,6 +77,18 @@ struct Module {
   Fd memory;
 };
 
+// Whether heddled has a task give up its device, of its own accord. Nothing of it is told to the program.
+enum class GivesWay : uint32_t {
+  kNo,
+  kIdle,  // its program does nothing with the device, and others wait: until there is work for it
+};
+
+// The ring had no work from `since` on, up to the latest look.
+struct Quiet {
+  uint64_t sequence = 0;  // of its last record
+  TimePoint since{};
+};
+
 // One task of a virtual device, from BeginTask (or, where memory is granted at cudaMalloc, from the first buffer) on.
 struct Task {
   TaskId id;
@@ -86,7 +98,13 @@ struct Task {
   protocol::ComputeNeed declared;
   DeviceId device;
   TimePoint arrived{}, granted{};
-  bool keeps_device = false;       // its memory could not be copied to swap space: not tried again until it is resumed
+  bool keeps_device = false;  // its memory could not be copied to swap space: not tried again until it is resumed
+  GivesWay gives_way = GivesWay::kNo;
+  uint32_t swaps = 0;              // how often its memory has left a device
+  std::optional<Quiet> quiet;      // as far as anybody has looked (idle_holders.h)
+  TimePoint came_back{};           // when it last had its device again, or was left there; zero: it never left
+  TimePoint swap_began{};          // its memory is being copied since then
+  Duration swap_took{};            // of the last copies: there, and back if it is
   std::string reason;              // of the grant
   protocol::Usage used;            // of the devices that it had before it was swapped out
   std::deque<uint64_t> asked;      // segments that the scheduler decides, in order

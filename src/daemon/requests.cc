@@ -77,6 +77,12 @@ Status Requests::handle(Session& session, protocol::Packet packet) {
       return memory_info(session, packet.as<protocol::MemoryInfo>());
     case MessageType::kBeginApart:
       return begin_apart(session, packet.as<protocol::BeginApart>());
+    case MessageType::kWorkWaits: {
+      const auto waits = packet.as<protocol::WorkWaits>();
+      HEDDLE_TRY(check_device(session, waits.virtual_device));
+      tasks_.follow_job(session, session.devices[waits.virtual_device]);
+      return {};
+    }
     case MessageType::kCopyAcross:
       return copies_.copy(session, packet.as<protocol::CopyAcross>());
     default:

@@ -222,6 +222,8 @@ class Restorer {
     if (note.place == TaskNote::kGranted) task->granted = task->arrived;  // when it was is not noted
     task->state = state_of(note.place);
     task->device = DeviceId{note.device};
+    task->gives_way = static_cast<GivesWay>(note.gives_way);
+    task->swaps = note.swaps;
     task->reason = "granted before heddled was restarted";
     (*found)->task = std::move(task);
     return {};

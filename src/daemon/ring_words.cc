@@ -24,6 +24,15 @@ void say_waiting(VirtualDevice& device) {
   if (device.ring) set_binding(device.ring->header(), Binding::kWaiting);
 }
 
+// The program appends a record, adds to the bell's word and looks at the binding; this writes the binding and adds to
+// the word. With all of these sequentially consistent, either the program sees the binding or this sees its record.
+void say_away(VirtualDevice& device) {
+  if (!device.ring) return;
+  RingHeader& header = device.ring->header();
+  header.binding.store(static_cast<uint32_t>(Binding::kAway), std::memory_order_seq_cst);
+  header.to_worker.word.fetch_add(0, std::memory_order_seq_cst);
+}
+
 void say_unbound(VirtualDevice& device) {
   if (device.ring) announce_binding(device.ring->header(), Binding::kUnbound);
 }

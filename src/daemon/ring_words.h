@@ -10,6 +10,9 @@ namespace heddle::daemon {
 // that whoever sees the later sees the earlier. A virtual device without a ring has nobody to tell.
 void say_waiting(VirtualDevice& device);
 void say_unbound(VirtualDevice& device);
+// The task is away: the program tells heddled of its next record. Behind it heddled sees every record of which the
+// program does not tell it.
+void say_away(VirtualDevice& device);
 void say_bound(VirtualDevice& device, uint64_t serial);
 void say_idle_allowed(VirtualDevice& device, bool allowed);
 // Whether the program has freed something that it keeps; has the worker give it back.

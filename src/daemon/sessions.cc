@@ -89,6 +89,8 @@ Result<Session*> Sessions::resume(const Hello& hello, Connection& connection, co
   session->connection = &connection;
   session->resumed = true;
   shared_.log->info("session {} is connected again", session->id.value);
+  // What it had told of records that wait, it may have told nobody.
+  for (VirtualDevice& device : session->devices) tasks_.follow_job(*session, device);
   return session;
 }
 

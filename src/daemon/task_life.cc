@@ -74,8 +74,9 @@ void Tasks::follow_job(Session& session, VirtualDevice& device) {
   if (!device.task) return;
   const TaskState state = device.task->state;
   if (TaskSwaps(*this).follow(session, device, job)) return;
-  if (suspended && can_be_suspended(state)) return apply(session, device, TaskEvent::kSuspendAsked);
-  if (!suspended && state == TaskState::kSuspended) apply(session, device, TaskEvent::kResumeAsked);
+  const bool leaves = suspended || device.task->gives_way != GivesWay::kNo;
+  if (leaves && can_be_suspended(state)) return apply(session, device, TaskEvent::kSuspendAsked);
+  if (!leaves && state == TaskState::kSuspended) apply(session, device, TaskEvent::kResumeAsked);
 }
 
 void Tasks::decide() {
@@ -186,8 +187,10 @@ bool Tasks::executor_gone(Session& session, VirtualDevice& device, const std::st
 
 void Tasks::executor_lost(Session& session, VirtualDevice& device) {
   const bool suspended = device.task->state == TaskState::kSuspending;
-  trace_task(shared_, suspended ? "suspended" : "resumed", session, *device.task, device.live,
-             suspended ? "its job is suspended" : "its worker has ended, and another goes on");
+  const char* const why = device.task->gives_way == GivesWay::kIdle ? "it is idle, and others wait"
+                          : suspended                               ? "its job is suspended"
+                                                                    : "its worker has ended, and another goes on";
+  trace_task(shared_, suspended ? "suspended" : "resumed", session, *device.task, device.live, why);
   apply(session, device, TaskEvent::kExecutorLost);
   shared_.events.books_changed();
 }
@@ -199,6 +202,7 @@ void Tasks::executor_stays(Session& session, VirtualDevice& device) {
     job->not_suspended = lasting_obstacle(device);
     shared_.events.post(JobNotSuspended{job->id});
   }
+  if (device.task->gives_way != GivesWay::kNo) TaskSwaps(*this).stay(session, device);
   apply(session, device, TaskEvent::kExecutorStays);
 }
 

@@ -87,6 +87,8 @@ void TaskPerformer::deposit_task(const Session& session, const VirtualDevice& de
   const bool swapped = task.state == TaskState::kSwapped || task.state == TaskState::kReturning;
   note.place = swapped ? TaskNote::kSwapped : has_device(task.state) ? TaskNote::kGranted : TaskNote::kWaits;
   note.device = static_cast<uint32_t>(task.device.value);
+  note.gives_way = static_cast<uint32_t>(task.gives_way);
+  note.swaps = task.swaps;
   shared_.vault.deposit(NoteKind::kTask, task.id.value, write_note(note), -1);
 }
 

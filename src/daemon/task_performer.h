@@ -26,13 +26,13 @@ class TaskPerformer {
   // Tells the program that there will be no memory for a segment that it waits for.
   static void refuse(const Session& session, const Segment& segment, uint32_t cuda_error, const std::string& text);
 
+  void deposit_task(const Session& session, const VirtualDevice& device);
   void deposit_ring(const Session& session, const VirtualDevice& device);
   // Once: the note never changes.
   void deposit_control(const Session& session, const VirtualDevice& device);
 
  private:
   Status perform(TaskAction action, Session& session, VirtualDevice& device);
-  void deposit_task(const Session& session, const VirtualDevice& device);
   void deposit_segments(Session& session, const VirtualDevice& device);
   void hold_segments(Session& session, const VirtualDevice& device);
   static void answer(const Session& session, Segment& segment);

@@ -1,6 +1,7 @@
 #include "daemon/task_swaps.h"
 
 #include "daemon/cuda_codes.h"
+#include "daemon/ring_words.h"
 #include "daemon/task_request.h"
 #include "daemon/task_trace.h"
 #include "daemon/usage.h"
@@ -15,9 +16,24 @@ Status TaskSwaps::may_swap(Session& session, const VirtualDevice& device) const 
   return tasks_.swaps_.has_space_for(session, device);
 }
 
+// The program has work again, and nothing speaks against its having a device but that it was idle.
+bool TaskSwaps::wants_back(VirtualDevice& device) const {
+  switch (device.task->state) {
+    case TaskState::kSuspended:
+    case TaskState::kSwappingOut:
+    case TaskState::kSwapped:
+      break;
+    default:
+      return false;
+  }
+  say_away(device);
+  return has_work(device);
+}
+
 bool TaskSwaps::follow(Session& session, VirtualDevice& device, Job* job) {
   const TaskState state = device.task->state;
-  const bool suspended = job && job->suspended;
+  if (device.task->gives_way != GivesWay::kNo && wants_back(device)) stay(session, device);
+  const bool suspended = job && job->suspended, leaves = suspended || device.task->gives_way != GivesWay::kNo;
   if (suspended && job->swap && state == TaskState::kSuspended && !device.task->keeps_device) {
     swap_out(session, device, *job);
     return true;
@@ -28,13 +44,30 @@ bool TaskSwaps::follow(Session& session, VirtualDevice& device, Job* job) {
     tasks_.apply(session, device, TaskEvent::kSuspendAsked);
     return true;
   }
-  if (!suspended && state == TaskState::kSwapped) {
+  if (!leaves && state == TaskState::kSwapped) {
     come_back(session, device);
     return true;
   }
-  if (suspended || state != TaskState::kSwappingOut) return false;
+  if (leaves || state != TaskState::kSwappingOut) return false;
   tasks_.apply(session, device, TaskEvent::kResumeAsked);
   return true;
+}
+
+void TaskSwaps::give_way(Session& session, VirtualDevice& device, GivesWay why) {
+  Task& task = *device.task;
+  task.gives_way = why;
+  tasks_.performer_.deposit_task(session, device);
+  shared_.log->info("task {} of session {} gives way: its program does nothing with device {}, and others wait",
+                    task.id.value, session.id.value, task.device.value);
+  tasks_.follow_job(session, device);
+}
+
+void TaskSwaps::stay(Session& session, VirtualDevice& device) {
+  Task& task = *device.task;
+  task.gives_way = GivesWay::kNo;
+  if (has_device(task.state)) task.came_back = shared_.now();
+  tasks_.performer_.deposit_task(session, device);
+  if (task.state != TaskState::kSuspending) say_waiting(device);
 }
 
 void TaskSwaps::swap_out(Session& session, VirtualDevice& device, Job& job) {
@@ -44,6 +77,11 @@ void TaskSwaps::swap_out(Session& session, VirtualDevice& device, Job& job) {
     shared_.events.post(JobNotSwapped{job.id});
     return;
   }
+  begin_to_leave(session, device);
+}
+
+void TaskSwaps::begin_to_leave(Session& session, VirtualDevice& device) {
+  device.task->swap_began = shared_.now();
   tasks_.apply(session, device, TaskEvent::kSwapAsked);
 }
 
@@ -53,6 +91,8 @@ void TaskSwaps::memory_moved(const MemoryMoved& moved) {
   Task& task = *device->task;
   if (task.state == TaskState::kSwappingIn) {
     if (!moved.status) return tasks_.fail_session(*session, kCudaMemoryAllocation, moved.status.error().text);
+    task.came_back = shared_.now();
+    task.swap_took += task.came_back - task.granted;
     trace_task(shared_, "swapped_in", *session, task, device->swapped, "");
     return tasks_.apply(*session, *device, TaskEvent::kSwappedIn);
   }
@@ -61,10 +101,11 @@ void TaskSwaps::memory_moved(const MemoryMoved& moved) {
   task.keeps_device = true;
   shared_.log->warn("task {} of session {} keeps its memory on device {}: {}", task.id.value, session->id.value,
                     task.device.value, moved.status.error().text);
-  if (Job* job = shared_.registry.find_job(session->job)) {
+  if (Job* job = shared_.registry.find_job(session->job); job && job->suspended) {
     job->not_swapped = moved.status.error().text;
     shared_.events.post(JobNotSwapped{job->id});
   }
+  if (task.gives_way != GivesWay::kNo) stay(*session, *device);
   tasks_.apply(*session, *device, TaskEvent::kSwapFailed);
 }
 
@@ -77,6 +118,8 @@ void TaskSwaps::swapped_out(Session& session, VirtualDevice& device) {
   const protocol::Usage used = close_account(device, shared_.registry, shared_.now());
   add(task.used, used);
   tasks_.scheduler_->served(session.id, task.device, service_of(used));
+  ++task.swaps;
+  task.swap_took = shared_.now() - task.swap_began;
   tasks_.leases_.left(session, device);
   tasks_.scheduler_->swapped_out(task.id, shared_.now());
   task.granted = {};
@@ -102,26 +145,59 @@ void TaskSwaps::readopt(Session& session, VirtualDevice& device) {
   tasks_.follow_job(session, device);
 }
 
-// One look at a time: what is leaving may be enough.
-void TaskSwaps::make_room() {
-  std::vector<TaskId> could_leave;
-  for (const auto& [id, job] : shared_.registry.jobs) {
-    if (!job.suspended) continue;
-    for (const SessionId of : job.sessions) {
-      Session* session = shared_.registry.find_session(of);
-      if (!session || session->failed || session->ending) continue;
-      for (const VirtualDevice& device : session->devices) {
-        if (!device.task) continue;
-        if (device.task->state == TaskState::kSwappingOut) return;
-        if (device.task->state == TaskState::kSuspended && !device.task->keeps_device && may_swap(*session, device))
-          could_leave.push_back(device.task->id);
-      }
+TaskSwaps::Leaving TaskSwaps::look_who_leaves() {
+  Leaving leaving;
+  for (auto& [id, session] : shared_.registry.sessions) {
+    if (session.failed || session.ending) continue;
+    const Job* job = shared_.registry.find_job(session.job);
+    for (VirtualDevice& device : session.devices) {
+      if (!device.task) continue;
+      const Task& task = *device.task;
+      const bool gives_way = task.gives_way != GivesWay::kNo;
+      leaving.copying |= task.state == TaskState::kSwappingOut;
+      leaving.coming |= gives_way && has_device(task.state) && task.state != TaskState::kSuspended;
+      if (task.state != TaskState::kSuspended) continue;
+      const bool could = !task.keeps_device && may_swap(session, device);
+      if (could) leaving.could.push_back(task.id);
+      if (gives_way && !(job && job->suspended)) leaving.idle.push_back(task.id);
     }
   }
-  for (const TaskId task : policy::Swapping::who_makes_room(*tasks_.scheduler_, could_leave)) {
+  return leaving;
+}
+
+// One look at a time: what is leaving may be enough.
+void TaskSwaps::make_room() {
+  Leaving leaving = look_who_leaves();
+  if (leaving.copying) return;
+  const auto chosen = policy::Swapping::who_makes_room(*tasks_.scheduler_, leaving.could, shared_.now());
+  for (const TaskId task : chosen) {
     const auto [session, device] = shared_.registry.owner_of(task);
     // The one before it may have taken the space.
-    if (session && may_swap(*session, *device)) tasks_.apply(*session, *device, TaskEvent::kSwapAsked);
+    if (session && may_swap(*session, *device)) begin_to_leave(*session, *device);
+  }
+  if (leaving.coming) return;
+  for (const TaskId task : leaving.idle) {
+    // Nobody needs its place any more.
+    const auto [session, device] = shared_.registry.owner_of(task);
+    if (!session || device->task->state != TaskState::kSuspended) continue;
+    stay(*session, *device);
+    tasks_.follow_job(*session, *device);
+  }
+  if (chosen.empty() && leaving.idle.empty()) make_room_of_idle(std::move(leaving.could));
+}
+
+// Beside those that are suspended already. Both must have lasted: that somebody waits, and that a program does nothing.
+void TaskSwaps::make_room_of_idle(std::vector<TaskId> could_leave) {
+  const bool waits = !tasks_.grants_at_malloc_ && policy::Swapping::anybody_waits(*tasks_.scheduler_);
+  if (!tasks_.idle_holders_.due(waits)) return;
+  for (const TaskId task : tasks_.idle_holders_.look()) {
+    const auto [session, device] = shared_.registry.owner_of(task);
+    if (may_swap(*session, *device)) could_leave.push_back(task);
+  }
+  const TimePoint asked_by = shared_.now() - shared_.config.swap.idle;
+  for (const TaskId task : policy::Swapping::who_makes_room(*tasks_.scheduler_, could_leave, asked_by)) {
+    const auto [session, device] = shared_.registry.owner_of(task);
+    if (session && device->task->state == TaskState::kRunning) give_way(*session, *device, GivesWay::kIdle);
   }
 }
 

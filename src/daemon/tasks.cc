@@ -31,6 +31,7 @@ Tasks::Tasks(Shared& shared, Executor& executor, SegmentStore& segments, Leases&
       swaps_(swaps),
       performer_(shared, segments, executor, swaps),
       idle_(shared, executor),
+      idle_holders_(shared),
       scheduler_(std::move(scheduler)),
       grants_at_malloc_(grants_at_malloc) {}
 
@@ -54,6 +55,7 @@ void Tasks::declare(Session& session, const protocol::DeclareSegment& declared) 
   } else if (device.task && device.next.empty()) {
     device.task->held_back.push_back(segment.number);
     if (device.task->state != TaskState::kArriving) ask_for_held_back(session, device);
+    follow_job(session, device);  // it may be away
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "daemon/executor.h"
+#include "daemon/idle_holders.h"
 #include "daemon/idle_memory.h"
 #include "daemon/leases.h"
 #include "daemon/segment_store.h"
@@ -45,8 +46,8 @@ class Tasks : public ExecutorEvents {
   // (executor_gone).
   bool end(Session& session);
 
-  // The virtual device's task is suspended, or goes on, as its job says, which is deposited by now. Also where nothing
-  // has changed.
+  // The virtual device's task is suspended, or goes on, as its job says, which is deposited by now, and as its program
+  // needs a device. Also where nothing has changed.
   void follow_job(Session& session, VirtualDevice& device);
 
   // See policy::Scheduler.
@@ -106,6 +107,7 @@ class Tasks : public ExecutorEvents {
   Swaps& swaps_;
   TaskPerformer performer_;
   IdleMemory idle_;
+  IdleHolders idle_holders_;
   Scheduler scheduler_;
   bool grants_at_malloc_;
 };

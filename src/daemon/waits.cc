@@ -63,19 +63,10 @@ std::optional<TaskWait> Waits::of(const Session& session, const VirtualDevice& d
     case TaskState::kResuming:
       return for_worker(task);
     case TaskState::kSuspending:
-      return TaskWait{"its own work", "its job is suspended; what it has under way ends first", {}};
     case TaskState::kSuspended:
-      return TaskWait{"resume",
-                      stringf("its job is suspended: 'heddle resume %lu' lets it go on",
-                              static_cast<unsigned long>(session.job.value)),
-                      {}};
     case TaskState::kSwappingOut:
     case TaskState::kSwapped:
-      return TaskWait{"resume",
-                      stringf("its job is suspended, and its memory %s: 'heddle resume %lu' lets it go on",
-                              task.state == TaskState::kSwapped ? "lies in swap space" : "is leaving the device",
-                              static_cast<unsigned long>(session.job.value)),
-                      {}};
+      return for_resume(session, task);
     case TaskState::kSwappingIn:
       return TaskWait{"memory", stringf("its memory comes back to device %lu from swap space", number(task.device)),
                       task.granted};
@@ -88,6 +79,23 @@ std::optional<TaskWait> Waits::of(const Session& session, const VirtualDevice& d
   const auto lease = leases_.view(session, device);
   if (lease && lease->state == std::string_view("waits")) return for_lease(session, task, lease->since);
   return {};
+}
+
+// Until a person says so, or, where heddled itself had it leave its device, until its program has work.
+TaskWait Waits::for_resume(const Session& session, const Task& task) const {
+  const Job* job = shared_.registry.find_job(session.job);
+  const bool by_person = task.gives_way == GivesWay::kNo || (job && job->suspended);
+  const std::string why =
+      by_person ? "its job is suspended" : "its program did nothing with its device, and others waited";
+  if (task.state == TaskState::kSuspending) return {"its own work", why + "; what it has under way ends first", {}};
+  const char* const memory = task.state == TaskState::kSwapped       ? ", and its memory lies in swap space"
+                             : task.state == TaskState::kSwappingOut ? ", and its memory is leaving the device"
+                                                                     : "";
+  if (!by_person) return {"its program", why + memory + "; it goes on when its program uses the device", {}};
+  return {"resume",
+          stringf("%s%s: 'heddle resume %lu' lets it go on", why.c_str(), memory,
+                  static_cast<unsigned long>(session.job.value)),
+          {}};
 }
 
 TaskWait Waits::in_line(const VirtualDevice& device, const policy::WaitView& wait) const {

@@ -15,7 +15,7 @@ namespace heddle::daemon {
 // What a task waits for, as heddled knows it.
 struct TaskWait {
   // The scarce thing in a word or two: one of policy/wait_cause.h, "a worker", "its own frees", "the lease", "its own
-  // work" or "resume".
+  // work", "its program" or "resume".
   std::string cause;
   std::string why;                 // with devices and numbers
   std::optional<TimePoint> since;  // none where heddled does not note it
@@ -38,6 +38,7 @@ class Waits {
   const std::vector<Leases::Holder>& holders(DeviceId device) const;
   TaskWait in_line(const VirtualDevice& device, const policy::WaitView& wait) const;
   TaskWait for_worker(const Task& task) const;
+  TaskWait for_resume(const Session& session, const Task& task) const;
   TaskWait for_lease(const Session& session, const Task& task, TimePoint since) const;
   std::string named(SessionId holder) const;
 

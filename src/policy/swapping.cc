@@ -1,5 +1,6 @@
 #include "policy/swapping.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "policy/invariant.h"
@@ -77,7 +78,13 @@ Status Swapping::adopt(const TaskRequest& asked, TimePoint now) {
   return {};
 }
 
-std::vector<TaskId> Swapping::who_makes_room(const Scheduler& scheduler, const std::vector<TaskId>& could_leave) {
+bool Swapping::anybody_waits(const Scheduler& scheduler) {
+  return std::any_of(scheduler.lines_.begin(), scheduler.lines_.end(),
+                     [&](const Line& line) { return line.anybody_waits(scheduler.users_); });
+}
+
+std::vector<TaskId> Swapping::who_makes_room(const Scheduler& scheduler, const std::vector<TaskId>& could_leave,
+                                             TimePoint asked_by) {
   std::vector<MayLeave> tasks;
   for (const TaskId id : could_leave) {
     const auto it = scheduler.tasks_.find(id);
@@ -87,9 +94,12 @@ std::vector<TaskId> Swapping::who_makes_room(const Scheduler& scheduler, const s
   for (size_t model = 0; model < scheduler.lines_.size(); ++model) {
     size_t looked_at = 0;
     for (const auto& [key, wait] : scheduler.lines_[model].waits()) {
-      if (++looked_at > kMostLookedAt) break;
+      if (key.since > asked_by || ++looked_at > kMostLookedAt) break;
       if (scheduler.users_.over(wait.session, wait.memory)) continue;
-      auto leaving = make_room(scheduler.state_, {key, wait.kind, scheduler.request_of(wait, model)}, tasks);
+      Request request = scheduler.request_of(wait, model);
+      if (wants_device(wait.kind) && !scheduler.state_.holds(wait.session)) request.gate = scheduler.options_.gate;
+      if (request.gate && !request.gate->may_go({wait.session, wait.virtual_device})) continue;
+      auto leaving = make_room(scheduler.state_, {key, wait.kind, request}, tasks);
       if (!leaving.empty()) return leaving;
     }
   }

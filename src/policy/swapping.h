@@ -22,9 +22,13 @@ class Swapping {
   // After a restart: one that is swapped out is put back. kNotFound, kNotSupported, and what task_arrived refuses.
   Status adopt(const TaskRequest& request, TimePoint now);
 
-  // Which of these running tasks, if they were swapped out, would let a request go that waits: of the oldest that they
-  // can help, the fewest bytes on one device. Empty where nobody waits, or none would do. Changes nothing.
-  static std::vector<TaskId> who_makes_room(const Scheduler& scheduler, const std::vector<TaskId>& could_leave);
+  // Which of these running tasks, if they were swapped out, would let a request go that waits since `asked_by` or
+  // longer: of the oldest that they can help, the fewest bytes on one device. Empty where nobody waits, or none would
+  // do. Changes nothing.
+  static std::vector<TaskId> who_makes_room(const Scheduler& scheduler, const std::vector<TaskId>& could_leave,
+                                            TimePoint asked_by);
+  // Whether any request waits for a device, and not for programs of its own user.
+  static bool anybody_waits(const Scheduler& scheduler);
 
  private:
   void keep_extensions(Scheduler::Task& task);

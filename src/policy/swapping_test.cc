@@ -188,7 +188,7 @@ struct FourHolders : testing::Test {
   }
   std::vector<uint64_t> would_leave(const std::vector<TaskId>& could) {
     std::vector<uint64_t> ids;
-    for (const TaskId id : Swapping::who_makes_room(it.scheduler, could)) ids.push_back(id.value);
+    for (const TaskId id : Swapping::who_makes_room(it.scheduler, could, it.now)) ids.push_back(id.value);
     return ids;
   }
   SwapCase it;
@@ -196,6 +196,18 @@ struct FourHolders : testing::Test {
 
 TEST_F(FourHolders, NobodyLeavesWhereNobodyWaits) {
   EXPECT_THAT(would_leave({{1}, {2}, {3}, {4}}), IsEmpty());
+}
+
+TEST_F(FourHolders, NobodyLeavesForWhoHasNotWaitedForLongEnough) {
+  it.now = at(1000);
+  it.arrive(5, gib(9));
+  EXPECT_THAT(it.granted(), IsEmpty());
+  EXPECT_TRUE(Swapping::anybody_waits(it.scheduler));
+  EXPECT_THAT(Swapping::who_makes_room(it.scheduler, {{2}}, at(999)), IsEmpty());
+  EXPECT_THAT(Swapping::who_makes_room(it.scheduler, {{2}}, at(1000)), ElementsAre(TaskId{2}));
+  it.scheduler.task_ended({2}, it.now);
+  EXPECT_THAT(it.granted(), ElementsAre(5));
+  EXPECT_FALSE(Swapping::anybody_waits(it.scheduler));
 }
 
 TEST_F(FourHolders, TheDeviceWhereFewestBytesMakeRoom) {
@@ -230,7 +242,7 @@ TEST(MakeRoom, ForSmsWhereThoseAreWaitedFor) {
   it.arrive(1, gib(1), 448);
   it.arrive(2, gib(1), 448);
   EXPECT_THAT(it.granted(), ElementsAre(1));
-  EXPECT_THAT(Swapping::who_makes_room(it.scheduler, {{1}}), ElementsAre(TaskId{1}));
+  EXPECT_THAT(Swapping::who_makes_room(it.scheduler, {{1}}, it.now), ElementsAre(TaskId{1}));
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ enum class MessageType : uint32_t {
   kMemoryInfo,
   kBeginApart,
   kCopyAcross,
+  kWorkWaits,
   // heddled -> client
   kWelcome = 100,
   kDeviceOpened,
@@ -173,6 +174,14 @@ struct BeginTask {
   static constexpr MessageType kType = MessageType::kBeginTask;
   uint64_t serial = 0;
   ComputeNeed need;
+};
+
+// A record was appended to the ring of a task that is away (Binding::kAway): the task wants a device again. No answer.
+// heddled looks into the ring itself when it makes a task be away, and when a program connects again, so that a message
+// that is lost with heddled need not be repeated.
+struct WorkWaits {
+  static constexpr MessageType kType = MessageType::kWorkWaits;
+  uint32_t virtual_device = 0, reserved = 0;
 };
 
 // Two tasks of one session, to be granted at once and on two devices, or not at all: then heddled forgets what was

@@ -25,7 +25,7 @@
 namespace heddle::protocol {
 
 inline constexpr uint32_t kRingMagic = 0x52444c48;  // "HLDR"
-inline constexpr uint32_t kProtocolVersion = 7;
+inline constexpr uint32_t kProtocolVersion = 8;
 
 inline constexpr uint32_t kMaxStreams = 1024;  // stream 0 is the legacy default stream
 inline constexpr uint32_t kMaxEvents = 8192;
@@ -43,6 +43,7 @@ enum class Binding : uint32_t {
   kWaiting,      // a task was announced and waits for a device
   kBound,        // a worker serves the ring
   kFailed,       // no worker will serve it any more; `error` says why
+  kAway,         // its task has left its device until the program has work: whoever appends a record says WorkWaits
 };
 
 // One futex word with a count of those that sleep on it, so that nobody pays for waking no one.

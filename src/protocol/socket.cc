@@ -70,11 +70,11 @@ std::vector<Fd> take_descriptors(msghdr& message) {
 
 std::optional<size_t> body_bytes(MessageType type) {
   return size_among<Hello, OpenDevice, DeclareModule, DeclareSegment, BeginTask, ComputeNeed, MemoryInfo, BeginApart,
-                    CopyAcross, Welcome, DeviceOpened, SegmentAnswer, MemoryAnswer, ApartAnswer, CopyAnswer, Refused,
-                    StartWorker, BindSession, Module, MapSegment, Proceed, NextTask, DeviceFault, Quit, WorkerReady,
-                    SegmentFreed, TaskEnded, WorkerFault, LeaseReturned, Backlog, Drained, Suspend, Suspended, Command,
-                    Reply, Deposit, Restored, Withdraw, AllRestored, Shutdown, MakeMemory, MemoryMade, MemoryLeft,
-                    CopyMemory, CancelCopy, MemoryCopied, TakeBack, KeepAtMost>(type);
+                    CopyAcross, WorkWaits, Welcome, DeviceOpened, SegmentAnswer, MemoryAnswer, ApartAnswer, CopyAnswer,
+                    Refused, StartWorker, BindSession, Module, MapSegment, Proceed, NextTask, DeviceFault, Quit,
+                    WorkerReady, SegmentFreed, TaskEnded, WorkerFault, LeaseReturned, Backlog, Drained, Suspend,
+                    Suspended, Command, Reply, Deposit, Restored, Withdraw, AllRestored, Shutdown, MakeMemory,
+                    MemoryMade, MemoryLeft, CopyMemory, CancelCopy, MemoryCopied, TakeBack, KeepAtMost>(type);
 }
 
 std::optional<uint64_t> request_of(const Packet& packet) {

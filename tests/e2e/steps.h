@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -43,6 +44,8 @@ class Steps {
   void go_on() {
     for (int step = 1; step <= count_; ++step) go(step);
   }
+  // The step waits at a pipe, until go() opens it.
+  void waits_at_pipe(int step) { EXPECT_EQ(::mkfifo((directory_ + "/" + std::to_string(step)).c_str(), 0600), 0); }
   void go(int step) { std::ofstream(directory_ + "/" + std::to_string(step)).flush(); }
   // The program stands before the step, and everything before it is done and saved.
   bool reaches(const Process& process, int step) {

@@ -47,6 +47,11 @@ void RingPort::want(uint64_t sequence) const {
   if (sequence != head.last_sequence.load(std::memory_order_relaxed)) protocol::ring_bell(head.to_worker);
 }
 
+// Whoever waits for the record finds out where heddled is lost for good.
+void RingPort::ask_for_device() {
+  (void)session_.work_waits(index_);
+}
+
 Done RingPort::group_failure() const {
   const RingPort* const failed = group_.failed();
   return failed ? failed->read_failure() : Done{};

@@ -68,8 +68,15 @@ class RingPort {
     return writer_.reserve<Record>(type, stream, trailing_bytes);
   }
   // Of a record that is no work of a stream.
-  uint64_t publish() { return writer_.publish(); }
-  uint64_t publish_work() { return last_work_ = writer_.publish(); }
+  uint64_t publish() {
+    const uint64_t sequence = writer_.publish();
+    // Behind the record: either this sees that the task is away, or heddled sees the record (daemon/ring_words.h).
+    if (header().binding.load(std::memory_order_seq_cst) == static_cast<uint32_t>(protocol::Binding::kAway))
+        [[unlikely]]
+      ask_for_device();
+    return sequence;
+  }
+  uint64_t publish_work() { return last_work_ = publish(); }
   uint64_t last_sequence() const { return writer_.last_sequence(); }
   // The last record of a stream: what a program that waits for the device waits for.
   uint64_t last_work() const { return last_work_; }
@@ -143,6 +150,7 @@ class RingPort {
  private:
   static constexpr Duration kLookEvery = std::chrono::milliseconds(100);
 
+  void ask_for_device();
   Done group_failure() const;
   Done read_failure() const;
   bool is_behind(const std::atomic<uint64_t>& mark, uint64_t sequence) const {

@@ -299,6 +299,11 @@ Status Session::grow_task(const ComputeNeed& need) {
   return {};
 }
 
+Status Session::work_waits(uint32_t virtual_device) {
+  const std::lock_guard lock(mutex_);
+  return tell(WorkWaits{virtual_device});
+}
+
 void Session::end_task(uint32_t virtual_device) {
   const std::lock_guard lock(mutex_);
   journal_.tasks.erase(virtual_device);

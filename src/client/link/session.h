@@ -56,6 +56,8 @@ class Session {
   Result<bool> begin_apart(const protocol::BeginTask& first, const protocol::BeginTask& second);
   Status grow_task(const protocol::ComputeNeed& need);
   void end_task(uint32_t virtual_device);
+  // The task is away from its device, and there is a record for it (protocol::WorkWaits).
+  Status work_waits(uint32_t virtual_device);
   // Pinned host memory, mapped at `address`; asked for through a virtual device that is open. Refusals as above.
   Result<uint64_t> map_host_segment(uint32_t virtual_device, uint64_t address, uint64_t bytes);
   void unmap_host_segment(uint64_t number, uint64_t address, uint64_t bytes);

@@ -50,6 +50,7 @@ class TestClient {
   std::string error_text();
 
  private:
+  void publish();
   template <class Condition>
   bool wait_until(Condition condition);
 

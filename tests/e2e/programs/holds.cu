@@ -1,7 +1,9 @@
 // Holds much device memory from its first step to its last, and changes all of it in each. What a step finds in it is
 // printed as a sum, which an undisturbed run prints too.
 //
-// Usage: holds DIRECTORY STEPS MIB: step n begins when DIRECTORY/n is there.
+// Usage: holds DIRECTORY STEPS MIB: step n begins when DIRECTORY/n is there, and can be read: where it is a pipe, when
+// somebody opens it for writing.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -45,7 +47,9 @@ int main(int, char** arguments) {
     CHECK(cudaDeviceSynchronize());
     std::printf("step %u\n", step);
     std::fflush(stdout);
-    while (access((directory + "/" + std::to_string(step)).c_str(), F_OK) != 0) usleep(2000);
+    const std::string name = directory + "/" + std::to_string(step);
+    while (access(name.c_str(), F_OK) != 0) usleep(2000);
+    close(open(name.c_str(), O_RDONLY));
     unsigned found = 0;
     CHECK(cudaMemset(sum, 0, sizeof(unsigned)));
     sum_up<<<blocks, kThreads>>>(words, sum);
