@@ -1,6 +1,6 @@
 // Everything that may happen to a node, at random moments and all at once, while programs come and go: kills of
-// programs, workers, heddled, the vault and keepers; workers that somebody stops; jobs that are suspended, swapped out and
-// resumed; devices taken back for requests; a program's fault that its neighbours share. Work under way can be run
+// programs, workers, heddled, the vault and keepers; workers that somebody stops; jobs that are suspended, swapped out
+// and resumed; devices taken back for requests; a program's fault that its neighbours share. Work under way can be run
 // again ([durability] level = "full"). What must hold:
 // - a program that ends well has right results, and nobody ends with wrong ones;
 // - a program that fails was hit itself, or is told a reason that docs/revocation.md has;
@@ -11,7 +11,6 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <fstream>
@@ -23,6 +22,7 @@
 #include "core/clock.h"
 #include "core/sanitizer.h"
 #include "steps.h"
+#include "told.h"
 
 namespace heddle::e2e {
 namespace {
@@ -42,17 +42,9 @@ constexpr size_t kPrograms = 5;  // at once
 constexpr Duration kPatience = std::chrono::seconds(120);
 
 enum class Event { kWorker, kHeddled, kVault, kKeeper, kProgram, kGuilty, kStop, kSuspend, kSwap, kResume, kCount };
-constexpr const char* kNames[] = {"workers killed",  "heddleds killed", "vaults killed", "keepers killed",
+constexpr const char* kNames[] = {"workers killed",  "heddleds killed", "vaults killed",   "keepers killed",
                                   "programs killed", "faults",          "workers stopped", "jobs suspended",
                                   "jobs swapped",    "jobs resumed"};
-
-// What a program is told that lost its work, and may (docs/revocation.md).
-constexpr const char* kReasons[] = {
-    "work of the program's was under way",          // that cannot be run again
-    "variables were written and not saved yet",     // for some milliseconds
-    "the worker before it ended at the same place",  // killed twice there
-    "the GPU's keeper was lost twice"                // while it made or copied the same memory
-};
 
 class Storm {
  public:
@@ -89,7 +81,8 @@ class Storm {
     return sum;
   }
 
-  // Some kinds are more likely than others: it takes a while until heddled and its programs have found each other again.
+  // Some kinds are more likely than others: it takes a while until heddled and its programs have found each other
+  // again.
   size_t draw() {
     static constexpr std::array<double, static_cast<size_t>(Event::kCount)> kWeights{20, 6, 4, 6, 8, 4, 10, 10, 14, 18};
     return std::discrete_distribution<size_t>(kWeights.begin(), kWeights.end())(random_);
@@ -106,8 +99,8 @@ class Storm {
                                                   {"nested_pointers"},
                                                   {"transpose", "--iterations", "60"},
                                                   {"nn", "--mode", "train"}};
-    static const Arguments kRequests{"episodes",   "--size", "4096",       "--steps", "50",          "--gap",
-                                     "20",         "--launches", "20",     "--iterations", "20"};
+    static const Arguments kRequests{"episodes", "--size",     "4096", "--steps",      "50", "--gap",
+                                     "20",       "--launches", "20",   "--iterations", "20"};
     const bool request = !guilty && random_() % 4 == 0;
     Arguments command = guilty ? guilty_ : request ? kRequests : kCommands[random_() % kCommands.size()];
     if (!guilty) command[0] = workload(command[0]);
@@ -206,11 +199,7 @@ class Storm {
       ++right_;
       return;
     }
-    EXPECT_EQ(finished.status, 1) << "a wrong result, or no error of CUDA's" << all();
-    EXPECT_TRUE(std::any_of(std::begin(kReasons), std::end(kReasons), [&](const char* reason) {
-      return finished.err.find(reason) != std::string::npos;
-    })) << "told no reason that is known"
-        << all();
+    EXPECT_TRUE(is_told_why(finished)) << "a wrong result, or told no reason that is known" << all();
     ++told_;
   }
 
@@ -224,7 +213,8 @@ class Storm {
       reap();
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
-    for (const Job& job : jobs_) ADD_FAILURE() << job.name << " does not end: " << job.process.out() << job.process.err();
+    for (const Job& job : jobs_)
+      ADD_FAILURE() << job.name << " does not end: " << job.process.out() << job.process.err();
     EXPECT_TRUE(jobs_.empty()) << node_.ask({{"command", "ps"}}) << node_.log();
     jobs_.clear();
     const auto devices = [&] { return node_.ask({{"command", "devices"}}); };
