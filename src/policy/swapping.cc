@@ -36,6 +36,8 @@ void Swapping::swapped_out(TaskId id, TimePoint now) {
   scheduler_.users_.give_back(task.session, task.swapped);
   scheduler_.state_.end(task.session, id);
   scheduler_.needs_changed(task.session);
+  // Its session's requests for other models are asked for anew as well.
+  for (const WaitKey& key : scheduler_.sessions_.at(task.session).waits) scheduler_.lines_[key.model].retry = true;
   scheduler_.returned_on(task.model);
 }
 
