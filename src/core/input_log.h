@@ -15,8 +15,8 @@
 namespace heddle {
 
 // What lines of an input log say, as a number, for whoever reads it later: one more with each change to policy/record/.
-inline constexpr uint32_t kInputLogFormat = 2;
-// The line with which whoever writes an input log begins: "0 format 2".
+inline constexpr uint32_t kInputLogFormat = 3;
+// The line with which whoever writes an input log begins: "0 format 3".
 std::string input_log_format();
 
 // Takes the lines of an input log: all that a scheduler and dispatch policies were told, and what they decided

@@ -314,7 +314,7 @@ Result<Tasks::Scheduler> Daemon::make_scheduler(const std::string& policy, bool&
   if (!placement) return tl::unexpected(std::move(placement).error());
   grants_at_malloc = (*placement)->memory_oblivious();
   const policy::Options options{shared_.config.age_limit, shared_.config.limits.device_memory_per_user,
-                                grants_at_malloc ? nullptr : deadlines_.get()};
+                                grants_at_malloc ? nullptr : deadlines_.get(), !grants_at_malloc};
   return std::make_unique<policy::RecordedScheduler>(policy, std::move(*placement), device_specs(), options,
                                                      input_log_.get());
 }

@@ -28,6 +28,8 @@ const char* name_of(GivesWay why) {
       break;
     case GivesWay::kIdle:
       return "idle";
+    case GivesWay::kDeadlock:
+      return "deadlock";
   }
   return "";
 }

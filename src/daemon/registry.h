@@ -80,7 +80,8 @@ struct Module {
 // Whether heddled has a task give up its device, of its own accord. Nothing of it is told to the program.
 enum class GivesWay : uint32_t {
   kNo,
-  kIdle,  // its program does nothing with the device, and others wait: until there is work for it
+  kIdle,      // its program does nothing with the device, and others wait: until there is work for it
+  kDeadlock,  // programs wait for each other's memory: until others had the chance to go on with it
 };
 
 // The ring had no work from `since` on, up to the latest look.

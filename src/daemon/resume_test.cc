@@ -2,6 +2,7 @@
 
 #include <csignal>
 
+#include "daemon/repeated_deaths.h"
 #include "daemon/testing/fixture.h"
 
 namespace heddle::daemon::testing {

@@ -91,6 +91,10 @@ void Tasks::decide() {
       case Decision::Kind::kRefuse:
         refused(decision);
         break;
+      case Decision::Kind::kLeave:
+        if (const auto [session, device] = shared_.registry.owner_of(decision.task); session)
+          TaskSwaps(*this).leave(*session, *device, decision.reason);
+        break;
     }
   }
 }
@@ -187,9 +191,10 @@ bool Tasks::executor_gone(Session& session, VirtualDevice& device, const std::st
 
 void Tasks::executor_lost(Session& session, VirtualDevice& device) {
   const bool suspended = device.task->state == TaskState::kSuspending;
-  const char* const why = device.task->gives_way == GivesWay::kIdle ? "it is idle, and others wait"
-                          : suspended                               ? "its job is suspended"
-                                                                    : "its worker has ended, and another goes on";
+  const char* const why = device.task->gives_way == GivesWay::kIdle       ? "it is idle, and others wait"
+                          : device.task->gives_way == GivesWay::kDeadlock ? "programs wait for each other"
+                          : suspended                                     ? "its job is suspended"
+                                                                          : "its worker has ended, and another goes on";
   trace_task(shared_, suspended ? "suspended" : "resumed", session, *device.task, device.live, why);
   apply(session, device, TaskEvent::kExecutorLost);
   shared_.events.books_changed();
@@ -202,7 +207,7 @@ void Tasks::executor_stays(Session& session, VirtualDevice& device) {
     job->not_suspended = lasting_obstacle(device);
     shared_.events.post(JobNotSuspended{job->id});
   }
-  if (device.task->gives_way != GivesWay::kNo) TaskSwaps(*this).stay(session, device);
+  if (device.task->gives_way != GivesWay::kNo) TaskSwaps(*this).stay(session, device, lasting_obstacle(device));
   apply(session, device, TaskEvent::kExecutorStays);
 }
 

@@ -1,6 +1,7 @@
 #include "daemon/task_swaps.h"
 
 #include "daemon/cuda_codes.h"
+#include "daemon/resumable.h"
 #include "daemon/ring_words.h"
 #include "daemon/task_request.h"
 #include "daemon/task_trace.h"
@@ -16,16 +17,12 @@ Status TaskSwaps::may_swap(Session& session, const VirtualDevice& device) const 
   return tasks_.swaps_.has_space_for(session, device);
 }
 
-// The program has work again, and nothing speaks against its having a device but that it was idle.
+// The program has work for a device, and others have had its place, if it is in their way.
 bool TaskSwaps::wants_back(VirtualDevice& device) const {
-  switch (device.task->state) {
-    case TaskState::kSuspended:
-    case TaskState::kSwappingOut:
-    case TaskState::kSwapped:
-      break;
-    default:
-      return false;
-  }
+  const TaskState state = device.task->state;
+  const bool may_turn_back = device.task->gives_way == GivesWay::kIdle;
+  const bool on_its_way = state == TaskState::kSuspended || state == TaskState::kSwappingOut;
+  if (state != TaskState::kSwapped && !(on_its_way && may_turn_back)) return false;
   say_away(device);
   return has_work(device);
 }
@@ -34,8 +31,9 @@ bool TaskSwaps::follow(Session& session, VirtualDevice& device, Job* job) {
   const TaskState state = device.task->state;
   if (device.task->gives_way != GivesWay::kNo && wants_back(device)) stay(session, device);
   const bool suspended = job && job->suspended, leaves = suspended || device.task->gives_way != GivesWay::kNo;
-  if (suspended && job->swap && state == TaskState::kSuspended && !device.task->keeps_device) {
-    swap_out(session, device, *job);
+  const bool at_once = device.task->gives_way == GivesWay::kDeadlock || (suspended && job->swap);
+  if (at_once && state == TaskState::kSuspended && !device.task->keeps_device) {
+    swap_out(session, device, suspended ? job : nullptr);
     return true;
   }
   if (suspended && state == TaskState::kReturning) {
@@ -57,27 +55,46 @@ void TaskSwaps::give_way(Session& session, VirtualDevice& device, GivesWay why) 
   Task& task = *device.task;
   task.gives_way = why;
   tasks_.performer_.deposit_task(session, device);
-  shared_.log->info("task {} of session {} gives way: its program does nothing with device {}, and others wait",
-                    task.id.value, session.id.value, task.device.value);
+  shared_.log->info(
+      "task {} of session {} gives way on device {}: {}", task.id.value, session.id.value, task.device.value,
+      why == GivesWay::kIdle ? "its program does nothing with it, and others wait" : "programs wait for each other");
   tasks_.follow_job(session, device);
 }
 
-void TaskSwaps::stay(Session& session, VirtualDevice& device) {
+void TaskSwaps::leave(Session& session, VirtualDevice& device, const std::string& reason) {
   Task& task = *device.task;
+  trace_task(shared_, "leaves", session, task, device.live, reason);
+  std::string obstacle = task.state == TaskState::kRunning ? lasting_obstacle(device) : std::string();
+  if (const Status may = may_swap(session, device); !may && obstacle.empty()) obstacle = may.error().text;
+  if (task.keeps_device && obstacle.empty()) obstacle = "it could not be copied to swap space before";
+  if (obstacle.empty()) return give_way(session, device, GivesWay::kDeadlock);
+  tasks_.scheduler_->stays(task.id, obstacle, shared_.now());
+  shared_.events.books_changed();
+}
+
+void TaskSwaps::stay(Session& session, VirtualDevice& device, const std::string& obstacle) {
+  Task& task = *device.task;
+  if (task.gives_way == GivesWay::kDeadlock && !obstacle.empty()) {
+    tasks_.scheduler_->stays(task.id, obstacle, shared_.now());
+    shared_.events.books_changed();
+  }
   task.gives_way = GivesWay::kNo;
   if (has_device(task.state)) task.came_back = shared_.now();
   tasks_.performer_.deposit_task(session, device);
   if (task.state != TaskState::kSuspending) say_waiting(device);
 }
 
-void TaskSwaps::swap_out(Session& session, VirtualDevice& device, Job& job) {
-  if (const Status may = may_swap(session, device); !may) {
+void TaskSwaps::swap_out(Session& session, VirtualDevice& device, Job* job) {
+  const Status may = may_swap(session, device);
+  if (may) return begin_to_leave(session, device);
+  if (job) {
     device.task->keeps_device = true;
-    job.not_swapped = may.error().text;
-    shared_.events.post(JobNotSwapped{job.id});
-    return;
+    job->not_swapped = may.error().text;
+    shared_.events.post(JobNotSwapped{job->id});
   }
-  begin_to_leave(session, device);
+  if (device.task->gives_way == GivesWay::kNo) return;
+  stay(session, device, may.error().text);
+  tasks_.follow_job(session, device);
 }
 
 void TaskSwaps::begin_to_leave(Session& session, VirtualDevice& device) {
@@ -105,7 +122,7 @@ void TaskSwaps::memory_moved(const MemoryMoved& moved) {
     job->not_swapped = moved.status.error().text;
     shared_.events.post(JobNotSwapped{job->id});
   }
-  if (task.gives_way != GivesWay::kNo) stay(*session, *device);
+  if (task.gives_way != GivesWay::kNo) stay(*session, *device, moved.status.error().text);
   tasks_.apply(*session, *device, TaskEvent::kSwapFailed);
 }
 

@@ -19,12 +19,14 @@ class TaskSwaps {
   // kNotSupported.
   Status may_swap(Session& session, const VirtualDevice& device) const;
   void memory_moved(const MemoryMoved& moved);
+  // The scheduler wants the task's memory off its device (policy::Decision::Kind::kLeave).
+  void leave(Session& session, VirtualDevice& device, const std::string& reason);
 
   // What its job's being suspended, and its giving way, mean to a task beside its place on a device. True: something
   // was done.
   bool follow(Session& session, VirtualDevice& device, Job* job);
-  // The task does not give way any more. What follows from it is still to be done.
-  void stay(Session& session, VirtualDevice& device);
+  // The task does not give way any more; `obstacle`: what keeps it from that. What follows is still to be done.
+  void stay(Session& session, VirtualDevice& device, const std::string& obstacle = "");
   // After a restart of heddled: the task is swapped out.
   void readopt(Session& session, VirtualDevice& device);
 
@@ -41,7 +43,7 @@ class TaskSwaps {
   Leaving look_who_leaves();
   void make_room_of_idle(std::vector<TaskId> could_leave);
   void give_way(Session& session, VirtualDevice& device, GivesWay why);
-  void swap_out(Session& session, VirtualDevice& device, Job& job);
+  void swap_out(Session& session, VirtualDevice& device, Job* job);
   void begin_to_leave(Session& session, VirtualDevice& device);
   void swapped_out(Session& session, VirtualDevice& device);
   void come_back(Session& session, VirtualDevice& device);

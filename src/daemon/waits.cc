@@ -85,8 +85,10 @@ std::optional<TaskWait> Waits::of(const Session& session, const VirtualDevice& d
 TaskWait Waits::for_resume(const Session& session, const Task& task) const {
   const Job* job = shared_.registry.find_job(session.job);
   const bool by_person = task.gives_way == GivesWay::kNo || (job && job->suspended);
-  const std::string why =
-      by_person ? "its job is suspended" : "its program did nothing with its device, and others waited";
+  const std::string why = by_person ? "its job is suspended"
+                          : task.gives_way == GivesWay::kDeadlock
+                              ? "programs waited for each other, and this one gives way"
+                              : "its program did nothing with its device, and others waited";
   if (task.state == TaskState::kSuspending) return {"its own work", why + "; what it has under way ends first", {}};
   const char* const memory = task.state == TaskState::kSwapped       ? ", and its memory lies in swap space"
                              : task.state == TaskState::kSwappingOut ? ", and its memory is leaving the device"

@@ -163,7 +163,7 @@ std::string describe(const PlacementState& state, const Blocked& blocked) {
 
 std::string explain(const PlacementState& state, const std::vector<Blocked>& blocked, const Requests& stuck,
                     const std::set<SessionId>& deadlock) {
-  std::string reason = "refused, because waiting could never end: ";
+  std::string reason;
   size_t named = 0;
   for (const SessionId session : deadlock) {
     if (named == kNamedSessions) break;
@@ -203,7 +203,7 @@ std::optional<Deadlock> find_deadlock(const PlacementState& state, const std::ve
     }
   }
   const auto deadlock = graph.deadlock_of(blocked[*victim].request.session);
-  return Deadlock{*victim, explain(reduced, blocked, waiting, deadlock)};
+  return Deadlock{*victim, explain(reduced, blocked, waiting, deadlock), deadlock.size() == 1};
 }
 
 }  // namespace heddle::policy

@@ -17,8 +17,9 @@ struct Blocked {
 };
 
 struct Deadlock {
-  size_t victim = 0;   // index of the request to refuse
+  size_t victim = 0;   // index of the youngest request in it
   std::string reason;  // who holds what and waits for what
+  bool alone = false;  // one session that stands in its own way
 };
 
 // Looks for requests that no event can ever serve, because everybody who could free what they need waits too.

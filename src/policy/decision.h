@@ -15,6 +15,9 @@ struct Decision {
     kGrant,   // the task runs on `device` with `memory`
     kExtend,  // the running task has `memory` more
     kRefuse,  // `request` says of what; a task is then gone, an extension alone leaves its task as it was
+    // The running task's memory, `memory` of it, is to leave its device, so that a deadlock of waits ends:
+    // swapped_out() or stays() follows (swapping.h).
+    kLeave,
   };
   Kind kind = Kind::kRefuse;
   RequestKind request = RequestKind::kTask;

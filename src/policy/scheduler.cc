@@ -88,6 +88,7 @@ void Scheduler::session_closed(SessionId id, TimePoint now) {
   state_.close_session(id, seen_);
   budgets_.close(id);
   users_.close(id);
+  stay_.erase(id);
   const auto job = jobs_.find(session->job);
   job->second.erase(id);
   if (job->second.empty()) jobs_.erase(job);
@@ -116,7 +117,13 @@ void Scheduler::task_arrived(const TaskRequest& request, TimePoint now) {
 
   const WaitKey key{now, true, arrivals_++, *model};
   session->tasks.push_back(request.id);
-  tasks_[request.id] = {request.session, request.virtual_device, *model, request.compute, false, {}, key, {}};
+  Task task;
+  task.session = request.session;
+  task.virtual_device = request.virtual_device;
+  task.model = *model;
+  task.compute = request.compute;
+  task.wait = key;
+  tasks_[request.id] = std::move(task);
   enqueue(key, {RequestKind::kTask, request.session, request.id, request.virtual_device, request.memory});
 }
 
@@ -147,7 +154,9 @@ void Scheduler::extension_requested(TaskId id, Bytes more, TimePoint now) {
   const auto devices = state_.placement().candidates(task.model, pool());
   const Holding* holding = state_.ledger().find(task.session, id);
   const Bytes limit = holding ? largest(pool(), std::span(&holding->device, 1)) : largest(pool(), devices);
-  const Bytes held = holding ? holding->memory : Bytes{};
+  // Of one that is away, what it comes back with.
+  const bool resumes = task.wait && lines_[task.model].at(*task.wait).kind == RequestKind::kResume;
+  const Bytes held = holding ? holding->memory : resumes ? lines_[task.model].at(*task.wait).memory : task.swapped;
   if (more > limit || held > limit - more) {
     Error error = too_large(more, limit, holding ? text("device ", holding->device) : std::string("any device"));
     append(error.text, ", and the task has ", held, " there");
@@ -169,7 +178,7 @@ void Scheduler::memory_freed(TaskId id, Bytes less, TimePoint now) {
     users_.give_back(task.session, less);
   } else {
     Bytes& asked = task.wait ? lines_[task.model].at(*task.wait).memory : task.swapped;
-    less = std::min(less, asked);
+    less = std::min(less, asked - task.asked_besides());
     asked -= less;
     needs_changed(task.session);
   }
@@ -228,7 +237,13 @@ Status Scheduler::adopt(const TaskRequest& asked, DeviceId device, TimePoint now
   budgets_.restore(asked.session, asked.memory);
   users_.take(asked.session, asked.memory);
   session->tasks.push_back(asked.id);
-  tasks_[asked.id] = {asked.session, asked.virtual_device, model, asked.compute, true, {}, {}, {}};
+  Task task;
+  task.session = asked.session;
+  task.virtual_device = asked.virtual_device;
+  task.model = model;
+  task.compute = asked.compute;
+  task.running = true;
+  tasks_[asked.id] = std::move(task);
   returned_on(model);  // under a policy that assigns jobs, as for adopt_assignment
   deadlock_possible_ = true;
   return {};
@@ -304,7 +319,8 @@ void Scheduler::needs_changed(SessionId session) {
 void Scheduler::forget_task(TaskId id) {
   const auto it = tasks_.find(id);
   const SessionId session = it->second.session;
-  for (const Extension& extension : it->second.extensions) budgets_.give_back(session, extension.more);
+  const auto& extensions = it->second.extensions;
+  for (size_t i = it->second.resumes_with; i < extensions.size(); ++i) budgets_.give_back(session, extensions[i].more);
   std::erase(sessions_.at(session).tasks, id);
   tasks_.erase(it);
 }

@@ -25,6 +25,8 @@ struct Options {
   // Who may be placed where, besides; outlives the scheduler; null: everybody everywhere. Not under a memory-oblivious
   // policy, which places without looking. Nothing is reserved for a request that the gate keeps back.
   PlacementGate* gate = nullptr;
+  // Tasks can leave their devices with their memory, and come back (swapping.h). Not under a memory-oblivious policy.
+  bool swaps = false;
 };
 
 // Decides which task runs where and when. Events and a clock value in, decisions out; not thread-safe, nothing shared.
@@ -40,8 +42,10 @@ struct Options {
 //
 // Refused at once: what is more than any device of the model could hold (kOutOfMemory), what is over the job's budget
 // or can never be within its user's memory (kLimitExceeded), and under a memory-oblivious policy what is not free
-// (kOutOfMemory). Refused later: the youngest request of a deadlock (deadlock.h). Everything else waits until it is
-// granted, cancelled or its session closes.
+// (kOutOfMemory). Refused later: the youngest request of a deadlock (deadlock.h), unless its session's running tasks
+// can leave their devices: then these do, and come back with what they had asked for (swapping.h). The oldest request
+// of a deadlock so goes when all others have left; a session that stands in its own way is refused, since its tasks
+// would only push each other out. Everything else waits until it is granted, cancelled or its session closes.
 //
 // A session that holds nothing waits for its user's other programs where they hold all that a user may, reserves
 // nothing meanwhile and keeps nobody back. One that holds something is refused then (kLimitExceeded): so nobody who
@@ -130,6 +134,14 @@ class Scheduler {
     Bytes swapped;  // of one that is swapped out and wants no device
     std::optional<WaitKey> wait;
     std::vector<Extension> extensions;  // behind the one that waits, if any
+    size_t resumes_with = 0;            // so many of these, the first, go with its resume, which waits
+    bool leaving = false;               // it was told to leave its device, and has not yet
+    // Of what its resume asks for, what it never had.
+    Bytes asked_besides() const {
+      Bytes sum;
+      for (size_t i = 0; i < resumes_with; ++i) sum += extensions[i].more;
+      return sum;
+    }
   };
   struct Session {
     JobId job;
@@ -170,7 +182,8 @@ class Scheduler {
   std::unordered_map<TaskId, Task> tasks_;
   std::vector<Line> lines_;  // by model
   std::vector<Decision> decided_;
-  uint64_t gate_seen_ = 0;  // version of what it said
+  uint64_t gate_seen_ = 0;                 // version of what it said
+  std::map<SessionId, std::string> stay_;  // in deadlocks, whose tasks could not leave, and why
   uint64_t arrivals_ = 0;
   bool deadlock_possible_ = false;  // set where one could have come about since the last search
   TimePoint seen_{};                // the latest clock value

@@ -6,6 +6,7 @@
 
 #include "policy/placement/reasons.h"
 #include "policy/scheduler.h"
+#include "policy/swapping.h"
 #include "policy/text.h"
 
 namespace heddle::policy {
@@ -204,16 +205,24 @@ bool Scheduler::break_deadlock(TimePoint now) {
   for (size_t model = 0; model < lines_.size(); ++model) {
     for (const WaitKey& key : lines_[model].others()) {
       const Wait& wait = lines_[model].at(key);
-      blocked.push_back({key, wait.kind, request_of(wait, model)});
+      // What it holds returns.
+      if (!Swapping(*this).is_leaving(wait.session)) blocked.push_back({key, wait.kind, request_of(wait, model)});
     }
   }
   auto deadlock = find_deadlock(state_, blocked);
   if (!deadlock) {
     deadlock_possible_ = false;
+    stay_.clear();
     return false;
   }
   const WaitKey victim = blocked[deadlock->victim].key;
-  finish(victim, refusal(ErrorCode::kOutOfMemory, std::move(deadlock->reason)), now);
+  const SessionId session = blocked[deadlock->victim].request.session;
+  if (!deadlock->alone && Swapping(*this).leave(session, deadlock->reason)) return true;
+  std::string why = text("refused, because waiting could never end: ", deadlock->reason);
+  if (deadlock->alone && options_.swaps) append(why, ", and has its own tasks in its way");
+  if (const auto stays = stay_.find(session); stays != stay_.end())
+    append(why, "; and the program's memory cannot leave the device meanwhile: ", stays->second);
+  finish(victim, refusal(ErrorCode::kOutOfMemory, std::move(why)), now);
   returned_on(victim.model);
   return true;
 }
@@ -238,6 +247,7 @@ void Scheduler::finish(const WaitKey& key, Decision decision, TimePoint now) {
   task.wait.reset();
   if (wants_device(wait.kind) && !granted) return forget_task(wait.task);
   task.running = true;
+  if (wait.kind == RequestKind::kResume) Swapping(*this).resumed(wait.task, decided_.back());
   enqueue_next_extension(wait.task, task);
 }
 

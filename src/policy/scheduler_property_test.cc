@@ -51,12 +51,13 @@ class RandomRun {
         needs_(needs),
         oblivious_(policy->memory_oblivious()),
         devices_(make_devices()),
-        options_{.memory_per_user = Bytes{pick(2) * (6 + pick(20)) * kGiB}},
+        options_{.memory_per_user = Bytes{pick(2) * (6 + pick(20)) * kGiB}, .swaps = pick(2) == 0},
         scheduler_(std::move(policy), devices_, options_) {}
 
   void step() {
     now_ += std::chrono::milliseconds(pick(700));
     for (uint64_t events = pick(4); events > 0; --events) event();
+    if (pick(3) == 0) leave();
     for (const RunningView& running : scheduler_.running())
       scheduler_.served(running.session, running.device, {.busy = std::chrono::milliseconds(pick(300))});
     decide();
@@ -68,6 +69,11 @@ class RandomRun {
     decide();
     while (!sessions_.empty()) {
       now_ += std::chrono::milliseconds(10);
+      for (int round = 0; !leaving_.empty(); ++round) {
+        ASSERT_LT(round, 1000) << "somebody is to leave for ever";
+        leave();
+        decide();
+      }
       close(runner());
       decide();
     }
@@ -194,6 +200,20 @@ class RandomRun {
     }
   }
 
+  // Who was told to leave does, and wants to come back at once, or cannot.
+  void leave() {
+    for (const TaskId id : std::exchange(leaving_, {})) {
+      const auto task = tasks_.find(id);
+      if (task == tasks_.end() || !task->second.running) continue;
+      if (pick(3) == 0) {
+        Swapping(scheduler_).stays(id, "it does not want to", now_);
+      } else {
+        swap(id);
+        swap(id);
+      }
+    }
+  }
+
   void end(TaskId task) {
     scheduler_.task_ended(task, now_);
     tasks_.erase(task);
@@ -209,6 +229,11 @@ class RandomRun {
                      std::to_string(decision.device.value) + " " + decision.reason);
       EXPECT_FALSE(decision.reason.empty());
       const auto task = tasks_.find(decision.task);
+      if (decision.kind == Kind::kLeave) {
+        EXPECT_TRUE(options_.swaps && task != tasks_.end() && task->second.running);
+        leaving_.push_back(decision.task);
+        continue;
+      }
       if (task == tasks_.end()) {
         EXPECT_EQ(decision.kind, Kind::kRefuse) << "task " << decision.task.value << " was gone";
         continue;
@@ -298,6 +323,7 @@ class RandomRun {
   uint64_t ids_ = 0;
   std::set<SessionId> sessions_;
   std::map<TaskId, Task> tasks_;
+  std::vector<TaskId> leaving_;  // told to leave, and have not yet
   std::map<TaskId, int> asked_;  // requests of each task that are not decided yet
   std::vector<std::string> log_;
 };

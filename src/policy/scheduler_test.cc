@@ -23,6 +23,8 @@ std::string brief(const Decision& decision) {
       return "extend " + id;
     case Kind::kRefuse:
       return "refuse " + id;
+    case Kind::kLeave:
+      return "leave " + id;
   }
   return "?";
 }

@@ -15,10 +15,14 @@ class Swapping {
   // The running task's memory has left its device. It holds nothing there any more; in its job's budget it stays. What
   // it had asked for besides waits until it runs again.
   void swapped_out(TaskId task, TimePoint now);
-  // It wants a device again, with the memory that it had. It stands in the line from now on, and is granted or refused
-  // with RequestKind::kResume; withdrawn, it wants none.
+  // It wants a device again, with the memory that it had, and with what it has asked for besides, as far as a device
+  // could ever hold all of it: so it never holds the one and waits for the other. It stands in the line from now on, or
+  // with the age of what it has asked for, and is granted or refused with RequestKind::kResume; behind a grant, what
+  // was asked for besides is granted as extensions. Withdrawn, it wants no device.
   void resume_requested(TaskId task, TimePoint now);
   void resume_withdrawn(TaskId task, TimePoint now);
+  // The task cannot leave its device, for that reason (Decision::Kind::kLeave).
+  void stays(TaskId task, const std::string& why, TimePoint now);
   // After a restart: one that is swapped out is put back. kNotFound, kNotSupported, and what task_arrived refuses.
   Status adopt(const TaskRequest& request, TimePoint now);
 
@@ -31,6 +35,14 @@ class Swapping {
   static bool anybody_waits(const Scheduler& scheduler);
 
  private:
+  friend class Scheduler;
+
+  // Deadlocks: whether tasks of the session are on their way out; its running tasks are to leave, unless they cannot.
+  bool is_leaving(SessionId session) const;
+  bool leave(SessionId session, const std::string& reason);
+  // The task was granted a device again: what was asked for besides is decided with it.
+  void resumed(TaskId task, const Decision& granted);
+  size_t fit_together(const Scheduler::Task& task, TaskId id) const;
   void keep_extensions(Scheduler::Task& task);
 
   Scheduler& scheduler_;

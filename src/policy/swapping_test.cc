@@ -174,6 +174,142 @@ TEST(SwappedTask, IsNotTakenBackUnderAPolicyThatDoesNotCountMemory) {
   EXPECT_THAT(adopted.error().text, HasSubstr("does not count memory"));
 }
 
+TEST(SwappedTask, ComesBackWithWhatItHasAskedForBesides) {
+  SwapCase it;
+  it.arrive(1, gib(6));
+  it.arrive(2, gib(6));
+  EXPECT_THAT(it.granted(), ElementsAre(1, 2));
+  it.now = at(10);
+  it.scheduler.extension_requested({1}, gib(5), it.now);
+  EXPECT_THAT(it.granted(), IsEmpty());
+  it.swap_out(1);
+  it.now = at(20);
+  it.resume(1);
+  EXPECT_THAT(it.granted(), IsEmpty());  // 6 would fit beside the other, and 5 more would not
+  ASSERT_EQ(it.scheduler.waiting().size(), 1u);
+  EXPECT_EQ(it.scheduler.waiting()[0].memory, gib(11));
+  EXPECT_EQ(it.scheduler.waiting()[0].since, at(10));
+  it.scheduler.task_ended({2}, it.now);
+  EXPECT_THAT(it.granted(), ElementsAre(1, 1));
+  EXPECT_EQ(it.last[0].memory, gib(11));
+  EXPECT_EQ(it.last[1].kind, Decision::Kind::kExtend);
+  EXPECT_EQ(it.last[1].memory, gib(5));
+  EXPECT_EQ(it.device().promised, gib(11));
+  EXPECT_EQ(it.scheduler.budget({1})->live, gib(11));
+  it.scheduler.task_ended({1}, it.now);
+  EXPECT_EQ(it.device().promised, Bytes{});
+  EXPECT_EQ(it.scheduler.budget({1})->live, Bytes{});
+}
+
+TEST(SwappedTask, WithdrawnOrEndedItTakesWhatItHasAskedForBesidesWithIt) {
+  SwapCase it;
+  it.arrive(1, gib(6));
+  EXPECT_THAT(it.granted(), ElementsAre(1));
+  it.swap_out(1);
+  it.scheduler.extension_requested({1}, gib(5), it.now);
+  it.resume(1);
+  Swapping(it.scheduler).resume_withdrawn({1}, it.now);
+  EXPECT_EQ(it.scheduler.budget({1})->live, gib(11));
+  it.resume(1);
+  EXPECT_EQ(it.scheduler.waiting()[0].memory, gib(11));
+  it.scheduler.task_ended({1}, it.now);
+  EXPECT_EQ(it.scheduler.budget({1})->live, Bytes{});
+}
+
+TEST(SwappedTask, CannotAskForMoreThanADeviceHoldsTogether) {
+  SwapCase it;
+  it.arrive(1, gib(10));
+  EXPECT_THAT(it.granted(), ElementsAre(1));
+  it.swap_out(1);
+  it.scheduler.extension_requested({1}, gib(7), it.now);
+  const auto decided = it.scheduler.decisions(it.now);
+  ASSERT_EQ(decided.size(), 1u);
+  EXPECT_EQ(decided[0].kind, Decision::Kind::kRefuse);
+  EXPECT_EQ(decided[0].error, ErrorCode::kOutOfMemory);
+  it.resume(1);
+  EXPECT_THAT(it.granted(), ElementsAre(1));
+}
+
+//   device 0 (16):  1, 2 and 3 hold 5 each, and want 6 more each
+struct ThreeInACircle : testing::Test {
+  ThreeInACircle() : it(p100s(1), "mgb-warps", {.swaps = true}) {
+    for (const uint64_t id : {1, 2, 3}) it.arrive(id, gib(5), 1);
+    EXPECT_THAT(it.granted(), ElementsAre(1, 2, 3));
+    for (const uint64_t id : {1, 2, 3}) {
+      it.now = at(static_cast<int64_t>(id));
+      it.scheduler.extension_requested({id}, gib(6), it.now);
+    }
+  }
+  std::vector<Decision> decide() { return it.scheduler.decisions(it.now); }
+  SwapCase it;
+};
+
+TEST_F(ThreeInACircle, TheYoungestLeavesAndComesBackWithAllThatItWants) {
+  EXPECT_THAT(it.granted(), ElementsAre(3));
+  EXPECT_EQ(it.last[0].kind, Decision::Kind::kLeave);
+  EXPECT_EQ(it.last[0].memory, gib(5));
+  EXPECT_THAT(it.last[0].reason, HasSubstr("session 3 holds 5 GiB on device 0 and waits for 6 GiB more"));
+  EXPECT_THAT(it.granted(), IsEmpty());  // it is on its way
+  it.swap_out(3);
+  it.resume(3);
+  EXPECT_THAT(it.granted(), ElementsAre(1));
+  EXPECT_EQ(it.last[0].kind, Decision::Kind::kExtend);
+  it.scheduler.task_ended({1}, it.now);
+  EXPECT_THAT(it.granted(), ElementsAre(2));
+  EXPECT_EQ(it.last[0].kind, Decision::Kind::kExtend);
+  it.scheduler.task_ended({2}, it.now);
+  EXPECT_THAT(it.granted(), ElementsAre(3, 3));
+  EXPECT_EQ(it.last[0].memory, gib(11));
+  it.scheduler.task_ended({3}, it.now);
+  EXPECT_EQ(it.device().promised, Bytes{});
+}
+
+TEST_F(ThreeInACircle, OneThatCannotLeaveIsRefusedAndHearsWhy) {
+  EXPECT_THAT(it.granted(), ElementsAre(3));
+  Swapping(it.scheduler).stays({3}, "swap space is full", it.now);
+  const auto decided = decide();
+  ASSERT_EQ(decided.size(), 1u);
+  EXPECT_EQ(decided[0].kind, Decision::Kind::kRefuse);
+  EXPECT_EQ(decided[0].request, RequestKind::kExtension);
+  EXPECT_EQ(decided[0].task, TaskId{3});
+  EXPECT_EQ(decided[0].error, ErrorCode::kOutOfMemory);
+  EXPECT_THAT(decided[0].reason, HasSubstr("waiting could never end: session 1 holds 5 GiB"));
+  EXPECT_THAT(decided[0].reason, HasSubstr("memory cannot leave the device meanwhile: swap space is full"));
+}
+
+// What kept it is not held against it later.
+TEST_F(ThreeInACircle, OneThatCouldNotLeaveOnceIsAskedAgain) {
+  EXPECT_THAT(it.granted(), ElementsAre(3));
+  Swapping(it.scheduler).stays({3}, "swap space is full", it.now);
+  ASSERT_EQ(decide().size(), 1u);
+  it.scheduler.task_ended({2}, it.now);
+  EXPECT_THAT(it.granted(), ElementsAre(1));
+  it.arrive(4, gib(0), 1);
+  EXPECT_THAT(it.granted(), ElementsAre(4));
+  it.scheduler.extension_requested({1}, gib(1), it.now);
+  it.now = at(9);
+  it.scheduler.extension_requested({3}, gib(2), it.now);
+  EXPECT_THAT(it.granted(), ElementsAre(3));
+  EXPECT_EQ(it.last[0].kind, Decision::Kind::kLeave);
+}
+
+TEST_F(ThreeInACircle, OneThatEndsOnItsWayOutIsForgotten) {
+  EXPECT_THAT(it.granted(), ElementsAre(3));
+  it.scheduler.session_closed({3}, it.now);
+  EXPECT_THAT(it.granted(), ElementsAre(1));
+}
+
+// Its two tasks would only push each other out.
+TEST(SwappedTask, ASessionThatStandsInItsOwnWayIsRefused) {
+  SwapCase it(p100s(1), "schedgpu", {.swaps = true});
+  it.arrive(1, gib(10));
+  EXPECT_THAT(it.granted(), ElementsAre(1));
+  it.scheduler.task_arrived({{2}, {1}, {1}, 1, "", gib(10), grid(1)}, it.now);
+  const auto decided = it.scheduler.decisions(it.now);
+  ASSERT_EQ(decided.size(), 1u);
+  EXPECT_EQ(decided[0].kind, Decision::Kind::kRefuse);
+}
+
 // Device 0 has tasks of 4, 6 and 2 GiB, device 1 one of 14.
 struct FourHolders : testing::Test {
   FourHolders() : it(p100s(2)) {

@@ -53,8 +53,8 @@ class Replayer {
   Status close(EntryReader& entry);
   Status arrive(EntryReader& entry);
   Status grow(EntryReader& entry);
-  Status extend(EntryReader& entry);
-  Status free(EntryReader& entry);
+  template <void (policy::Scheduler::*event)(TaskId, Bytes, TimePoint)>
+  Status tell_of_memory(EntryReader& entry);
   Status end(EntryReader& entry);
   Status serve(EntryReader& entry);
   Status outside(EntryReader& entry);
@@ -62,6 +62,7 @@ class Replayer {
   Status assign(EntryReader& entry);
   template <void (policy::Swapping::*event)(TaskId, TimePoint)>
   Status tell_of_swap(EntryReader& entry);
+  Status stay(EntryReader& entry);
   Status decide(EntryReader& entry);
 
   Status joined(EntryReader& entry);
@@ -95,12 +96,13 @@ const std::map<std::string_view, Replayer::Handler>& Replayer::handlers() {
       {"close", &Replayer::close},
       {"arrive", &Replayer::arrive},
       {"grow", &Replayer::grow},
-      {"extend", &Replayer::extend},
-      {"free", &Replayer::free},
+      {"extend", &Replayer::tell_of_memory<&policy::Scheduler::extension_requested>},
+      {"free", &Replayer::tell_of_memory<&policy::Scheduler::memory_freed>},
       {"end", &Replayer::end},
       {"swapped_out", &Replayer::tell_of_swap<&policy::Swapping::swapped_out>},
       {"resume", &Replayer::tell_of_swap<&policy::Swapping::resume_requested>},
       {"withdraw", &Replayer::tell_of_swap<&policy::Swapping::resume_withdrawn>},
+      {"stay", &Replayer::stay},
       {"serve", &Replayer::serve},
       {"outside", &Replayer::outside},
       {"adopt", &Replayer::adopt},
@@ -237,19 +239,12 @@ Status Replayer::grow(EntryReader& entry) {
   return {};
 }
 
-Status Replayer::extend(EntryReader& entry) {
+template <void (policy::Scheduler::*event)(TaskId, Bytes, TimePoint)>
+Status Replayer::tell_of_memory(EntryReader& entry) {
   TaskId task;
-  Bytes more;
-  HEDDLE_TRY(read(entry, task, more));
-  scheduler_->extension_requested(task, more, entry.at());
-  return {};
-}
-
-Status Replayer::free(EntryReader& entry) {
-  TaskId task;
-  Bytes less;
-  HEDDLE_TRY(read(entry, task, less));
-  scheduler_->memory_freed(task, less, entry.at());
+  Bytes bytes;
+  HEDDLE_TRY(read(entry, task, bytes));
+  ((*scheduler_).*event)(task, bytes, entry.at());
   return {};
 }
 
@@ -264,8 +259,15 @@ template <void (policy::Swapping::*event)(TaskId, TimePoint)>
 Status Replayer::tell_of_swap(EntryReader& entry) {
   TaskId task;
   HEDDLE_TRY(read(entry, task));
-  policy::Swapping swapping(*scheduler_);
-  (swapping.*event)(task, entry.at());
+  (policy::Swapping(*scheduler_).*event)(task, entry.at());
+  return {};
+}
+
+Status Replayer::stay(EntryReader& entry) {
+  TaskId task;
+  std::string why;
+  HEDDLE_TRY(read(entry, task, why));
+  policy::Swapping(*scheduler_).stays(task, why, entry.at());
   return {};
 }
 

@@ -117,6 +117,38 @@ TEST(Replay, SwappedTasksAreDecidedTheSameAgain) {
   EXPECT_EQ(outcome.different, 0u);
 }
 
+// As heddled does: one of two that wait for each other leaves, the other cannot when they do so again.
+TEST(Replay, DeadlocksThatEndBySwappingAreDecidedTheSameAgain) {
+  TextLog log;
+  const auto at = [](int64_t second) { return TimePoint(std::chrono::seconds(second)); };
+  const policy::DeviceSpec device{.name = "one",
+                                  .model = "one",
+                                  .memory = Bytes{16 * kGiB},
+                                  .sms = 1,
+                                  .sm = {.whole = {.blocks = 32, .warps = 64}}};
+  policy::RecordedScheduler scheduler("mgb-warps", *policy::make_placement("mgb-warps"), {device}, {.swaps = true},
+                                      &log);
+  for (const uint64_t id : {1, 2}) {
+    scheduler.session_opened({id}, {id}, "one", {}, at(0));
+    scheduler.task_arrived({{id}, {id}, {id}, 0, "", Bytes{6 * kGiB}, {1, 128, 0, {}}}, at(0));
+  }
+  ASSERT_EQ(scheduler.decisions(at(0)).size(), 2u);
+  for (const uint64_t id : {1, 2}) scheduler.extension_requested({id}, Bytes{5 * kGiB}, at(1));
+  ASSERT_EQ(scheduler.decisions(at(1)).size(), 1u);
+  scheduler.swapped_out({2}, at(2));
+  scheduler.resume_requested({2}, at(2));
+  ASSERT_EQ(scheduler.decisions(at(2)).size(), 1u);
+  scheduler.memory_freed({1}, Bytes{6 * kGiB}, at(3));
+  ASSERT_EQ(scheduler.decisions(at(3)).size(), 2u);  // the second is back, with all
+  for (const uint64_t id : {1, 2}) scheduler.extension_requested({id}, Bytes{2 * kGiB}, at(4));
+  ASSERT_EQ(scheduler.decisions(at(4)).size(), 1u);
+  scheduler.stays({2}, "swap space is full", at(5));
+  ASSERT_EQ(scheduler.decisions(at(5)).size(), 1u);  // refused
+  const ReplayOutcome outcome = replayed(log.text());
+  EXPECT_EQ(outcome.answers, 8u);
+  EXPECT_EQ(outcome.different, 0u);
+}
+
 TEST(Replay, ShowsWhatIsDecidedOtherwise) {
   std::string log = log_of("mgb-warps", "fs");
   log.replace(log.find("'mgb-warps"), 10, "'schedgpu");

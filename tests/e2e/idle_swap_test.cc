@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <deque>
 #include <optional>
 #include <random>
 #include <thread>
@@ -110,6 +112,28 @@ TEST_F(IdleSwapping, AProgramThatIsKilledMeanwhileLeavesNothing) {
   second_runs();
   ASSERT_EQ(::kill(pid, SIGKILL), 0);
   EXPECT_EQ(program.wait().status, 128 + SIGKILL);
+  expect_nothing_left();
+}
+
+// Three hold 38 of 128 MiB each, and want 40 more, which nobody would ever give back.
+TEST_F(Swapping, ThreeProgramsThatWaitForEachOtherAllEndWell) {
+  HEDDLE_NEEDS_PROGRAM("holds");
+  set_up("[swap]\nidle = '0s'\n" + config("128M"));
+  std::deque<Steps> steps;
+  std::vector<Process> programs;
+  for (int i = 0; i < 3; ++i) steps.emplace_back(*node_, Arguments{"36", "40"}, 2);
+  const std::string wanted = steps[0].undisturbed("holds");
+  ASSERT_NE(wanted.find("PASS"), std::string::npos) << wanted;
+  for (Steps& each : steps) programs.push_back(each.spawn("holds"));
+  for (const Process& each : programs)
+    ASSERT_TRUE(Node::eventually([&] { return each.out().find("step 1\n") != std::string::npos; })) << each.err();
+  for (Steps& each : steps) each.go(1);
+  // The first to go on stands before its last step, and the others wait for what it has.
+  const auto at_last = [](const Process& each) { return each.out().find("step 2\n") != std::string::npos; };
+  ASSERT_TRUE(Node::eventually([&] { return std::any_of(programs.begin(), programs.end(), at_last); })) << node_->log();
+  EXPECT_GT(swap_used(), 0u);
+  for (Steps& each : steps) each.go(2);
+  for (Process& each : programs) expect_right(each, wanted);
   expect_nothing_left();
 }
 

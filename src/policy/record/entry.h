@@ -47,7 +47,7 @@ void fields(Entry& entry, DeviceSpec& spec) {
 }
 template <class Entry>
 void fields(Entry& entry, Options& options) {
-  entry(options.age_limit, options.memory_per_user);
+  entry(options.age_limit, options.memory_per_user, options.swaps);
 }
 template <class Entry>
 void fields(Entry& entry, Decision& decision) {

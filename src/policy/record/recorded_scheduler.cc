@@ -72,6 +72,11 @@ void RecordedScheduler::resume_withdrawn(TaskId task, TimePoint now) {
   Swapping(*this).resume_withdrawn(task, now);
 }
 
+void RecordedScheduler::stays(TaskId task, const std::string& why, TimePoint now) {
+  record(now, "stay", task, why);
+  Swapping(*this).stays(task, why, now);
+}
+
 void RecordedScheduler::served(SessionId session, DeviceId device, const Service& since_last) {
   record(latest_, "serve", session, device, since_last);
   Scheduler::served(session, device, since_last);

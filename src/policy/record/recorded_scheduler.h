@@ -29,6 +29,7 @@ class RecordedScheduler : public Scheduler {
   void swapped_out(TaskId task, TimePoint now);
   void resume_requested(TaskId task, TimePoint now);
   void resume_withdrawn(TaskId task, TimePoint now);
+  void stays(TaskId task, const std::string& why, TimePoint now);
   void served(SessionId session, DeviceId device, const Service& since_last);
   void outside_memory(DeviceId device, Bytes used, TimePoint now);
   Status adopt(const TaskRequest& request, DeviceId device, TimePoint now);
