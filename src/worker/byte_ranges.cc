@@ -35,6 +35,12 @@ void ByteRanges::add(const ByteRanges& others) {
   for (const Range& range : others.ranges_) add(range);
 }
 
+bool ByteRanges::covers(Range range) const {
+  if (range.begin >= range.end) return true;
+  return std::any_of(ranges_.begin(), ranges_.end(),
+                     [range](const Range& each) { return each.begin <= range.begin && range.end <= each.end; });
+}
+
 bool ByteRanges::intersects(Range range) const {
   return std::any_of(ranges_.begin(), ranges_.end(),
                      [&](const Range& own) { return own.begin < range.end && range.begin < own.end; });

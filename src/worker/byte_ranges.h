@@ -20,9 +20,12 @@ class ByteRanges {
   void add(Range range);
   void add(const ByteRanges& others);
   bool intersects(Range range) const;
+  // All of it, or none of it to ask for.
+  bool covers(Range range) const;
   ByteRanges intersection(const ByteRanges& others) const;
   ByteRanges without(const ByteRanges& others) const;
 
+  void clear() { ranges_.clear(); }  // its memory is kept
   bool empty() const { return ranges_.empty(); }
   size_t count() const { return ranges_.size(); }
   uint64_t bytes() const;

@@ -21,6 +21,17 @@ TEST(ByteRangesTest, JoinsWhatTouches) {
 }
 
 // Against sets of bits.
+TEST(ByteRangesTest, CoversWhatIsWhole) {
+  ByteRanges ranges({10, 20});
+  EXPECT_TRUE(ranges.covers({10, 20}));
+  EXPECT_TRUE(ranges.covers({12, 12}));
+  EXPECT_FALSE(ranges.covers({9, 12}));
+  ranges.add({30, 40});
+  EXPECT_FALSE(ranges.covers({15, 35}));
+  ranges.add({20, 30});
+  EXPECT_TRUE(ranges.covers({15, 35}));
+}
+
 TEST(ByteRangesTest, DoesWhatSetsDo) {
   constexpr size_t kBytes = 48;
   using Bits = std::bitset<kBytes>;

@@ -80,6 +80,7 @@ ByteRanges EpochMemory::to_save(const Segment& segment, const RecordEffects& rec
                                 ByteRanges::Range written) const {
   const bool cut_up = segment.saved.count() >= kMostRanges;
   if (cut_up) written = whole(segment.bytes);
+  if (segment.saved.covers(written) || segment.overwritten.covers(written)) return {};
   ByteRanges left = ByteRanges(written).without(segment.saved).without(segment.overwritten);
   const bool same_bytes = record.same_bytes && !(record.bytes_by_content && reads_uncertain(record));
   if (left.empty() || !same_bytes || cut_up) return left;
@@ -88,7 +89,7 @@ ByteRanges EpochMemory::to_save(const Segment& segment, const RecordEffects& rec
   for (const Touched& part : record.touched) {
     if (part.read && part.region == Region{Region::Kind::kDevice, number, 0}) read.add({part.begin, part.end});
   }
-  return left.intersection(read);
+  return read.empty() ? read : left.intersection(read);
 }
 
 Precautions EpochMemory::before(const RecordEffects& record, uint32_t stream) const {
@@ -125,6 +126,7 @@ void EpochMemory::already_saved(const Save& save) {
 }
 
 void EpochMemory::note_reads(Segment& segment, ByteRanges::Range bytes) {
+  if (segment.read.covers(bytes) || segment.overwritten.covers(bytes)) return;
   segment.read.add(ByteRanges(bytes).without(segment.overwritten));
   if (segment.read.count() > kMostRanges) {
     segment.overwritten = {};
@@ -167,7 +169,8 @@ void EpochMemory::note_accesses(const RecordEffects& record) {
 
 void EpochMemory::committed() {
   for (auto& [number, segment] : segments_) {
-    segment.overwritten = segment.read = segment.saved = segment.uncertain = {};
+    for (ByteRanges* ranges : {&segment.overwritten, &segment.read, &segment.saved, &segment.uncertain})
+      ranges->clear();
     segment.pending.clear();
   }
   uncertain_variables_.clear();

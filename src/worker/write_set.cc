@@ -114,6 +114,7 @@ RecordEffects effects_of_launch(const KernelUse& kernel, std::span<const std::by
   effects.same_values = effects.same_bytes && !known->unordered;
   note_everything(effects, !known || known->may_read_anything(), !known || known->writes_anything, regions);
   if (!known) return effects;
+  effects.touched.reserve(kernel.parameters.size());
   if (known->keeps_module_addresses) effects.unmovable = Unmovable::kModuleAddress;
   if (known->allocates) effects.unmovable = Unmovable::kDeviceMalloc;
   image::each_parameter_word(kernel.parameters, *known, parameters, [&](const image::ParameterWord& word) {
