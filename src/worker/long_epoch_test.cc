@@ -1,6 +1,8 @@
 // Where epochs protect long work alone: what of a worker's death in the middle of work its program survives, and that
 // short work pays nothing for it.
 
+#include <thread>
+
 #include "worker/testing/epoch_harness.h"
 
 namespace heddle::worker {
@@ -107,6 +109,8 @@ TEST_F(LongEpochTest, BeforeALongKernelIsACommit) {
   const uint64_t longer = run(kLongAdd, kFirst, 1);
   EXPECT_TRUE(is_unprotected());
   context->pause(1);
+  std::this_thread::sleep_for(Epoch::kLongPatience +
+                              Epoch::kPatience);  // for which it would wait beside other streams'
   context->resume(2);
   ASSERT_TRUE(handed_over(longer));
   EXPECT_FALSE(is_unprotected());
