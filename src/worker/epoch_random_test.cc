@@ -76,8 +76,7 @@ TEST_P(RandomDeaths, LeaveWhatOneRunWould) {
   std::printf("%d deaths, %d of them in the middle of work\n", deaths, in_work);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomDeaths,
-                         ::testing::Combine(::testing::Range(1u, 9u), ::testing::Values(0, 5)));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomDeaths, ::testing::Combine(::testing::Range(1u, 9u), ::testing::Values(0, 5)));
 
 }  // namespace
 }  // namespace heddle::worker
