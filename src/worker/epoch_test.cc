@@ -155,6 +155,7 @@ TEST_F(EpochTest, WithoutRoomForItTheDeathIsTheSessions) {
 
 TEST_F(EpochTest, PinnedMemoryThatKernelsReachCannotBeRepeated) {
   map(9, kTestBase + window.device_bytes - kSegmentBytes, protocol::SegmentKind::kHost);
+  ASSERT_TRUE(completes(simple(RecordType::kNeed, 0, 9)));
   context->pause(1);
   ASSERT_TRUE(handed_over(run(kAdd, kTestBase + window.device_bytes - kSegmentBytes, 1)));
   EXPECT_TRUE(control_page.log().computes());
