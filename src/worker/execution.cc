@@ -97,7 +97,10 @@ Checked<Execution::Step> Execution::hand_over(const protocol::Record& record, co
   parts_.progress.enter(record, bytes, parts_.long_work.timed(sequence));
   parts_.progress.hand_over(sequence);
   parts_.usage.hand_over(record.header.type);
+  const bool apart = parts_.long_work.is_timed_apart(sequence);
+  if (apart) parts_.context.fence();
   const Status status = call(record.header.stream, sequence);
+  if (status && apart) parts_.context.fence();
   if (status) return Step::kTaken;
   parts_.usage.take_back(record.header.type);
   parts_.progress.take_back(sequence);

@@ -130,6 +130,15 @@ TEST_F(LongEpochTest, WhatIsVeryLongHasAnEpochOfItsOwn) {
   EXPECT_EQ(saves() - saves_before, 4u) << "each saved what it overwrites";
 }
 
+TEST_F(LongEpochTest, WhatMayBeLongIsTimedApart) {
+  runs_once({kAdd, kLongAdd});
+  const uint64_t before = context->fences;
+  ASSERT_TRUE(completes(run(kAdd, kFirst, 1)));
+  EXPECT_EQ(context->fences, before);
+  ASSERT_TRUE(completes(run(kLongAdd, kFirst, 1)));
+  EXPECT_EQ(context->fences, before + 2);
+}
+
 TEST_F(LongEpochTest, ALongKernelDoesNotHoldOtherStreamsUpForLong) {
   runs_once({kWait, kLongAdd});
   context->pause(2);
@@ -146,6 +155,7 @@ TEST_F(LongEpochTest, ALongKernelDoesNotHoldOtherStreamsUpForLong) {
 TEST_F(LongEpochTest, AfterWorkThatCannotBeRunAgainTheNextIsProtected) {
   const uint64_t host = kTestBase + window.device_bytes - kSegmentBytes;
   map(9, host, protocol::SegmentKind::kHost);
+  ASSERT_TRUE(completes(simple(protocol::RecordType::kNeed, 0, 9)));
   context->pause(1);
   ASSERT_TRUE(handed_over(run(kLongAdd, host, 1)));
   EXPECT_TRUE(is_unprotected());

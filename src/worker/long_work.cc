@@ -8,6 +8,7 @@ bool LongWork::is_long(const protocol::Record& record) {
   const WorkKind kind = work_of(record);
   sequence_ = record.header.sequence;
   timed_ = {};
+  long_ = false;
   known_.reset();
   if (short_work_.take(kind)) return false;
   {
@@ -16,7 +17,7 @@ bool LongWork::is_long(const protocol::Record& record) {
   }
   timed_ = kind;
   short_work_.counted(kind, known_);
-  return !known_ || *known_ >= from_;
+  return long_ = !known_ || *known_ >= from_;
 }
 
 void LongWork::took(std::span<const Took> batch) {

@@ -30,6 +30,10 @@ class LongWork {
   // What took() is to be told of when that record is done; what == 0: nothing.
   WorkKind timed(uint64_t sequence) const { return sequence == sequence_ ? timed_ : WorkKind{}; }
 
+  // Whether the record is long work, or may be: the device is to time it apart from what stands beside it in its
+  // stream, since a GPU shares the time between two fences out among all that is there.
+  bool is_timed_apart(uint64_t sequence) const { return sequence == sequence_ && long_; }
+
   struct Took {
     WorkKind kind;
     Duration time;
@@ -42,6 +46,7 @@ class LongWork {
   ShortWork short_work_;
   uint64_t sequence_ = 0;
   WorkKind timed_;
+  bool long_ = false;
   std::optional<Duration> known_;
   std::mutex mutex_;
   KernelTimes times_;
