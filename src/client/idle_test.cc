@@ -62,6 +62,21 @@ class IdleTest : public ::testing::Test {
   size_t mark_ = 0;
 };
 
+// heddled itself has it leave its device, and nobody else looks into the ring.
+TEST_F(IdleTest, WorkForATaskThatIsAwayIsToldOf) {
+  void* const buffer = used(kLarge);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(seen("work waits"), 0u);
+  the_heddled->say_away(true);
+  ASSERT_EQ(launch_add(buffer, 1, buffer), cudaSuccess);
+  EXPECT_TRUE(the_heddled->eventually([&] { return seen("work waits 0") == 1; })) << seen("work waits");
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(seen("work waits"), 1u);
+  the_heddled->say_away(false);
+  EXPECT_EQ(cudaFree(buffer), cudaSuccess);
+  EXPECT_EQ(seen("work waits"), 1u);
+}
+
 TEST_F(IdleTest, ALoopThatAllocatesAndFreesIsOneTaskAndNeedsNobody) {
   use_and_free(kLarge);
   const size_t first = the_heddled->log().size();

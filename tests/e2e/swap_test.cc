@@ -182,11 +182,28 @@ class SwappingOnAGpu : public Swapping {
   void SetUp() override {
     HEDDLE_NEEDS_PROGRAM("holds");
     ::setenv("HEDDLE_CUDA_LIBRARY", HEDDLE_TEST_DRIVER, 1);
-    set_up(Node::gpu_config());
+    set_up("[swap]\nidle = '50ms'\n" + Node::gpu_config());
     ::unsetenv("HEDDLE_CUDA_LIBRARY");
     ASSERT_TRUE(node_->warm()) << node_->log();
   }
 };
+
+// Each has 142 of 256 MiB.
+TEST_F(SwappingOnAGpu, AProgramThatDoesNothingGivesWay) {
+  Steps first(*node_, {"140"}, 2), second(*node_, {"140"}, 2);
+  const std::string wanted = first.undisturbed("holds");
+  second.go_on();
+  Process program = first.spawn("holds");
+  ASSERT_TRUE(first.reaches(program, 1)) << program.out() << node_->log();
+  Process other = second.spawn("holds");
+  expect_right(other, wanted);
+  EXPECT_EQ(state(), "swapped");
+  EXPECT_EQ(task().value("gives_way", ""), "idle");
+  EXPECT_EQ(swap_used(), 142u << 20);
+  first.go_on();
+  expect_right(program, wanted);
+  expect_nothing_left();
+}
 
 TEST_F(SwappingOnAGpu, KeepersCopyAndTheirSuccessorsCopyAgain) {
   Steps steps(*node_, {"80"});

@@ -83,6 +83,10 @@ bool FakeHeddled::serves_nobody() const {
   return std::all_of(devices_.begin(), devices_.end(), [](const auto& device) { return device->serial == 0; });
 }
 
+void FakeHeddled::say_away(bool away) {
+  devices_.front()->ring->header().binding = static_cast<uint32_t>(away ? Binding::kAway : Binding::kBound);
+}
+
 void FakeHeddled::reclaim() {
   Device& device = *devices_.front();
   const uint64_t asked = ++device.ring->header().reclaims;
@@ -195,6 +199,8 @@ void FakeHeddled::handle(Socket& socket, const Packet& packet) {
       return;
     case MessageType::kComputeNeed:
       return note(words("need blocks", packet.as<ComputeNeed>().blocks));
+    case MessageType::kWorkWaits:
+      return note(words("work waits", packet.as<WorkWaits>().virtual_device));
     case MessageType::kMemoryInfo:
       (void)socket.send(MemoryAnswer{*request_of(packet), options_.budget, 0});
       return;

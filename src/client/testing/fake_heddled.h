@@ -45,6 +45,8 @@ class FakeHeddled {
   void fault_next(uint32_t cuda_error, const std::string& text);
   // Whether nobody waits, so that programs may keep what they free.
   void allow_idle(bool allowed);
+  // Whether the first device's task is away, as its ring says it. Its worker works on.
+  void say_away(bool away);
   // The first device's worker gives back what is idle: "reclaimed 1", "ended 1" (numbers of segments and of the task).
   void reclaim();
   // What it notes of a record comes a little after the program's call.
@@ -61,8 +63,8 @@ class FakeHeddled {
   void restart();
 
   // What was seen, in order: "hello", "resume", "module 1", "segment 1 4194304", "driver 1 4194304", "begin 1 blocks
-  // 4", "need blocks 8", "end 1", "free 1", "host 2", "release 2", "apart 0 1" (devices; "alone 0 1" where it was
-  // declined).
+  // 4", "need blocks 8", "work waits 0" (a device), "end 1", "free 1", "host 2", "release 2", "apart 0 1" (devices;
+  // "alone 0 1" where it was declined).
   std::vector<std::string> log();
   size_t count(const std::string& entry);
   uint64_t declared_bytes();
