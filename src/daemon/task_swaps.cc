@@ -62,6 +62,7 @@ void TaskSwaps::give_way(Session& session, VirtualDevice& device, GivesWay why) 
 }
 
 void TaskSwaps::leave(Session& session, VirtualDevice& device, const std::string& reason) {
+  if (session.failed || session.ending) return;  // the task ends
   Task& task = *device.task;
   trace_task(shared_, "leaves", session, task, device.live, reason);
   std::string obstacle = task.state == TaskState::kRunning ? lasting_obstacle(device) : std::string();
@@ -172,7 +173,9 @@ TaskSwaps::Leaving TaskSwaps::look_who_leaves() {
       const Task& task = *device.task;
       const bool gives_way = task.gives_way != GivesWay::kNo;
       leaving.copying |= task.state == TaskState::kSwappingOut;
-      leaving.coming |= gives_way && has_device(task.state) && task.state != TaskState::kSuspended;
+      // One that leaves for a deadlock may have a long kernel to end.
+      const bool idle = task.gives_way == GivesWay::kIdle;
+      leaving.coming |= idle && has_device(task.state) && task.state != TaskState::kSuspended;
       if (task.state != TaskState::kSuspended) continue;
       const bool could = !task.keeps_device && may_swap(session, device);
       if (could) leaving.could.push_back(task.id);
