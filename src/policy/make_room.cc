@@ -30,11 +30,13 @@ bool goes(const PlacementState& state, const Blocked& blocked, const std::vector
   return placed && trial.pool().fits(request, placed->device);
 }
 
-// The largest leave until one more does, and of those that do the smallest goes.
+// The largest leave until one more does, and of those that do the smallest goes. None where all would not be enough:
+// most requests in a long line are such.
 std::vector<Leaver> fewest(const PlacementState& state, const Blocked& request, std::vector<Leaver> there) {
   std::sort(there.begin(), there.end(), [](const Leaver& a, const Leaver& b) {
     return a.bytes != b.bytes ? a.bytes < b.bytes : a.who.task < b.who.task;
   });
+  if (!goes(state, request, there)) return {};
   std::vector<Leaver> leaving;
   for (; !there.empty(); there.pop_back()) {
     for (const Leaver& last : there) {
