@@ -18,6 +18,8 @@ log_file = "{directory}/heddled.log"
 [dispatch]
 policy = "{dispatch}"
 window = "20ms"
+[durability]
+level = "{level}"
 [[device]]
 preset = "{preset}"
 count = {count}
@@ -30,9 +32,9 @@ copy_slowdown = 20
 class Node:
     """`with Node(heddle, preset, count) as node:` — its heddled ends with it, whatever happens."""
 
-    def __init__(self, heddle, preset, count, dispatch="open", slowdown=6000):
+    def __init__(self, heddle, preset, count, dispatch="open", slowdown=6000, level="off"):
         self.heddle = os.path.abspath(heddle)
-        self.keys = {"preset": preset, "count": count, "dispatch": dispatch, "slowdown": slowdown}
+        self.keys = {"preset": preset, "count": count, "dispatch": dispatch, "slowdown": slowdown, "level": level}
 
     def __enter__(self):
         self.temporary = tempfile.TemporaryDirectory(prefix="heddle-experiment-")
@@ -87,6 +89,13 @@ class Node:
                 except subprocess.TimeoutExpired:
                     process.kill()
                     process.wait()
+
+    def jobs(self):
+        """What `heddle ps --json` says of each job, by its name."""
+        done = self._run("ps", "--json")
+        if done.returncode != 0:
+            raise Failed(f"heddle ps: status {done.returncode}: {done.stderr.strip()[-400:]}")
+        return {job["name"]: job for job in json.loads(done.stdout)["jobs"]}
 
     def looks(self, count, every):
         """(seconds by heddled's clock, busy seconds of each job by its name), `count` times, `every` so many seconds."""

@@ -1,6 +1,7 @@
-// episodes: bursts of launches with host time in between, on memory that is held all the while: the load of a service
-// that computes when it is asked to (Gemini's kernel bursts, Rain's GPU episodes).
+// episodes: bursts of launches with host time in between, on memory that is held all the while or for each burst alone:
+// the load of a service that computes when it is asked to (Gemini's kernel bursts, Rain's GPU episodes, TReM's tasks).
 #include <chrono>
+#include <cmath>
 #include <thread>
 
 #include "options.h"
@@ -39,6 +40,8 @@ struct EpisodesOptions : CommonOptions {
   long long launches = 10;
   long long steps = 100;
   long long gap = 10;
+  std::string gaps = "equal";
+  std::string memory = "held";
 };
 
 size_t footprint(const EpisodesOptions& options) {
@@ -52,21 +55,39 @@ class Episodes {
 
   int run() {
     for (size_t i = 0; i < size_; ++i) values_[i] = static_cast<unsigned>(random_.bits(i));
-    const size_t bytes = size_ * sizeof(unsigned);
-    CUDA_CHECK(cudaMalloc(&device_, bytes));
-    CUDA_CHECK(cudaMemcpy(device_, values_.data(), bytes, cudaMemcpyHostToDevice));
+    const bool holds = options_.memory == "held";
+    if (holds) allocate();
     for (long long i = 0; i < options_.iterations; ++i) {
-      if (options_.gap > 0) std::this_thread::sleep_for(std::chrono::milliseconds(options_.gap));
+      pause(i);
+      if (!holds) allocate();
       burst();
+      if (!holds) release();
     }
-    CUDA_CHECK(cudaMemcpy(values_.data(), device_, bytes, cudaMemcpyDeviceToHost));
-    CUDA_CHECK(cudaFree(device_));
+    if (holds) release();
     check();
     return verdict_.report(options_.check, std::to_string(options_.iterations) + " bursts of " +
                                                std::to_string(options_.launches) + " launches");
   }
 
  private:
+  size_t bytes() const { return size_ * sizeof(unsigned); }
+  void allocate() {
+    CUDA_CHECK(cudaMalloc(&device_, bytes()));
+    CUDA_CHECK(cudaMemcpy(device_, values_.data(), bytes(), cudaMemcpyHostToDevice));
+  }
+  void release() {
+    CUDA_CHECK(cudaMemcpy(values_.data(), device_, bytes(), cudaMemcpyDeviceToHost));
+    CUDA_CHECK(cudaFree(device_));
+  }
+
+  // Random ones are exponentially distributed: with short bursts requests arrive as in a Poisson process.
+  void pause(long long burst) const {
+    const float uniform = random_.fork(1).unit(burst);
+    const double factor = options_.gaps == "random" ? -std::log1p(-uniform) : 1.0;
+    const std::chrono::duration<double, std::milli> gap(static_cast<double>(options_.gap) * factor);
+    if (options_.gap > 0) std::this_thread::sleep_for(gap);
+  }
+
   void burst() {
     const unsigned grid = grid_size(size_, kThreads, options_.blocks);
     for (long long i = 0; i < options_.launches; ++i) {
@@ -96,13 +117,15 @@ class Episodes {
 int main(int argc, char** argv) {
   EpisodesOptions job;
   Options options("episodes",
-                  "computes in bursts, with time on the host in between, and holds its memory all the while.\n"
+                  "computes in bursts, with time on the host in between.\n"
                   "Device memory: 4 bytes a value.",
                   &job, "what is compared with the CPU's result; sample: every 61st value");
   options.number("--size", &job.size, 1, 1LL << 40, "values");
   options.number("--launches", &job.launches, 1, 1 << 20, "of each burst, one behind the other");
   options.number("--steps", &job.steps, 0, 1LL << 31, "of a generator on each value, in each launch");
   options.number("--gap", &job.gap, 0, 1 << 20, "milliseconds on the host before each burst");
+  options.choice("--gaps", &job.gaps, {"equal", "random"}, "each of that length, or of that length in the mean");
+  options.choice("--memory", &job.memory, {"held", "released"}, "device memory between bursts");
   options.iterations(1 << 20, "bursts");
   options.blocks();
   options.parse(argc, argv);
