@@ -5,20 +5,19 @@
 namespace heddle::daemon {
 namespace {
 
-// One that has come back stays for so many times as long as others must wait before somebody gives way, or as long as
-// its memory was on the way: what copies cost is a tenth of the time at most.
+// What copies cost is a tenth of the time at most.
 constexpr int kStaysForIdle = 5, kStaysForCopies = 10;
-
-bool may_leave_again(const Task& task, Duration idle, TimePoint now) {
-  if (task.came_back == TimePoint{}) return true;
-  return now - task.came_back >= std::max(kStaysForIdle * idle, kStaysForCopies * task.swap_took);
-}
 
 uint64_t last_record(const VirtualDevice& device) {
   return device.ring->header().last_sequence.load(std::memory_order_acquire);
 }
 
 }  // namespace
+
+bool may_leave_again(const Task& task, Duration idle, TimePoint now) {
+  if (task.came_back == TimePoint{}) return true;
+  return now - task.came_back >= std::max(kStaysForIdle * idle, kStaysForCopies * task.swap_took);
+}
 
 bool has_work(const VirtualDevice& device) {
   if (!device.ring || !device.control) return false;
