@@ -117,9 +117,9 @@ class Storm {
       case Event::kWorker:
         return kill_worker();
       case Event::kHeddled:
-        return signal(node_.daemon_pid(), SIGKILL);
-      case Event::kVault:
-        return signal(node_.vault_pid(), SIGKILL);
+        return node_.vault_pid() > 1 && signal(node_.daemon_pid(), SIGKILL);
+      case Event::kVault:  // not while heddled's successor learns from it what there is: with both all is forgotten
+        return node_.daemon_pid() > 1 && signal(node_.vault_pid(), SIGKILL);
       case Event::kKeeper:
         return gpu_ && signal(drawn(node_.keeper_pids()), SIGKILL);
       case Event::kProgram:
