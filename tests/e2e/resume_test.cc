@@ -99,7 +99,8 @@ TEST_F(Resume, TheDeathsOfHeddledAndOfTheWorkerAtOnce) {
 TEST(ResumeAtWork, AWorkerThatDiesInMidKernelFailsItsProgram) {
   HEDDLE_NEEDS_WORKLOADS();
   Node node(
-      "[daemon]\nwarm_workers = 1\n[[device]]\npreset = 'P100'\nmemory = '64M'\nslowdown = 25000\ncopy_slowdown = 1\n");
+      "[daemon]\nwarm_workers = 1\n[durability]\nlevel = 'off'\n[[device]]\npreset = 'P100'\nmemory = '64M'\nslowdown "
+      "= 25000\ncopy_slowdown = 1\n");
   ASSERT_TRUE(node.ready()) << node.why();
   Process job = node.spawn_run({workload("vecadd"), "--size", "4000000", "--check", "sample"});
   Json task;

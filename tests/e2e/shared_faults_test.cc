@@ -21,7 +21,7 @@ constexpr int kDisturbed = 2;
 
 struct SharedFaults : testing::Test {
   explicit SharedFaults(const std::string& more = "")
-      : node("[daemon]\nwarm_workers = 1\n" + more +
+      : node("[daemon]\nwarm_workers = 1\n[durability]\nlevel = 'off'\n" + more +
              "[[device]]\npreset = 'P100'\nmemory = '512M'\nslowdown = 0\ncopy_slowdown = 0\nshared_faults = true\n") {}
   void SetUp() override {
     ASSERT_TRUE(node.ready()) << node.why();
