@@ -236,7 +236,9 @@ void SharedFaults::trial_due(DeviceId id) {
     return stays || now - std::max(of.served, of.leaving) > kLongestTrial ? end_trial(id) : look_later(id);
   }
   if (!worker->last_fault.empty()) return end_trial(id, true);
-  if (!for_long && device->control->log().completed < suspect.until) return look_later(id);
+  // A fault of its own stands in the ring before its worker's word of it is here.
+  const bool has_faulted = device->ring && device->ring->header().fault.load(std::memory_order_acquire) != 0;
+  if (!for_long && (has_faulted || device->control->log().completed < suspect.until)) return look_later(id);
   shared_.log->warn("device {}: session {} has {} alone", id.value, session->id.value,
                     for_long ? "run for long without a fault" : "done its work without a fault");
   const bool stays = of.left.size() == 1 && !worker->outside_mps;
