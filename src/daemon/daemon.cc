@@ -148,7 +148,19 @@ Status Daemon::start(protocol::Socket vault) {
   for (const DeviceState& device : registry_.devices) workers_->refill(device.id);
   log_->info("heddled {} listens at {}: {} devices, policy {}, {} sessions from before", HEDDLE_VERSION,
              shared_.places.control, registry_.devices.size(), shared_.config.policy, registry_.sessions.size());
+  warn_of_settings();
   return {};
+}
+
+// Both may be meant, and one of them comes to less than its name says.
+void Daemon::warn_of_settings() const {
+  const auto revocation =
+      deadlines_ && !registry_.devices.empty() ? deadlines_->revocation(registry_.devices.front().id) : std::nullopt;
+  if (revocation && revocation->terminates && shared_.config.durability.level == DurabilityConfig::Level::kOff)
+    log_->warn(
+        "dispatch policy {} terminates no worker with work under way while [durability] level is \"off\": \"long\" or "
+        "\"full\" would let that work be run again",
+        shared_.config.dispatch.policy);
 }
 
 // The GPUs that the configuration asks for; where it names no devices at all, whatever there is.

@@ -40,6 +40,7 @@ class Daemon {
   Daemon(Options options, std::unique_ptr<EventLoop> loop, const Clock& clock);
   Status start(protocol::Socket vault);
   Status add_machine_gpus(std::vector<RestoredItem>& items);
+  void warn_of_settings() const;
   Result<std::string> gpu_list(std::vector<RestoredItem>& items);
   Status make_boards();
   Status start_gpus();
