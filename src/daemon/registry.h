@@ -142,6 +142,7 @@ struct VirtualDevice {
   uint64_t requests = 0;             // of its segments, under way to a keeper
   Bytes swapped;                     // of its segments, in swap space
   uint64_t swap_attempt = 0;         // to copy them there or back; the last one
+  TimePoint copies_began{};          // of that attempt; zero: none has
   Resumption resumed;                // the last one
   TerminationCounts terminations;
   std::unique_ptr<Task> task;

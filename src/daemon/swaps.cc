@@ -47,7 +47,7 @@ Status Swaps::has_space_for(Session& session, const VirtualDevice& device) const
 }
 
 void Swaps::out(Session& session, VirtualDevice& device) {
-  ++device.swap_attempt;
+  begin(device);
   for (Segment* segment : to_leave(session, device)) {
     if (segment->copies != 0) copies_.end_all(session, *segment);
     segments_.leave(session, *segment);
@@ -56,6 +56,11 @@ void Swaps::out(Session& session, VirtualDevice& device) {
     if (segment->swap.place == Place::kLeaving) make_space(session, *segment);
   }
   look(session, device);
+}
+
+void Swaps::begin(VirtualDevice& device) {
+  ++device.swap_attempt;
+  device.copies_began = {};
 }
 
 void Swaps::make_space(Session& session, Segment& segment) {
@@ -83,7 +88,7 @@ void Swaps::space_made(MemoryAnswered answered) {
 }
 
 void Swaps::in(Session& session, VirtualDevice& device) {
-  ++device.swap_attempt;
+  begin(device);
   for (Segment* segment : SegmentStore::of_device(session, device.index)) {
     if (segment->swap.place != Place::kSwapped) continue;
     segment->swap.place = Place::kReturning;
@@ -102,6 +107,8 @@ void Swaps::copy(Session& session, Segment& segment) {
   const Fd& to = out ? segment.swap.memory : segment.memory;
   const Fd& from = out ? segment.memory : segment.swap.memory;
   segment.swap.copy = keepers_.new_copy();
+  TimePoint& began = session.devices[segment.virtual_device].copies_began;
+  if (began == TimePoint{}) began = shared_.now();
   under_way_[segment.swap.copy] = {session.id, segment.number};
   if (const DeviceState* gpu = shared_.registry.gpu_of(session, segment)) {
     keepers_.copy(gpu->id, gpu->config.uuid, whole(segment.swap.copy, segment.bytes), to, from);

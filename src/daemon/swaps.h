@@ -46,6 +46,7 @@ class Swaps {
     uint64_t segment = 0;
   };
 
+  static void begin(VirtualDevice& device);
   std::vector<Segment*> to_leave(Session& session, const VirtualDevice& device) const;
   void make_space(Session& session, Segment& segment);
   void copy(Session& session, Segment& segment);

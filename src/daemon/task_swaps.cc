@@ -10,6 +10,11 @@
 
 namespace heddle::daemon {
 
+std::string TaskSwaps::copies_took(const VirtualDevice& device) const {
+  const bool any = device.copies_began != TimePoint{};
+  return to_string(any ? shared_.now() - device.copies_began : Duration{});
+}
+
 Status TaskSwaps::may_swap(Session& session, const VirtualDevice& device) const {
   if (tasks_.grants_at_malloc_)
     return fail(ErrorCode::kNotSupported, "the policy %s does not count memory, so nobody waits for it",
@@ -112,6 +117,8 @@ void TaskSwaps::memory_moved(const MemoryMoved& moved) {
     task.came_back = shared_.now();
     task.swap_took += task.came_back - task.granted;
     trace_task(shared_, "swapped_in", *session, task, device->swapped, "");
+    shared_.log->info("task {} of session {} is back on device {}: {} copied in {}", task.id.value, session->id.value,
+                      task.device.value, to_string(device->swapped), copies_took(*device));
     return tasks_.apply(*session, *device, TaskEvent::kSwappedIn);
   }
   if (task.state != TaskState::kSwappingOut) return;
@@ -131,8 +138,8 @@ void TaskSwaps::memory_moved(const MemoryMoved& moved) {
 void TaskSwaps::swapped_out(Session& session, VirtualDevice& device) {
   Task& task = *device.task;
   trace_task(shared_, "swapped_out", session, task, device.swapped, "its memory lies in swap space");
-  shared_.log->info("task {} of session {} has left device {}: {} lie in swap space", task.id.value, session.id.value,
-                    task.device.value, to_string(device.swapped));
+  shared_.log->info("task {} of session {} has left device {}: {} lie in swap space, copied in {}", task.id.value,
+                    session.id.value, task.device.value, to_string(device.swapped), copies_took(device));
   const protocol::Usage used = close_account(device, shared_.registry, shared_.now());
   add(task.used, used);
   tasks_.scheduler_->served(session.id, task.device, service_of(used));

@@ -39,6 +39,8 @@ class TaskSwaps {
     bool copying = false;
   };
 
+  // From the first copy of the latest attempt to now; the memory to copy to was made before it.
+  std::string copies_took(const VirtualDevice& device) const;
   bool wants_back(VirtualDevice& device) const;
   Leaving look_who_leaves();
   void make_room_of_idle(std::vector<TaskId> could_leave);
