@@ -19,8 +19,6 @@ import subprocess
 import sys
 import time
 
-VALUES = 1 << 22  # of the batch program: 16 MiB, all of which each of its kernels reads and overwrites
-
 
 class Node:
     def __init__(self, options):
@@ -36,15 +34,15 @@ class Node:
         return next((job for job in jobs if job.get("name") == name), {})
 
 
-def batch(steps, bursts):
-    return ["--size", VALUES, "--steps", steps, "--launches", 1, "--gap", 0, "--iterations", bursts]
+def batch(values, steps, bursts):
+    return ["--size", values, "--steps", steps, "--launches", 1, "--gap", 0, "--iterations", bursts]
 
 
 def steps_for(node, seconds):
     """How many steps a kernel of the batch program has that takes so long."""
-    steps = 64
+    steps = 1
     while True:
-        program = node.start("calibration", [], *batch(steps, 1 << 30), "--check", "none")
+        program = node.start("calibration", [], *batch(node.options.values, steps, 1 << 20), "--check", "none")
         usage, deadline = {}, time.monotonic() + 30
         while usage.get("launches", 0) < 4 and time.monotonic() < deadline:
             usage = node.job("calibration").get("usage", {})
@@ -83,13 +81,14 @@ def main():
     parser.add_argument("--goal", required=True, type=float, help="seconds")
     parser.add_argument("--requests", type=int, default=100)
     parser.add_argument("--slo", default="50ms")
+    parser.add_argument("--values", type=int, default=1 << 22, help="of 4 bytes, which each kernel of the batch program overwrites")
     options = parser.parse_args()
     node = Node(options)
     steps = steps_for(node, options.kernel)
     # Long enough that a kernel ends between two requests, with another worker's start before it.
     pause = round(1000 * (options.kernel + 0.2))
-    lasts = options.requests * (pause / 1000 + options.kernel + 0.2)
-    runs = node.start("batch", [], *batch(steps, max(3, round(options.requests * 0.5))), "--check", "sample")
+    lasts = options.requests * (pause / 1000 + 0.1)
+    runs = node.start("batch", [], *batch(options.values, steps, max(3, round(lasts / options.kernel))), "--check", "sample")
     deadline = time.monotonic() + 30
     while node.job("batch").get("usage", {}).get("launches", 0) < 1 and time.monotonic() < deadline:
         time.sleep(0.05)
