@@ -110,7 +110,7 @@ def main():
     print(f"  {revoked.get('terminated', 0)} by termination, from the decision p50 {milliseconds(revoked.get('terminated_p50_ns'))}, p99 "
           f"{milliseconds(revoked.get('terminated_p99_ns'))}; {revoked.get('not_terminated', 0)} were not possible")
     print(f"  requests within {options.slo}: {requests.get('met', 0)} of {requests.get('met', 0) + requests.get('missed', 0)}, p99 "
-          f"{milliseconds(requests.get('p99_ns'))}; run again {revoked.get('lost_ns', 0) / 1e9:.2f} s of {usage.get('busy_ns', 0) / 1e9:.2f} s")
+          f"{milliseconds(requests.get('p99_ns'))}; run again {revoked.get('lost_ns', 0) / 1e9:.2f} s, beside {usage.get('busy_ns', 0) / 1e9:.2f} s of work")
     for problem in problems:
         print(f"FAIL {problem}")
     decided = revoked.get("terminated_p99_ns") if revoked.get("terminated") else worst
