@@ -89,23 +89,6 @@ struct Leases : testing::Test {
     EXPECT_NE(finished[1].out.find("PASS"), std::string::npos);
     return finished[0];
   }
-  // Stops the worker of the session's task in the middle of its work, so that its death would lose some: between two
-  // launches it would lose none, and another worker would go on.
-  void stop_at_work(const Json& session, pid_t& worker) {
-    ASSERT_TRUE(Node::eventually([&] {
-      worker = task_of(session).value("worker_pid", 0);
-      if (worker <= 1) return false;
-      ::kill(worker, SIGSTOP);
-      const bool at_work = task_of(session)["drained"] == false;
-      if (!at_work) ::kill(worker, SIGCONT);
-      return at_work;
-    })) << sessions();
-  }
-  Json task_of(const Json& id) {
-    for (const Json& session : sessions())
-      if (session["session"] == id && !session["tasks"].empty()) return session["tasks"][0];
-    return Json::object();
-  }
   void expect_worker_died(Process& first, Process& second) {
     const Finished failed = expect_one_fails(first, second);
     EXPECT_NE(failed.err.find("719"), std::string::npos) << failed.status << failed.out << failed.err << node.log();
@@ -183,8 +166,8 @@ TEST_F(Leases, AWorkerThatDiesWithTheLeaseTakesOnlyItsProgramAlong) {
   Process first = spawn(3 * kShort), second = spawn(3 * kShort);
   const Json holder = await("held", "waits");
   ASSERT_FALSE(holder.empty());
-  pid_t worker = 0;
-  ASSERT_NO_FATAL_FAILURE(stop_at_work(holder["session"], worker));
+  const pid_t worker = node.stop_at_work(holder["session"]);
+  ASSERT_GT(worker, 1) << sessions();
   ::kill(worker, SIGKILL);
   expect_worker_died(first, second);
   expect_empty();
@@ -245,7 +228,8 @@ struct DrainingLeases : Leases {
     const Json holder = await("held", "waits");
     ASSERT_FALSE(holder.empty());
     program = holder["pid"].get<pid_t>();
-    ASSERT_NO_FATAL_FAILURE(stop_at_work(holder["session"], worker));
+    worker = node.stop_at_work(holder["session"]);
+    ASSERT_GT(worker, 1) << sessions();
     ASSERT_TRUE(Node::eventually([this] { return drains(); })) << sessions();
   }
   bool drains() {

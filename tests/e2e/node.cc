@@ -236,6 +236,24 @@ bool Node::warm() {
   });
 }
 
+pid_t Node::stop_at_work(const Json& id) {
+  const auto task = [&] {
+    for (const Json& session : ask({{"command", "ps"}}).value("sessions", Json::array())) {
+      if ((id.is_null() || session["session"] == id) && !session["tasks"].empty()) return session["tasks"][0];
+    }
+    return Json::object();
+  };
+  pid_t worker = -1;
+  const bool at_work = eventually([&] {
+    worker = task().value("worker_pid", -1);
+    if (worker <= 1 || ::kill(worker, SIGSTOP) != 0) return false;
+    const bool loses = task()["drained"] == false;
+    if (!loses) ::kill(worker, SIGCONT);
+    return loses;
+  });
+  return at_work ? worker : -1;
+}
+
 pid_t Node::daemon_pid() {
   return ask({{"command", "status"}}).value("pid", -1);
 }

@@ -98,6 +98,10 @@ class Node {
   // No session, no task, no memory used on any device.
   bool empty();
 
+  // Stops the worker of the session's task, or of the first session's, in the middle of work that its death would lose;
+  // -1 where it has none. Between two launches nothing would be lost, and another worker would go on.
+  pid_t stop_at_work(const Json& session = {});
+
   pid_t daemon_pid();
   pid_t vault_pid();
   std::vector<pid_t> worker_pids();

@@ -103,16 +103,10 @@ TEST(ResumeAtWork, AWorkerThatDiesInMidKernelFailsItsProgram) {
       "= 25000\ncopy_slowdown = 1\n");
   ASSERT_TRUE(node.ready()) << node.why();
   Process job = node.spawn_run({workload("vecadd"), "--size", "4000000", "--check", "sample"});
-  Json task;
-  ASSERT_TRUE(Node::eventually([&] {
-    const Json ps = node.ask({{"command", "ps"}});
-    if (!ps.contains("sessions") || ps["sessions"].empty() || ps["sessions"][0]["tasks"].empty()) return false;
-    task = ps["sessions"][0]["tasks"][0];
-    return ps["sessions"][0]["usage"]["busy_now"] == true;
-  }));
-  EXPECT_EQ(task["drained"], false);
-  EXPECT_EQ(task["revocable"], true);
-  ASSERT_EQ(::kill(task["worker_pid"].get<pid_t>(), SIGKILL), 0);
+  const pid_t worker = node.stop_at_work();
+  ASSERT_GT(worker, 1) << node.ask({{"command", "ps"}});
+  EXPECT_EQ(node.ask({{"command", "ps"}})["sessions"][0]["tasks"][0]["revocable"], true);
+  ASSERT_EQ(::kill(worker, SIGKILL), 0);
   const Finished finished = job.wait();
   EXPECT_EQ(finished.status, 1) << finished.out << finished.err;
   EXPECT_NE(finished.err.find("work of the program's was under way"), std::string::npos) << finished.err;
