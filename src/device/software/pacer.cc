@@ -50,7 +50,7 @@ Result<Pacer::Step> Pacer::step(TimePoint now) {
   auto lock = shared_.lock();
   if (!lock) return tl::unexpected(lock.error());
   if (now - last_sweep_ >= kSweepInterval) {
-    if (lock->sweep(now)) Slots(*lock).place_waiting();
+    Slots(*lock).sweep(now);
     last_sweep_ = now;
   }
   Step step;

@@ -34,6 +34,11 @@ void Slots::release(uint32_t slot, TimePoint when) {
   place_waiting({sm, sm + 1});
 }
 
+void Slots::sweep(TimePoint now) {
+  lock_.sweep(now);
+  place_waiting(all());
+}
+
 bool Slots::waiting() const {
   return std::any_of(std::begin(lock_.mine().waits), std::end(lock_.mine().waits),
                      [](const WaitRecord& record) { return record.ticket != 0; });

@@ -43,7 +43,9 @@ class Slots {
   // A block of this client has ended in its slot.
   void release(uint32_t slot, TimePoint when);
   // Places what can be placed; needed only after a sweep().
-  void place_waiting() { place_waiting(all()); }
+  // Gives back what clients held that are gone, and places whoever waits: also in what was given back before. A client
+  // that joins the board, or leaves it, gives back and places nobody.
+  void sweep(TimePoint now);
   // Whether this client has a launch in line.
   bool waiting() const;
 
