@@ -94,9 +94,10 @@ class Rain(unittest.TestCase):
 class Trem(unittest.TestCase):
     POLICIES = ["fifo", "priority:off", "elastic:off", "elastic:hard"]
 
-    def setUp(self):
+    @classmethod
+    def setUpClass(cls):
         trem.HORIZON = 300
-        self.made = trem.measure(Simulator(HEDDLE), [1], silent, self.POLICIES, loads=[1.0, 2.0])
+        cls.made = trem.measure(Simulator(HEDDLE), [1], silent, cls.POLICIES, loads=[1.0, 2.0])
 
     def test_requests_are_met_where_devices_are_kept_for_them(self):
         met = {policy: each.met for policy, each in self.made[1.0].items()}
