@@ -13,7 +13,8 @@ A misaligned access is known late under MPS: natively too cudaDeviceSynchronize 
 error and stopped by it counts as a neighbour, and the time runs on until the first program that has its result.
 
 With --survive ([durability] level = "full", programs that share their faults) every neighbour must go on to a right
-result, and the time from the fault until all of them compute again counts, which is what `heddle ps` says of them.
+result, and the time from the faulty program's start until all of them compute again counts, as `heddle ps` says of them; its own
+start, and the trial that finds it, are part of it.
 
 Exit status: 1 where anything of that does not hold or a program was served later than GOAL seconds.
 """
@@ -121,7 +122,8 @@ def surviving_round(heddle, kind):
     """As one_round, but of the neighbours: how long until all of them compute again."""
     neighbours = [heddle.start("work", "8") for _ in range(4)]
     time.sleep(2)
-    begin, told = provoke(heddle, kind)
+    begin = time.monotonic()
+    _, told = provoke(heddle, kind)
     wrong = [told] if told else []
     seconds = heddle.compute_again(neighbours, begin)
     stopped = 0
