@@ -20,7 +20,8 @@ std::string lasting_obstacle(const VirtualDevice& device) {
       return stringf("it has loaded more than %lu modules",
                      static_cast<unsigned long>(protocol::ControlPage::kMostModules));
     case Obstacle::kAddresses:
-      return "its modules have variables, which another worker of this device would have elsewhere (variables_stay)";
+      return "it may have the addresses of its modules' variables or functions, which another worker of this device "
+             "would have elsewhere (variables_stay)";
     case Obstacle::kNotSaved:
       break;
   }

@@ -166,7 +166,10 @@ void add_variable(const ElfView& elf, const ElfView::Symbol& symbol, std::vector
   if (!section) return;
   const bool constant = section->name == ".nv.constant3";
   if (!constant && section->name != ".nv.global" && section->name != ".nv.global.init") return;
-  variables.push_back({std::string(symbol.name), symbol.size, constant, (symbol.other & kManagedSymbol) != 0});
+  // What is initialised with addresses only its relocations say, and those are not read.
+  const bool may_hold_addresses = section->name != ".nv.global";
+  variables.push_back(
+      {std::string(symbol.name), symbol.size, constant, (symbol.other & kManagedSymbol) != 0, may_hold_addresses});
 }
 
 }  // namespace
@@ -187,6 +190,7 @@ Result<ModuleInfo> describe_cubin(std::string_view file) {
         continue;
       }
       if (symbol.type == STT_OBJECT) add_variable(*elf, symbol, module.variables);
+      module.functions |= symbol.type == STT_FUNC && !(symbol.other & kEntrySymbol);
       if (symbol.type != STT_FUNC || !(symbol.other & kEntrySymbol)) continue;
       const auto known = resources->find(index);
       auto kernel = describe_kernel(*elf, symbol, known == resources->end() ? Resources() : known->second);

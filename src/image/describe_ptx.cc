@@ -133,7 +133,8 @@ Result<ModuleInfo> describe_declarations(std::span<const PtxDeclarations> units)
       const bool constant = variable.space == StateSpace::kConstant;
       if (constant) constants.add(variable);
       if (!constant && variable.space != StateSpace::kGlobal) continue;
-      module.variables.push_back({std::string(variable.name), variable.bytes, constant, variable.managed});
+      module.variables.push_back(
+          {std::string(variable.name), variable.bytes, constant, variable.managed, variable.holds_addresses});
     }
   }
   const auto constant_bytes = constants.bytes(1, "constants");
@@ -146,6 +147,7 @@ Result<ModuleInfo> describe_declarations(std::span<const PtxDeclarations> units)
   SharedMemory shared(units);
   for (const PtxDeclarations& unit : units) {
     for (const PtxFunction& function : unit.functions) {
+      module.functions |= !function.entry;
       if (!function.entry) continue;
       auto kernel = describe_kernel(function, shared, *constant_bytes);
       if (!kernel) return tl::unexpected(std::move(kernel).error());

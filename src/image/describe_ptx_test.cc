@@ -47,6 +47,17 @@ TEST(DescribePtx, AlignmentAfterPtrIsThatOfThePointee) {
   EXPECT_THAT(kernel.parameters, ElementsAre(Parameter{0, 4}, Parameter{8, 8}, Parameter{16, 8}, Parameter{24, 8}));
 }
 
+TEST(DescribePtx, WhereAddressesMayComeFrom) {
+  const ModuleInfo plain = described(".global .u32 x = 3;\n.visible .entry k() { ret; }\n.extern .func g;");
+  EXPECT_FALSE(plain.functions);
+  EXPECT_FALSE(plain.variable("x")->holds_addresses);
+  const ModuleInfo more = described(
+      ".global .u32 x;\n.global .u64 p[2] = {0, generic(x)};\n.func f() { ret; }\n.visible .entry k() { ret; }");
+  EXPECT_TRUE(more.functions);
+  EXPECT_TRUE(more.variable("p")->holds_addresses);
+  EXPECT_FALSE(more.variable("x")->holds_addresses);
+}
+
 TEST(DescribePtx, KernelsWithoutParametersWithOrWithoutParentheses) {
   const ModuleInfo module = described(".visible .entry a() { ret; }\n.entry b\n{ ret; }\n");
   ASSERT_EQ(module.kernels.size(), 2u);

@@ -33,6 +33,7 @@ struct VariableInfo {
   uint64_t size = 0;  // bytes
   bool constant = false;
   bool managed = false;
+  bool holds_addresses = false;  // its initial value may, of variables or functions
 };
 
 struct ModuleInfo {
@@ -41,6 +42,7 @@ struct ModuleInfo {
   uint32_t arch = 0;  // that its PTX was compiled for (75 for compute_75), or its machine code where there is no PTX
   bool allocates = false;  // declares device malloc
   bool prints = false;     // declares device printf
+  bool functions = false;  // has some that are no kernels, and so addresses of code that a kernel may leave in memory
 
   // Null where there is none of that name.
   const KernelInfo* kernel(const std::string& name) const {

@@ -75,9 +75,9 @@ void expect_kernels(const ModuleInfo& module) {
 
 void expect_variables(const ModuleInfo& module) {
   const std::map<std::string, VariableInfo> variables = {
-      {"coefficients", {"", 64, true, false}}, {"odd", {"", 5, true, false}},
-      {"counter", {"", 4, false, false}},      {"table", {"", 800, false, false}},
-      {"message", {"", 8, false, false}},      {"managed_value", {"", 4, false, true}},
+      {"coefficients", {"", 64, true, false}},  {"odd", {"", 5, true, false}},
+      {"counter", {"", 4, false, false}},       {"table", {"", 800, false, false}},
+      {"message", {"", 8, false, false, true}}, {"managed_value", {"", 4, false, true}},
   };
   for (const auto& [name, expected] : variables) {
     const VariableInfo* variable = module.variable(name);
@@ -85,6 +85,7 @@ void expect_variables(const ModuleInfo& module) {
     EXPECT_EQ(variable->size, expected.size) << name;
     EXPECT_EQ(variable->constant, expected.constant) << name;
     EXPECT_EQ(variable->managed, expected.managed) << name;
+    EXPECT_TRUE(variable->holds_addresses || !expected.holds_addresses) << name;
   }
 }
 

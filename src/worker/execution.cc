@@ -175,7 +175,6 @@ Checked<Execution::Step> Execution::copy(const protocol::Record& record) {
   if (checked->bytes == 0) return in_turn(record);
   auto ready = prepare(record, [&](const Regions& regions) { return effects_of_copy(*checked, regions); });
   if (!ready || *ready == Step::kWait) return ready;
-  if (asked.from.place == protocol::Place::kSymbol) parts_.variables.tell_addresses();
   if (asked.to.place == protocol::Place::kSymbol) parts_.variables.about_to_run(record.header.sequence, true);
   return hand_over(record, "copy", checked->bytes, [&](uint32_t stream, device::Tag tag) {
     return parts_.context.copy(stream, checked->direction, checked->shape, tag);

@@ -41,8 +41,12 @@ class Modules::Entry {
   std::vector<std::optional<device::Variable>> variables;  // likewise
 };
 
-Modules::Modules(device::Context& context, ModuleReader read, uint32_t arch, bool keeps_uses)
-    : context_(context), read_(std::move(read)), arch_(arch), keeps_uses_(keeps_uses) {}
+Modules::Modules(device::Context& context, ModuleReader read, uint32_t arch, bool keeps_uses, bool addresses_matter)
+    : context_(context),
+      read_(std::move(read)),
+      arch_(arch),
+      keeps_uses_(keeps_uses),
+      addresses_matter_(addresses_matter) {}
 
 Modules::~Modules() = default;
 
@@ -83,7 +87,7 @@ Checked<Modules::Entry*> Modules::loaded(uint32_t id) {
 
 // One that the device does not have (it was compiled away, or cannot be initialised) the program cannot have either.
 void Modules::note_loaded(uint32_t id, const Entry& entry) {
-  Loaded& loaded = loaded_.emplace_back(Loaded{id, {}, {}, 0});
+  Loaded& loaded = loaded_.emplace_back(Loaded{.id = id});
   uint64_t digest = kDigestStart;
   for (uint32_t index = 0; index < entry.info.variables.size(); ++index) {
     const image::VariableInfo& info = entry.info.variables[index];
@@ -91,6 +95,7 @@ void Modules::note_loaded(uint32_t id, const Entry& entry) {
     if (!variable || variable->bytes == 0) continue;
     loaded.variables.push_back(*variable);
     loaded.indices.push_back(index);
+    loaded.holds_addresses |= info.holds_addresses;
     digest = (digest ^ variable->address) * kDigestFactor;
     digest = (digest ^ variable->bytes) * kDigestFactor;
     const uint64_t bytes = round_up(variable->bytes, 16);
@@ -100,9 +105,14 @@ void Modules::note_loaded(uint32_t id, const Entry& entry) {
   if (!loaded.variables.empty()) loaded.addresses = digest;
 }
 
+bool Modules::traits_matter(const Entry& entry) const {
+  const bool has_addresses = !entry.info.variables.empty() || entry.info.functions;
+  return writable_bytes_ != 0 || entry.info.allocates || keeps_uses_ || (addresses_matter_ && has_addresses);
+}
+
 void Modules::find_traits(uint32_t id, Entry& entry) const {
   entry.traits.resize(entry.info.kernels.size());
-  for (KernelTraits& each : entry.traits) each.allocates = entry.info.allocates;
+  for (KernelTraits& each : entry.traits) each = {entry.info.allocates, true, true, true};
   if (keeps_uses_) keep_uses(id, entry, {});
   if (entry.fatbin.empty()) return;
   const TimePoint begun = MonotonicClock().now();
@@ -145,8 +155,7 @@ Checked<Modules::LaunchTarget> Modules::kernel(uint32_t id, uint32_t index) {
     kernels[index] = *kernel;
   }
   LaunchTarget target{kernels[index], &info};
-  target.traits.allocates = (*entry)->info.allocates;
-  if (writable_bytes_ == 0 && !(*entry)->info.allocates && !keeps_uses_) return target;
+  if (!traits_matter(**entry)) return target;
   if ((*entry)->traits.empty()) find_traits(id, **entry);
   target.traits = (*entry)->traits[index];
   if (keeps_uses_) target.use = &(*entry)->uses[index];

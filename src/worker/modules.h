@@ -27,19 +27,19 @@ struct ModuleReader {
 
 // What of a kernel's effects concerns the variables of the session's modules, and device malloc.
 struct KernelTraits {
-  bool allocates = true;                  // may call device malloc
-  bool writes_variables = true;           // by their names, or through addresses from anywhere
-  bool writes_through_parameters = true;  // only then what its parameters lead to
-  bool tells_addresses = true;            // may leave a variable's address where the program finds it
+  bool allocates = false;                  // may call device malloc
+  bool writes_variables = false;           // by their names, or through addresses from anywhere
+  bool writes_through_parameters = false;  // only then what its parameters lead to
+  bool tells_addresses = false;            // may leave a variable's or a function's where the program finds it
 };
 
 // The session's program modules: known when heddled has sent them, loaded on the device at first use. Issuer's thread
 // only; entries stay where they are.
 //
 // What kernels may do with memory is read once for each module, when it first matters: with the first launch of one of
-// its kernels once a loaded module has variables that are not constant, or where its own declares device malloc. A
-// program without either pays nothing; the others 20 to 35 ms a MiB of PTX, and a fat binary of more than 16 MiB is not
-// read.
+// its kernels once a loaded module has variables that are not constant, where its own declares device malloc, or where
+// its addresses matter and it has variables or functions. A program without any pays nothing; the others 20 to 35 ms a
+// MiB of PTX, and a fat binary of more than 16 MiB is not read.
 class Modules {
  public:
   class Entry;
@@ -51,7 +51,8 @@ class Modules {
   };
 
   // `keeps_uses`: what kernels may do with memory is read of every module that has one launched, and kept (KernelUse).
-  Modules(device::Context& context, ModuleReader read, uint32_t arch, bool keeps_uses);
+  // `addresses_matter`: of those, too, whose kernels may leave an address of the module's where the program finds it.
+  Modules(device::Context& context, ModuleReader read, uint32_t arch, bool keeps_uses, bool addresses_matter);
   ~Modules();
 
   // The next module of the session; ids count from 1. Copies what `memory` holds, because the tenant can write to it.
@@ -69,6 +70,7 @@ class Modules {
     std::vector<device::Variable> variables;  // those that the device has
     std::vector<uint32_t> indices;            // of these among the module's
     uint64_t addresses = 0;                   // a digest of where they are; 0: there are none
+    bool holds_addresses = false;             // some begin with one of the module's in them
   };
   uint64_t loaded_count() const { return loaded_.size(); }
   const Loaded& loaded_at(uint64_t index) const { return loaded_[index]; }
@@ -78,6 +80,7 @@ class Modules {
 
  private:
   Checked<Entry*> loaded(uint32_t id);
+  bool traits_matter(const Entry& entry) const;
   void find_traits(uint32_t id, Entry& entry) const;
   static void keep_uses(uint32_t id, Entry& entry, std::vector<image::KernelEffects> effects);
   void note_loaded(uint32_t id, const Entry& entry);
@@ -85,7 +88,7 @@ class Modules {
   device::Context& context_;
   ModuleReader read_;
   const uint32_t arch_;
-  const bool keeps_uses_;
+  const bool keeps_uses_, addresses_matter_;
   std::vector<std::unique_ptr<Entry>> entries_;  // by id - 1
   std::vector<Loaded> loaded_;
   uint64_t variable_bytes_ = 0, writable_bytes_ = 0;

@@ -49,7 +49,7 @@ Session::Session(std::unique_ptr<protocol::RingMemory> ring, Page page, std::uni
       fault_(*ring_, *commit_, printer, options_.shared_faults),
       usage_(std::move(page.usage), page.left),
       modules_(context, options_.read, 10 * options_.model.capability_major + options_.model.capability_minor,
-               page.undo.capacity().value > 0),
+               page.undo.capacity().value > 0, !options_.variables_stay),
       own_copies_(context),
       variables_(own_copies_, modules_, *commit_, *progress_, std::move(page.saved), options_.variables_stay),
       long_work_(page.long_from),

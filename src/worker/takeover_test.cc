@@ -210,13 +210,70 @@ TEST_F(TakeoverTest, MoreVariablesThanAreSavedAreInTheWay) {
   EXPECT_EQ(header().fault.load(), 0u);
 }
 
-TEST_F(TakeoverTest, VariablesThatDoNotStayAreInTheWay) {
-  session.reset();
-  variables_stay = false;
-  start_worker();
-  ASSERT_TRUE(completes(launch(0, 1)));
-  EXPECT_EQ(control_page.log().obstacle, protocol::Obstacle::kAddresses);
+// A device whose next worker has variables elsewhere.
+struct TakeoverElsewhere : TakeoverOfKnownKernels {
+  void SetUp() override {
+    TakeoverOfKnownKernels::SetUp();
+    variables_stay = false;
+    begin_anew();
+  }
+  protocol::Obstacle obstacle() { return control_page.log().obstacle; }
+};
+
+TEST_F(TakeoverElsewhere, VariablesGoWhereverTheNextWorkerHasThem) {
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(launches(0));
+  ASSERT_TRUE(saved());
+  for (const uint64_t next : {64, 256}) {
+    moved = next;
+    start_worker();
+    ASSERT_TRUE(launches(0));
+    ASSERT_TRUE(saved());
+    EXPECT_EQ(obstacle(), protocol::Obstacle::kNone);
+  }
+  EXPECT_EQ(header().fault.load(), 0u) << header().fault_text;
+  uint64_t value = 0;
+  std::memcpy(&value, device_text(kCounter + moved, sizeof value).data(), sizeof value);
+  EXPECT_EQ(value, 105u);
+}
+
+TEST_F(TakeoverElsewhere, AnAddressThatTheProgramAskedForIsInTheWay) {
+  ASSERT_TRUE(launches(0));
+  EXPECT_EQ(obstacle(), protocol::Obstacle::kNone);
+  ASSERT_TRUE(completes(symbol()));
+  EXPECT_EQ(obstacle(), protocol::Obstacle::kAddresses);
   EXPECT_EQ(header().fault.load(), 0u);
+}
+
+TEST_F(TakeoverElsewhere, AnAddressThatAKernelKeepsIsInTheWay) {
+  kernel_effects[1].keeps_module_addresses = true;
+  begin_anew();
+  ASSERT_TRUE(launches(0));
+  EXPECT_EQ(obstacle(), protocol::Obstacle::kNone);
+  ASSERT_TRUE(launches(1));
+  EXPECT_EQ(obstacle(), protocol::Obstacle::kAddresses);
+}
+
+TEST_F(TakeoverElsewhere, KernelsThatAreNotUnderstoodMayKeepOne) {
+  kernel_effects.pop_back();
+  begin_anew();
+  ASSERT_TRUE(launches(1));
+  EXPECT_EQ(obstacle(), protocol::Obstacle::kAddresses);
+}
+
+TEST_F(TakeoverElsewhere, OneOfAFunctionIsAsGood) {
+  module_info.variables.clear();
+  module_info.functions = true;
+  kernel_effects[1].keeps_module_addresses = true;
+  begin_anew();
+  ASSERT_TRUE(launches(1));
+  EXPECT_EQ(obstacle(), protocol::Obstacle::kAddresses);
+}
+
+TEST_F(TakeoverElsewhere, VariablesThatBeginWithAddressesAreInTheWay) {
+  module_info.variables[0].holds_addresses = true;
+  begin_anew();
+  ASSERT_TRUE(launches(0));
+  EXPECT_EQ(obstacle(), protocol::Obstacle::kAddresses);
 }
 
 // The program had it back, or not: the segment is the worker's to give back.

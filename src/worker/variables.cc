@@ -19,7 +19,7 @@ void Variables::note_modules() {
   for (; noted_ < modules_.loaded_count(); ++noted_) {
     const Modules::Loaded& loaded = modules_.loaded_at(noted_);
     if (!commit_.loaded({loaded.id, loaded.addresses})) note(protocol::Obstacle::kModules);
-    if (loaded.addresses != 0 && !stay_) note(protocol::Obstacle::kAddresses);
+    if (loaded.holds_addresses) tell_addresses();
   }
 }
 
@@ -35,7 +35,12 @@ void Variables::about_to_launch(uint64_t sequence, const KernelTraits& kernel) {
   if (noted_ != modules_.loaded_count()) note_modules();
   if (kernel.allocates) note(protocol::Obstacle::kDeviceMalloc);
   if (kernel.writes_variables || (kernel.writes_through_parameters && addresses_told_)) about_to_run(sequence);
-  addresses_told_ |= kernel.tells_addresses;
+  if (kernel.tells_addresses) tell_addresses();
+}
+
+void Variables::tell_addresses() {
+  addresses_told_ = true;
+  if (!stay_) note(protocol::Obstacle::kAddresses);
 }
 
 void Variables::save_if_due(uint64_t sequence, TimePoint now) {
@@ -65,7 +70,7 @@ bool Variables::save(uint64_t sequence) {
 }
 
 Checked<void> Variables::restore(const protocol::LogState& log) {
-  tell_addresses();  // its forerunner's records may have
+  if (stay_) tell_addresses();  // its forerunner's records may have; else they were in the way
   for (uint64_t index = 0; index < log.modules; ++index) {
     if (auto loaded = load_again(index); !loaded) return loaded;
   }
@@ -90,7 +95,7 @@ Checked<void> Variables::load_again(uint64_t index) {
   if (auto loaded = modules_.load(before.module); !loaded) return loaded;
   if (index >= modules_.loaded_count() || modules_.loaded_at(index).id != before.module)
     return malformed("the worker before had loaded module %u twice", before.module);
-  if (modules_.loaded_at(index).addresses == before.addresses) return {};
+  if (!stay_ || modules_.loaded_at(index).addresses == before.addresses) return {};
   return refused(kCudaLaunchFailure,
                  "its worker ended, and in the next one the variables of module %u have other addresses than those "
                  "that the program may know (cudaGetSymbolAddress)",

@@ -4,17 +4,20 @@
 // with it.
 //
 // Which modules were loaded, in which order, and where their variables lie is noted as it happens: a next worker loads
-// them in that order, and finds whether it has every variable where the program may know it to be. What they hold is
-// saved when the ring is quiet, or an epoch ends (epoch.h), after records that may have written them: whole, beside
-// what was saved last. That takes at most a hundredth of the time: a program that waits for each of its launches is
-// saved every so many of them, and until the next save no other worker can go on (protocol::LogState). Within an open
-// epoch what was saved before it is enough: its records are run again.
+// them in that order, and finds whether it has every variable where the program may know it to be. Where the next
+// worker has them elsewhere, mostly (`stay`), that is decided beforehand: until the program may have an address of its
+// modules' they may lie anywhere, and from then on no other worker can go on.
+//
+// What they hold is saved when the ring is quiet, or an epoch ends (epoch.h), after records that may have written them:
+// whole, beside what was saved last. That takes at most a hundredth of the time: a program that waits for each of its
+// launches is saved every so many of them, and until the next save no other worker can go on (protocol::LogState).
+// Within an open epoch what was saved before it is enough: its records are run again.
 //
 // A record may write variables where a loaded module has some that are not constant and it calls a library or launches
 // a kernel that may write some by what its code says (image/effects.h): by name, through an address from memory, or
-// through a parameter, once the program may have a variable's address (cudaGetSymbolAddress, a copy of a variable,
-// which may hold it, a kernel that keeps it; and in a worker that goes on in another's place). And where it names one
-// as the end of a copy or fill.
+// through a parameter, once the program may have a variable's address (cudaGetSymbolAddress, a module whose variables
+// begin with addresses in them, a kernel that keeps one; and in a worker that goes on in another's place). And where it
+// names one as the end of a copy or fill.
 //
 // Issuer's thread, but for done().
 
@@ -29,7 +32,7 @@ namespace heddle::worker {
 
 class Variables {
  public:
-  // `stay`: the next worker will have variables where this one has them; else a module with variables is in its way.
+  // `stay`: the next worker will have variables where this one has them; else an address that is told is in its way.
   Variables(OwnCopies& copies, Modules& modules, Commit& commit, Progress& progress, protocol::SavedVariables saved,
             bool stay)
       : copies_(copies),
@@ -45,8 +48,8 @@ class Variables {
   void about_to_run(uint64_t sequence, bool names_one = false);
   // The same of a kernel's launch.
   void about_to_launch(uint64_t sequence, const KernelTraits& kernel);
-  // The program may have the address of a variable from now on.
-  void tell_addresses() { addresses_told_ = true; }
+  // The program may have the address of a variable or a function from now on.
+  void tell_addresses();
 
   // Everything up to `sequence` is done, and nothing else was handed over: saves what was written, if it is time.
   void save_if_due(uint64_t sequence, TimePoint now);

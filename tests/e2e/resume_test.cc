@@ -9,6 +9,7 @@
 #include <random>
 #include <thread>
 
+#include "daemon/testing/fake_gpus.h"
 #include "steps.h"
 
 namespace heddle::e2e {
@@ -66,6 +67,20 @@ TEST(OutlivesOnAGpu, ItsWorkers) {
   ::unsetenv("HEDDLE_CUDA_LIBRARY");
   ASSERT_TRUE(node.ready() && node.warm()) << node.why() << node.log();
   Steps steps(node, {"device"});
+  expect_outlives(node, steps, "outlives");
+}
+
+// As on real ones: the next worker has the variables elsewhere, and nobody knows where they were.
+TEST(OutlivesOnAGpu, ItsWorkersAlthoughVariablesMove) {
+  HEDDLE_NEEDS_PROGRAM("outlives");
+  const daemon::testing::FakeGpus gpus;
+  gpus.move_variables();
+  std::string config = Node::gpu_config();
+  const std::string stay = "variables_stay = true\n";
+  config.erase(config.find(stay), stay.size());
+  Node node(config);
+  ASSERT_TRUE(node.ready() && node.warm()) << node.why() << node.log();
+  Steps steps(node, {"device", "names"});
   expect_outlives(node, steps, "outlives");
 }
 #endif

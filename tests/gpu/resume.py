@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Kills a program's worker between its steps and compares what it prints with an undisturbed run.
 
-    resume.py PROGRAM... --heddle BIN/heddle [--steps N] [--neighbour PROGRAM]
+    resume.py PROGRAM... --heddle BIN/heddle [--steps N] [--words WORD,...] [--neighbour PROGRAM]
 
-A PROGRAM is one of tests/e2e/programs that takes DIRECTORY STEPS: its step n begins when DIRECTORY/n is there, and it
+A PROGRAM is one of tests/e2e/programs that takes DIRECTORY STEPS WORD...: its step n begins when DIRECTORY/n is there, and it
 prints what each step finds. Its worker is killed before each step, once all that came before is done; what it prints must
 be what it prints when nobody disturbs it. Timed is a step with and without a new worker, from DIRECTORY/n to the next
 "step" line. The neighbour (faults.cu's `work`) computes beside it the whole time and must end with PASS.
@@ -26,10 +26,10 @@ import time
 class Steps:
     """A program that waits for a file before each of its steps."""
 
-    def __init__(self, command, steps):
+    def __init__(self, command, steps, words):
         self.directory = tempfile.TemporaryDirectory(prefix="heddle-steps-")
         self.steps, self.begins, self.lines = steps, {}, []
-        self.process = subprocess.Popen([*command, self.directory.name, str(steps)], stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([*command, self.directory.name, str(steps), *words], stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, start_new_session=True)
         self.errors = ""
         self.readers = [threading.Thread(target=self.read_output), threading.Thread(target=self.read_errors)]
@@ -95,7 +95,7 @@ def drained(heddle, name):
 
 
 def run(options, command, name, kill):
-    program, times, problem = Steps(command, options.steps), [], ""
+    program, times, problem = Steps(command, options.steps, options.words), [], ""
     for step in range(1, options.steps + 1):
         if not program.wait_for(step):
             problem = f"step {step} was not reached"
@@ -141,6 +141,7 @@ def main():
     parser.add_argument("programs", nargs="+", type=os.path.abspath)
     parser.add_argument("--heddle", required=True, type=os.path.abspath)
     parser.add_argument("--steps", type=int, default=6)
+    parser.add_argument("--words", type=lambda text: text.split(","), default=[])
     parser.add_argument("--neighbour", type=os.path.abspath)
     options = parser.parse_args()
     neighbour = None

@@ -28,6 +28,8 @@ class FakeGpus {
 
   // How many GPUs there are, and "apart" where they do not reach each other's memory. One, if nothing is said.
   void machine(const std::string& gpus) const { std::ofstream(driver_ + ".gpus") << gpus; }
+  // Each process has modules' variables elsewhere.
+  void move_variables() const { std::ofstream(driver_ + ".moves") << 1; }
   // A file that says how many bytes of its memory can be made in one piece; without it, all.
   std::string room() const { return driver_ + ".room"; }
   // The same of this machine's memory that GPUs reach.

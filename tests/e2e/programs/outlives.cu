@@ -3,13 +3,14 @@
 // and managed memory, variables and constants whose addresses are out, streams, events, a texture, a host function,
 // printf.
 //
-// Usage: outlives DIRECTORY STEPS [device]: step n begins when DIRECTORY/n is there. `device`: no host memory for
-// kernels.
+// Usage: outlives DIRECTORY STEPS [device] [names]: step n begins when DIRECTORY/n is there. `device`: no host memory
+// for kernels. `names`: variables by their names only, so that nobody knows their addresses.
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 constexpr int kCount = 1 << 12;
 
@@ -31,13 +32,13 @@ __global__ void remember(float* numbers) {
   remembered = numbers;
 }
 
-__global__ void step(float* numbers, unsigned* seen, unsigned* counter_by_address, float* pinned) {
+__global__ void step(float* numbers, unsigned* seen, unsigned* by_address, float* pinned) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   numbers[i] = numbers[i] * 1.5f + static_cast<float>(table[i % 64]);
   remembered[i] += 1;
   if (i != 0) return;
   counter += 1;
-  *counter_by_address += 10;
+  *by_address += 10;
   seen[0] = counter;
   seen[1] = table[3];
   seen[2] = never_written[1];
@@ -56,19 +57,29 @@ void wait_for(const std::string& path) {
 int main(int count, char** arguments) {
   const std::string directory = arguments[1];
   const int steps = std::atoi(arguments[2]);
+  bool device = false, names = false;
+  for (const std::string option : std::vector<std::string>(arguments + 3, arguments + count)) {
+    device |= option == "device";
+    names |= option == "names";
+  }
   float *numbers, *out, *pinned;
-  unsigned *seen, *counter_address, *managed;
+  unsigned *seen, *address, *managed;
   CHECK(cudaMalloc(&numbers, kCount * sizeof(float)));
   CHECK(cudaMalloc(&out, 32 * sizeof(float)));
   CHECK(cudaMalloc(&seen, 4 * sizeof(unsigned)));
-  CHECK(count > 3 ? cudaMalloc(&pinned, 4096) : cudaMallocHost(&pinned, 4096));
+  CHECK(device ? cudaMalloc(&pinned, 4096) : cudaMallocHost(&pinned, 4096));
   CHECK(cudaMallocManaged(&managed, 4096));
   CHECK(cudaMemset(pinned, 0, 4096));
   CHECK(cudaMemset(numbers, 0, kCount * sizeof(float)));
   unsigned values[64];
   for (unsigned i = 0; i < 64; ++i) values[i] = i * i;
   CHECK(cudaMemcpyToSymbol(table, values, sizeof values));
-  CHECK(cudaGetSymbolAddress(reinterpret_cast<void**>(&counter_address), counter));
+  if (names) {
+    CHECK(cudaMalloc(&address, sizeof(unsigned)));
+    CHECK(cudaMemset(address, 0, sizeof(unsigned)));
+  } else {
+    CHECK(cudaGetSymbolAddress(reinterpret_cast<void**>(&address), counter));
+  }
   managed[0] = 5;
   remember<<<1, 1>>>(numbers);
   cudaResourceDesc resource{};
@@ -97,7 +108,7 @@ int main(int count, char** arguments) {
       CHECK(cudaMemcpyToSymbol(table, &values[3], sizeof(unsigned), 3 * sizeof(unsigned)));
     }
     CHECK(cudaStreamWaitEvent(stream, start, 0));
-    step<<<kCount / 256, 256, 0, stream>>>(numbers, seen, counter_address, pinned);
+    step<<<kCount / 256, 256, 0, stream>>>(numbers, seen, address, pinned);
     CHECK(cudaEventRecord(end, stream));
     CHECK(cudaLaunchHostFunc(
         stream, [](void* count) { ++*static_cast<int*>(count); }, &called));
