@@ -120,6 +120,24 @@ TEST_F(MpsFaultTest, SuspectsAreTriedOutsideOfMps) {
   EXPECT_FALSE(is_mps_client(worker_of(origin)));
 }
 
+// heddled has MPS take its worker off, which fails what that computes (810).
+TEST_F(MpsFaultTest, AProgramThatEndsInMidKernelIsNoNeighboursBusiness) {
+  ASSERT_NO_FATAL_FAILURE(start_gpu());
+  TestClient neighbour = running(Bytes{4 * kMiB});
+  compute(neighbour, kRepeatableLong);
+  const pid_t neighbours = worker_of(neighbour);
+  TestClient ends = running(Bytes{4 * kMiB});
+  const pid_t worker = worker_of(ends);
+  compute(ends);
+  ends.socket().close();
+  EXPECT_TRUE(house_->client());  // the same process as another program: ends the session before it
+  house_->wait_for("ps", [&](const Json&) { return !is_there(worker); });
+  EXPECT_EQ(worker_of(neighbour), neighbours);
+  EXPECT_EQ(mps_.servers().size(), 1u);
+  neighbour.host_calls_return();
+  expect_served(neighbour);
+}
+
 TEST_F(MpsFaultTest, WhatAWorkerRefusesIsNoNeighboursBusiness) {
   ASSERT_NO_FATAL_FAILURE(start_gpu());
   TestClient origin = running(Bytes{4 * kMiB}), neighbour = running(Bytes{4 * kMiB});

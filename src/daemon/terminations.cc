@@ -12,9 +12,6 @@ namespace {
 // A thread stops on its way back from the kernel: mostly at once, in a driver's call when that returns.
 constexpr Duration kLookEvery = std::chrono::microseconds(500);
 constexpr int kMostLooks = 20;
-// MPS takes a client off within 25 ms (HARDWARE.md, p8). It was not measured with one that is stopped: one that is
-// there for longer runs again, so that MPS has its usual time for it.
-constexpr Duration kMpsPatience = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -72,11 +69,8 @@ void Terminations::kill(Worker& worker, Session& session, VirtualDevice& device)
                     worker.pid, session.id.value, worker.device.value);
   leases_.terminated(session, device);
   workers_.kill(worker);
-  if (!workers_.under_mps(worker.device)) return;
-  stopping_[worker.id].timer = shared_.loop.after(kMpsPatience, [this, id = worker.id] {
-    if (const Worker* left = shared_.registry.find_worker(id)) kill_process(left->process, SIGCONT);
-    stopping_.erase(id);
-  });
+  // MPS waits for a client that is stopped. Without a lease it hands nothing over meanwhile.
+  if (workers_.under_mps(worker.device)) kill_process(worker.process, SIGCONT);
 }
 
 }  // namespace heddle::daemon

@@ -15,7 +15,7 @@ namespace heddle::daemon {
 //      | noted with the vault, then stopped (SIGSTOP)
 //   stopping --it would not outlive its worker, that does not stop, or its lease is back--> continued
 //      | all threads have stopped
-//   killed; WorkerGone follows
+//   killed (under MPS continued, and taken off the GPU first); WorkerGone follows
 //
 // A worker that is stopped hands nothing over: what its page says then is what its death leaves. Without that a record
 // that was on its way to the device when the order came would cost the program its session.

@@ -250,6 +250,8 @@ void WorkerExecutor::task_ended(Worker& worker, const protocol::TaskEnded& ended
 }
 
 void WorkerExecutor::worker_fault(Worker& worker, const protocol::WorkerFault& fault) {
+  // What heddled has MPS do to a client is nobody's fault.
+  if ((worker.killed || worker.terminating) && fault.cuda_error == kCudaMpsClientTerminated) return;
   const auto [session, device] = shared_.registry.served_by(worker);
   const std::string text = protocol::get_text(fault.text);
   if (session) {

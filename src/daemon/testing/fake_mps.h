@@ -40,7 +40,8 @@ class FakeMps {
   }
 
  private:
-  // In the foreground it always has a server. Otherwise it is spoken to, and says nothing where it is "mute".
+  // In the foreground it always has a server. Otherwise it is spoken to, and says nothing where it is "mute". A client
+  // is taken off once it is no longer stopped; it learns of that by SIGURG.
   static constexpr const char* kControl = R"sh(#!/bin/sh
 here="$(dirname "$0")"
 if [ "$1" = -f ]; then
@@ -52,8 +53,14 @@ if [ "$1" = -f ]; then
     wait $!
   done
 fi
-read -r line
+read -r command server client
 while [ -e "$here/mute" ]; do sleep 0.05; done
+if [ "$command" = get_server_list ]; then
+  tail -n 1 "$here/servers" 2> /dev/null
+elif [ "$command" = terminate_client ]; then
+  while grep -q '^State:.T' "/proc/$client/status" 2> /dev/null; do sleep 0.01; done
+  kill -URG "$client"
+fi
 exit 0
 )sh";
   // Which server it is stands in "servers". A later one than the first lets workers start again.

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -28,6 +29,8 @@ using namespace heddle;
 using namespace heddle::protocol;
 using namespace heddle::daemon::testing;
 
+volatile sig_atomic_t taken_off = 0;  // by the tests' MPS: what it computed has failed
+
 class FakeWorker {
  public:
   FakeWorker(Socket socket, std::string daemon) : socket_(std::move(socket)), daemon_(std::move(daemon)) {}
@@ -41,6 +44,7 @@ class FakeWorker {
       if (ring_) attend_lease();
       if (ring_) reclaim();
       if (suspending_) leave();
+      if (computing_ && taken_off && !held_back_) fail(810);
     }
     return 0;
   }
@@ -250,15 +254,19 @@ class FakeWorker {
     if (header.a == kRepeatableOnce && run_before_ >= header.sequence) return true;
     control_.note_handed_over(header.sequence);
     if (header.a == kForGood) control_.note_affected(header.sequence);
-    held_back_ = start_.shared_faults != 0;
     ring_->header().issued.store(header.sequence);
-    tell_fault(true, held_back_);
-    if (!held_back_) ring_->header().fault.store(700);
+    fail(700);
     return !held_back_;
   }
 
-  void tell_fault(bool device_lost, bool held_back) {
-    WorkerFault fault{700, device_lost, held_back};
+  void fail(uint32_t cuda_error) {
+    held_back_ = start_.shared_faults != 0;
+    tell_fault(true, held_back_, cuda_error);
+    if (!held_back_) ring_->header().fault.store(cuda_error);
+  }
+
+  void tell_fault(bool device_lost, bool held_back, uint32_t cuda_error = 700) {
+    WorkerFault fault{cuda_error, device_lost, held_back};
     set_text(fault.text, "asked for");
     (void)socket_.send(fault);
   }
@@ -351,5 +359,6 @@ int main(int argc, char** argv) {
     fails >> status;
     return status == 0 ? 9 : status;
   }
+  ::signal(SIGURG, [](int) { taken_off = 1; });
   return FakeWorker(Socket(Fd(3)), daemon).run();
 }
