@@ -79,7 +79,7 @@ Json Descriptions::task(const Session& session, const VirtualDevice& device) con
   Json json{{"task", task.id.value},           {"virtual_device", device.index}, {"serial", task.serial},
             {"state", state_name(task.state)}, {"memory", device.live.value},    {"reason", task.reason}};
   const auto& on_trial = shared_.registry.devices[task.device.value].on_trial;
-  if (task.state == TaskState::kRunning && on_trial == std::pair(session.id, device.index)) json["state"] = "in trial";
+  if (task.state == TaskState::kRunning && on_trial.contains({session.id, device.index})) json["state"] = "in trial";
   if (device.swapped.value != 0) json["swapped"] = device.swapped.value;
   if (task.swaps != 0) json["swaps"] = task.swaps;
   if (task.gives_way != GivesWay::kNo) json["gives_way"] = name_of(task.gives_way);

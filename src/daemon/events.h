@@ -72,11 +72,15 @@ struct DeviceFaulted {
   DeviceId device;
   SharedFault fault;
 };
-// They are gone, and others may be started.
+// They are gone. Of a GPU under MPS, that is still being started anew.
+struct DeviceLeft {
+  DeviceId device;
+};
+// Others may be started.
 struct DeviceCleared {
   DeviceId device;
 };
-// A program is served alone, and it is time to look at what it does.
+// Programs are served apart, and it is time to look at what they do.
 struct TrialDue {
   DeviceId device;
 };
@@ -152,10 +156,11 @@ struct JobNotSwapped {
   JobId job;
 };
 
-using Event = std::variant<ClientSaid, ClientClosed, ProcessEnded, WorkerWarm, WorkerReturned, WorkerSaid, WorkerLost,
-                           WorkerGone, DeviceFaulted, DeviceCleared, TrialDue, ExecutorWanted, MemoryAnswered,
-                           CopyAnswered, FreeMemoryReported, ContextsFreed, IdleReturned, SegmentRemoved, LeasesDue,
-                           LeaseOverdue, TerminationOrdered, JobNotSuspended, MemoryMoved, JobNotSwapped>;
+using Event =
+    std::variant<ClientSaid, ClientClosed, ProcessEnded, WorkerWarm, WorkerReturned, WorkerSaid, WorkerLost, WorkerGone,
+                 DeviceFaulted, DeviceLeft, DeviceCleared, TrialDue, ExecutorWanted, MemoryAnswered, CopyAnswered,
+                 FreeMemoryReported, ContextsFreed, IdleReturned, SegmentRemoved, LeasesDue, LeaseOverdue,
+                 TerminationOrdered, JobNotSuspended, MemoryMoved, JobNotSwapped>;
 
 // Events until the next turn handles them (turn.h). Whoever notices something posts an event and returns, so that no
 // component is called back in the middle of its own work.

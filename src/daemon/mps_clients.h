@@ -10,9 +10,9 @@ inline bool shares_faults(const DeviceState& device, const Mps& mps) {
   return device.config.shared_faults || mps.serves(device.id);
 }
 
-// Whoever is served there now is tried alone (shared_faults.h), by a worker of which a kernel's fault is no client's.
-inline bool tries_outside_mps(const DeviceState& device, const Mps& mps) {
-  return device.health == DeviceState::Health::kTrial && mps.serves(device.id);
+// Whether the virtual device is tried (shared_faults.h) by a worker of which a kernel's fault is no client's.
+inline bool is_tried_outside_mps(const DeviceState& device, const Mps& mps, std::pair<SessionId, uint32_t> who) {
+  return device.health == DeviceState::Health::kTrial && mps.serves(device.id) && device.on_trial.contains(who);
 }
 
 inline bool is_mps_client(const Worker& worker, const Mps& mps) {

@@ -120,6 +120,45 @@ TEST_F(MpsFaultTest, SuspectsAreTriedOutsideOfMps) {
   EXPECT_FALSE(is_mps_client(worker_of(origin)));
 }
 
+TEST_F(MpsFaultTest, SuspectsAreTriedAtOnceAndOthersServedMeanwhile) {
+  ASSERT_NO_FATAL_FAILURE(start_gpu());
+  TestClient one = running(Bytes{4 * kMiB}), origin = running(Bytes{4 * kMiB}), two = running(Bytes{4 * kMiB}),
+             idle = running(Bytes{4 * kMiB});
+  for (TestClient* busy : {&one, &two}) compute(*busy, kRepeatableLong);
+  fault(origin, kRepeatable);
+  EXPECT_TRUE(origin.wait_fault(700));
+  house_->wait_for("ps", [&](const Json& ps) {
+    return ps["sessions"][0]["tasks"][0]["state"] == "in trial" && ps["sessions"][2]["tasks"][0]["state"] == "in trial";
+  });
+  expect_served(idle);
+  EXPECT_TRUE(is_mps_client(worker_of(idle)));
+  for (TestClient* busy : {&one, &two}) {
+    EXPECT_FALSE(is_mps_client(worker_of(*busy)));
+    busy->host_calls_return();
+    expect_served(*busy);
+  }
+  house_->wait_for("devices", [](const Json& answer) { return answer["devices"][0]["state"] == "ok"; });
+  EXPECT_TRUE(is_mps_client(worker_of(one)) && is_mps_client(worker_of(two)));
+}
+
+// Theirs are not MPS's processes.
+TEST_F(MpsFaultTest, AFaultUnderMpsIsNoBusinessOfThoseThatAreTried) {
+  ASSERT_NO_FATAL_FAILURE(start_gpu());
+  TestClient busy = running(Bytes{4 * kMiB}), origin = running(Bytes{4 * kMiB}), idle = running(Bytes{4 * kMiB});
+  compute(busy, kRepeatableLong);
+  fault(origin, kRepeatable);
+  EXPECT_TRUE(origin.wait_fault(700));
+  house_->wait_for("ps", [](const Json& ps) { return ps["sessions"][0]["tasks"][0]["state"] == "in trial"; });
+  expect_served(idle);
+  const pid_t tried = worker_of(busy);
+  fault(idle);
+  expect_failed(idle, 700, "asked for");
+  EXPECT_EQ(worker_of(busy), tried);
+  busy.host_calls_return();
+  expect_served(busy);
+  expect_gpu_serves();
+}
+
 // heddled has MPS take its worker off, which fails what that computes (810).
 TEST_F(MpsFaultTest, AProgramThatEndsInMidKernelIsNoNeighboursBusiness) {
   ASSERT_NO_FATAL_FAILURE(start_gpu());

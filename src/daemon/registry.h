@@ -276,8 +276,8 @@ struct DeviceState {
   std::vector<MemoryRequest> contexts_awaited;  // what is asked for again when workers have ended for it
   std::deque<std::pair<SessionId, uint32_t>> wanting;  // virtual devices with a grant and without a worker
   Health health = Health::kHealthy;
-  TimePoint last_left{};                                   // when a worker that had served somebody was gone last
-  std::optional<std::pair<SessionId, uint32_t>> on_trial;  // the virtual device that is served alone
+  TimePoint last_left{};                              // when a worker that had served somebody was gone last
+  std::set<std::pair<SessionId, uint32_t>> on_trial;  // virtual devices that are served apart from all others
 };
 
 struct Registry {

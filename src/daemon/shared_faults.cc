@@ -34,21 +34,24 @@ std::pair<Session*, VirtualDevice*> SharedFaults::find(const Lessee& who) {
 
 bool SharedFaults::may_be_served(const Session& session, const VirtualDevice& device) const {
   const DeviceState& on = shared_.registry.devices[device.task->device.value];
-  if (workers_.recovering(on.id) || on.health == Health::kFaulted) return false;
-  if (on.health == Health::kHealthy) return true;
-  return on.on_trial == Lessee{session.id, device.index} && cases_.at(on.id).leaving == TimePoint{};
+  const Lessee who{session.id, device.index};
+  if (on.health == Health::kFaulted) return false;
+  if (on.on_trial.contains(who)) return cases_.at(on.id).trials.at(who).leaving == TimePoint{};
+  const bool others = on.health == Health::kHealthy || workers_.under_mps(on.id);
+  return others && !workers_.recovering(on.id);
 }
 
 // Nobody else's work can have been the cause: nobody is bound there, but for those that have faulted and do nothing
 // more, and nobody was a moment ago, unless all had to leave for a trial.
 bool SharedFaults::is_alone(const Worker& worker, const Lessee& who) {
   const DeviceState& on = device_of(worker.device);
-  const bool is_tried = on.on_trial == who;
+  const bool is_tried = on.on_trial.contains(who);
   if (!is_tried && shared_.now() - on.last_left < kLateFault) return false;
   const auto& workers = shared_.registry.workers;
   return std::none_of(workers.begin(), workers.end(), [&](const auto& each) {
     const Worker& other = each.second;
     if (other.id == worker.id || other.device != worker.device || !other.last_fault.empty()) return false;
+    if (other.outside_mps) return false;
     const bool leaves = other.state == Worker::State::kKept || other.state == Worker::State::kLeaving;
     return other.state == Worker::State::kBound || (leaves && !is_tried);
   });
@@ -81,14 +84,15 @@ void SharedFaults::convict(Worker& worker, Session& session, const Report& repor
   protocol::set_text(message.text, report.text);
   worker.last_fault = report.text;
   if (worker.connection) worker.connection->send(message);
-  if (device_of(id).on_trial == Lessee{session.id, worker.virtual_device}) end_trial(id, true);
+  const Lessee who{session.id, worker.virtual_device};
+  if (device_of(id).on_trial.contains(who)) end_trial(id, who, true);
 }
 
 // Known before a GPU's server notices: programs that come in the meantime wait until it serves again, and do not fail.
 void SharedFaults::worker_died(Worker& worker, const VirtualDevice& device) {
   worker.died = true;
   if (!device.control || !device.control->log().under_way() || worker.outside_mps) return;
-  if (device_of(worker.device).health == Health::kTrial) return;  // it was alone
+  if (device_of(worker.device).on_trial.contains({worker.session, worker.virtual_device})) return;  // it was alone
   (void)workers_.recover(worker.device, {"another program's worker ended in the middle of its work; on a device whose "
                                          "programs share their faults that is a fault of every program",
                                          kCudaIllegalAddress});
@@ -104,10 +108,10 @@ void SharedFaults::faulted(DeviceId id, const SharedFault& fault) {
   Case& of = cases_[id];
   of.fault = fault;
   of.left.clear();
-  of.timer.reset();
+  if (!workers_.under_mps(id)) of.trials.clear();
+  if (!workers_.under_mps(id)) device_of(id).on_trial.clear();
   if (!fault.own_text.empty()) of.reports[fault.origin] = {fault.cuda_error, fault.own_text};
   device_of(id).health = Health::kFaulted;
-  device_of(id).on_trial.reset();
   for (const auto& [worker_id, worker] : shared_.registry.workers) {
     const bool stayed = worker.state == Worker::State::kLeaving && worker.kept_since != TimePoint{};
     if (worker.device == id && stayed) of.stayed.insert({worker.session, worker.virtual_device});
@@ -116,8 +120,17 @@ void SharedFaults::faulted(DeviceId id, const SharedFault& fault) {
 
 // ---- Judging ----
 
+void SharedFaults::left(DeviceId id) {
+  if (device_of(id).health == Health::kFaulted) judge_all(id);
+}
+
+// Under MPS clients that do not end are judged as they are.
 void SharedFaults::cleared(DeviceId id) {
-  if (device_of(id).health != Health::kFaulted) return;
+  if (device_of(id).health == Health::kFaulted) return judge_all(id);
+  if (device_of(id).health == Health::kTrial) try_next(id);
+}
+
+void SharedFaults::judge_all(DeviceId id) {
   Case& of = cases_[id];
   for (auto& [session_id, session] : shared_.registry.sessions) {
     for (VirtualDevice& device : session.devices) {
@@ -135,9 +148,9 @@ void SharedFaults::cleared(DeviceId id) {
 
 void SharedFaults::judge(DeviceId id, Session& session, VirtualDevice& device) {
   const protocol::LogState log = device.control->log();
-  if (session.failed || session.ending || log.task != device.task->serial) return;
   Case& of = cases_[id];
   const Lessee who{session.id, device.index};
+  if (session.failed || session.ending || log.task != device.task->serial || of.trials.contains(who)) return;
   const std::string obstacle = device.worker ? "its worker does not end" : present_obstacle(device);
   if (!obstacle.empty()) return fail(session, device, of, "the program's device memory is lost, because " + obstacle);
   if (!log.under_way() || !of.fault.kernel) return;
@@ -179,23 +192,24 @@ bool SharedFaults::suspected_too_often(DeviceId id, const Lessee& who) {
 
 // ---- Trial ----
 
+// Whoever may be tried now; where nobody is left, the device serves everybody again.
 void SharedFaults::try_next(DeviceId id) {
   Case& of = cases_[id];
-  DeviceState& on = device_of(id);
-  on.on_trial.reset();
-  of.served = of.leaving = {};
-  for (; !of.left.empty(); of.left.pop_front()) {
-    const auto [session, device] = find(of.left.front().who);
+  const bool apart = workers_.under_mps(id);
+  for (; !of.left.empty() && (apart || of.trials.empty()); of.left.pop_front()) {
+    const Suspect& next = of.left.front();
+    const auto [session, device] = find(next.who);
     const bool waits = session && !session->failed && !session->ending && device->task &&
-                       device->task->serial == of.left.front().serial && awaits_executor(device->task->state);
+                       device->task->serial == next.serial && awaits_executor(device->task->state);
     if (!waits) continue;
-    on.on_trial = of.left.front().who;
+    of.trials[next.who] = {next, {}, {}};
+    device_of(id).on_trial.insert(next.who);
     shared_.log->warn("device {}: session {} is tried alone, {} others are left to try", id.value, session->id.value,
                       of.left.size() - 1);
-    shared_.events.post(ExecutorWanted{id});
-    return look_later(id);
   }
-  healthy(id);
+  if (of.trials.empty() && !workers_.recovering(id)) return healthy(id);
+  shared_.events.post(ExecutorWanted{id});
+  if (!of.trials.empty()) look_later(id);
 }
 
 void SharedFaults::healthy(DeviceId id) {
@@ -211,43 +225,54 @@ void SharedFaults::look_later(DeviceId id) {
   cases_.at(id).timer = shared_.loop.after(kTrialLook, [this, id] { shared_.events.post(TrialDue{id}); });
 }
 
-void SharedFaults::end_trial(DeviceId id, bool guilty) {
+void SharedFaults::end_trial(DeviceId id, const Lessee& who, bool guilty) {
   cases_.at(id).found |= guilty;
-  cases_.at(id).left.pop_front();
+  cases_.at(id).trials.erase(who);
+  device_of(id).on_trial.erase(who);
   try_next(id);
 }
 
 void SharedFaults::trial_due(DeviceId id) {
-  DeviceState& on = device_of(id);
-  if (on.health != Health::kTrial || !on.on_trial) return;
-  Case& of = cases_.at(id);
-  const Suspect& suspect = of.left.front();
-  const TimePoint now = shared_.now();
-  const auto [session, device] = find(suspect.who);
-  if (!session) return end_trial(id);
-  Worker* worker = device->worker;
-  const bool goes_on = !session->failed && !session->ending && device->task && device->task->serial == suspect.serial &&
-                       device->task->state != TaskState::kSuspended;
-  if (!worker) return goes_on && of.leaving == TimePoint{} ? look_later(id) : end_trial(id);
-  if (of.served == TimePoint{}) of.served = now;
-  const bool for_long = now - of.served > kLongestTrial;
-  if (of.leaving != TimePoint{} || !goes_on) {
-    const bool stays = goes_on && !lasting_obstacle(*device).empty();
-    return stays || now - std::max(of.served, of.leaving) > kLongestTrial ? end_trial(id) : look_later(id);
+  if (device_of(id).health != Health::kTrial) return;
+  std::vector<std::pair<Lessee, bool>> ended;
+  for (auto& [who, trial] : cases_.at(id).trials) {
+    const Course course = look(id, trial);
+    if (course != Course::kGoesOn) ended.emplace_back(who, course == Course::kGuilty);
   }
-  if (!worker->last_fault.empty()) return end_trial(id, true);
-  // A fault of its own stands in the ring before its worker's word of it is here.
-  const bool has_faulted = device->ring && device->ring->header().fault.load(std::memory_order_acquire) != 0;
-  if (!for_long && (has_faulted || device->control->log().completed < suspect.until)) return look_later(id);
-  shared_.log->warn("device {}: session {} has {} alone", id.value, session->id.value,
-                    for_long ? "run for long without a fault" : "done its work without a fault");
-  const bool stays = of.left.size() == 1 && !worker->outside_mps;
-  if (stays || !let_go(*worker, *device->task)) return end_trial(id);
-  of.leaving = now;
-  look_later(id);
+  if (ended.empty()) return look_later(id);
+  for (const auto& [who, guilty] : ended) end_trial(id, who, guilty);
 }
 
-// It goes on in another worker when all were tried.
+SharedFaults::Course SharedFaults::look(DeviceId id, Trial& trial) {
+  const TimePoint now = shared_.now();
+  const auto [session, device] = find(trial.suspect.who);
+  if (!session) return Course::kOver;
+  const bool goes_on = !session->failed && !session->ending && device->task &&
+                       device->task->serial == trial.suspect.serial && device->task->state != TaskState::kSuspended;
+  if (!device->worker) return goes_on && trial.leaving == TimePoint{} ? Course::kGoesOn : Course::kOver;
+  if (trial.served == TimePoint{}) trial.served = now;
+  if (trial.leaving == TimePoint{} && goes_on) return look_at_work(id, trial, *session, *device);
+  const bool stays = goes_on && !lasting_obstacle(*device).empty();
+  const bool for_long = now - std::max(trial.served, trial.leaving) > kLongestTrial;
+  return stays || for_long ? Course::kOver : Course::kGoesOn;
+}
+
+SharedFaults::Course SharedFaults::look_at_work(DeviceId id, Trial& trial, Session& session, VirtualDevice& device) {
+  const bool for_long = shared_.now() - trial.served > kLongestTrial;
+  Worker& worker = *device.worker;
+  if (!worker.last_fault.empty()) return Course::kGuilty;
+  // A fault of its own stands in the ring before its worker's word of it is here.
+  const bool has_faulted = device.ring && device.ring->header().fault.load(std::memory_order_acquire) != 0;
+  if (!for_long && (has_faulted || device.control->log().completed < trial.suspect.until)) return Course::kGoesOn;
+  shared_.log->warn("device {}: session {} has {} alone", id.value, session.id.value,
+                    for_long ? "run for long without a fault" : "done its work without a fault");
+  const bool stays = cases_.at(id).left.empty() && !worker.outside_mps;
+  if (stays || !let_go(worker, *device.task)) return Course::kOver;
+  trial.leaving = shared_.now();
+  return Course::kGoesOn;
+}
+
+// It goes on in another worker: behind those that are left to try, or under MPS.
 bool SharedFaults::let_go(Worker& worker, const Task& task) {
   if (!worker.connection || task.state != TaskState::kRunning) return false;
   worker.connection->send(protocol::Suspend{task.serial});

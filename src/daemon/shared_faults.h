@@ -18,13 +18,16 @@ namespace heddle::daemon {
 //
 //   healthy --fault--> faulted --all workers are gone--> trial --nobody is left to try--> healthy
 //
-// - Faulted: the device's workers are ended, and nobody is served there (Workers::recover).
+// - Faulted: the device's workers are ended, and nobody else is served there (Workers::recover).
 // - When they are gone, each program is judged by its ring's control page. One that had nothing under way goes on in
 //   another worker. One whose work cannot be run again gets the error, as nobody could tell how much of it was done.
 //   The others are suspects, where a kernel has failed; where a worker or a control daemon has died, nobody is.
-// - Trial: one suspect after the other, the one whose task is oldest first, runs its work again, alone on the device;
-//   on a GPU outside of MPS. One that faults then gets its error. One that has done what was under way at the fault,
-//   or has run for kLongestTrial, leaves its worker and waits until all were tried.
+// - Trial: suspects run their work again, each where its fault is nobody else's. On a GPU under MPS that is outside of
+//   it, where processes share nothing: all at once, and while MPS is started anew; once that takes clients, all others
+//   are served as ever. Elsewhere one after the other, the one whose task is oldest first, alone on the device. One
+//   that faults then gets its error. One that has done what was under way at the fault, or has run for kLongestTrial,
+//   leaves its worker for another one.
+// - A fault under MPS meanwhile is no business of those that are tried outside.
 //
 // A program may fail only in company: one that was a suspect kMostSuspicions times within kMemory gets the error, where
 // nobody else was found.
@@ -45,6 +48,7 @@ class SharedFaults {
 
   // Events.
   void faulted(DeviceId device, const SharedFault& fault);
+  void left(DeviceId device);
   void cleared(DeviceId device);
   void trial_due(DeviceId device);
 
@@ -63,14 +67,19 @@ class SharedFaults {
     uint64_t until = 0;   // of its ring's records, the last one that was under way
     TimePoint arrived{};
   };
+  struct Trial {
+    Suspect suspect;
+    TimePoint served{};   // since when its worker is there
+    TimePoint leaving{};  // since when that worker is to give it up
+  };
+  enum class Course { kGoesOn, kOver, kGuilty };
   struct Case {
     SharedFault fault;
     std::map<Lessee, Report> reports;
     std::set<Lessee> stayed;   // whose workers stayed for their next tasks, and were ended
-    std::deque<Suspect> left;  // to be tried; the first one is on trial
-    TimePoint served{};        // since when its worker is there
-    TimePoint leaving{};       // since when that worker is to give it up
-    bool found = false;        // somebody whose fault it may have been has the error
+    std::deque<Suspect> left;  // to be tried
+    std::map<Lessee, Trial> trials;
+    bool found = false;  // somebody whose fault it may have been has the error
     EventLoop::Timer timer;
   };
 
@@ -82,9 +91,12 @@ class SharedFaults {
   void judge_stayed(Case& of, const Lessee& who);
   void fail(Session& session, const VirtualDevice& device, Case& of, const std::string& why);
   bool suspected_too_often(DeviceId id, const Lessee& who);
+  void judge_all(DeviceId id);
   void try_next(DeviceId id);
   void healthy(DeviceId id);
-  void end_trial(DeviceId id, bool guilty = false);
+  Course look(DeviceId id, Trial& trial);
+  Course look_at_work(DeviceId id, Trial& trial, Session& session, VirtualDevice& device);
+  void end_trial(DeviceId id, const Lessee& who, bool guilty);
   void look_later(DeviceId id);
   bool let_go(Worker& worker, const Task& task);
 

@@ -46,6 +46,7 @@ class Turn {
   void handle(const WorkerLost& event) { executor_.worker_lost(event.worker); }
   void handle(const WorkerGone& event);
   void handle(const DeviceFaulted& event) { executor_.shared_faults().faulted(event.device, event.fault); }
+  void handle(const DeviceLeft& event) { executor_.shared_faults().left(event.device); }
   void handle(const DeviceCleared& event) { executor_.shared_faults().cleared(event.device); }
   void handle(const TrialDue& event) { executor_.shared_faults().trial_due(event.device); }
   void handle(const ExecutorWanted& event) { serve(event.device); }

@@ -23,7 +23,8 @@ TaskWait for_frees(const Session& session, const VirtualDevice& device) {
 
 std::string state_of(const DeviceState& device) {
   if (device.health == DeviceState::Health::kFaulted) return "faulted: its workers are being ended";
-  if (device.health == DeviceState::Health::kTrial) return "in trial: a program is served alone after a fault";
+  if (device.health == DeviceState::Health::kTrial)
+    return "in trial: programs are served apart from each other after a fault";
   if (device.failed_starts == 0) return "ok";
   return stringf("workers do not start (%u times): %s", device.failed_starts, device.last_failure.c_str());
 }

@@ -48,6 +48,15 @@ size_t greeted_for(DeviceId device, const Registry& registry, TimePoint now) {
   return spread_sessions(expected, std::move(tasks))[place];
 }
 
+// Workers that serve nobody yet, but for those of trials outside of MPS.
+size_t coming_on(DeviceId device, const Registry& registry) {
+  return static_cast<size_t>(std::count_if(registry.workers.begin(), registry.workers.end(), [&](const auto& each) {
+    const Worker& worker = each.second;
+    const bool idle = worker.state == Worker::State::kStarting || worker.state == Worker::State::kWarm;
+    return worker.device == device && idle && !worker.outside_mps;
+  }));
+}
+
 }  // namespace
 
 size_t Workers::target_for(DeviceId device, size_t greeted) {
@@ -67,19 +76,19 @@ size_t Workers::target_for(DeviceId device, size_t greeted) {
 }
 
 void Workers::refill(DeviceId device) {
-  if (stopping_ || recovering(device)) return;
   DeviceState& state = device_of(device);
-  if (state.health == DeviceState::Health::kFaulted) return;
-  if (serve_outside_mps(device)) return;
+  if (stopping_ || state.health == DeviceState::Health::kFaulted) return;
+  serve_outside_mps(device);
+  if (recovering(device)) return;
   const size_t greeted = greeted_for(device, shared_.registry, shared_.now()), target = target_for(device, greeted);
-  const size_t coming = shared_.registry.workers_on(device, Worker::State::kStarting) +
-                        shared_.registry.workers_on(device, Worker::State::kWarm);
-  const size_t enough = target + state.wanting.size();
+  const size_t coming = coming_on(device, shared_.registry);
+  const size_t wanting = state.wanting.size() - wanted_outside_mps(state);
+  const size_t enough = target + wanting;
   if (target != shared_.config.warm_workers)
     state.pool_timer = shared_.loop.after(kPoolLook, [this, device] { refill(device); });
   if (coming > enough) retire_surplus(device, coming - enough);
   if (coming >= enough) return;
-  const size_t awaited = state.wanting.size() + std::min(greeted, target);
+  const size_t awaited = wanting + std::min(greeted, target);
   const bool wanted = coming < awaited;
   const TimePoint earliest = wanted ? state.next_start : std::max(state.next_start, state.last_bound + kRefillDelay);
   if (shared_.now() < earliest) return start_later(device, earliest);
@@ -111,7 +120,7 @@ void Workers::retire_surplus(DeviceId device, size_t surplus) {
   if (device_of(device).config.model.kind != DeviceKind::kCuda) return;
   for (auto& [id, worker] : shared_.registry.workers) {
     if (surplus == 0) return;
-    if (worker.device != device || worker.state != Worker::State::kWarm) continue;
+    if (worker.device != device || worker.state != Worker::State::kWarm || worker.outside_mps) continue;
     shared_.log->debug("worker {} of device {} is not expected to be needed", id.value, device.value);
     retire(worker);
     --surplus;

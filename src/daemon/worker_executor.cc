@@ -52,7 +52,9 @@ void WorkerExecutor::find(Session& session, VirtualDevice& device) {
 // The one that stayed for the virtual device, else a warm one.
 Worker* WorkerExecutor::worker_for(const Session& session, const VirtualDevice& device) {
   Worker* kept = workers_.kept_for(session.id, device.index);
-  return kept && kept->device == device.task->device ? kept : workers_.take_warm(device.task->device);
+  return kept && kept->device == device.task->device
+             ? kept
+             : workers_.take_warm(device.task->device, {session.id, device.index});
 }
 
 // Oldest first, but for those who need no warm worker.

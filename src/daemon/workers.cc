@@ -60,8 +60,8 @@ Duration start_backoff(uint32_t failures) {
   return std::min(kLongestBackoff, kFirstBackoff * (1u << std::min(failures - 1, 10u)));
 }
 
-Worker* Workers::take_warm(DeviceId device) {
-  const bool outside = tries_outside_mps(device_of(device), mps_);
+Worker* Workers::take_warm(DeviceId device, std::pair<SessionId, uint32_t> whom) {
+  const bool outside = is_tried_outside_mps(device_of(device), mps_, whom);
   for (auto& [id, worker] : shared_.registry.workers) {
     if (worker.device == device && worker.state == Worker::State::kWarm && worker.outside_mps == outside)
       return &worker;

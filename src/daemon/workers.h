@@ -35,7 +35,7 @@ class Workers {
   void connect(FreeMemory free_memory);
 
   // A warm worker of the device, for the caller to bind; none where there is none yet. Another is started in its place.
-  Worker* take_warm(DeviceId device);
+  Worker* take_warm(DeviceId device, std::pair<SessionId, uint32_t> whom);
   // Starts what is missing: one for each that waits, and the warm ones (warm_target.h). Those that are too many end.
   void refill(DeviceId device);
   // A session was opened: its worker can be on its way.
@@ -58,8 +58,9 @@ class Workers {
   void kill(Worker& worker);
   // A worker that nobody is served by is of no use any more.
   void discard(Worker& worker);
-  // Where programs share their faults: all workers of the device are ended, under MPS that is started anew, and
-  // DeviceCleared follows; until then no worker is started. Nothing while that is under way; false on other devices.
+  // Where programs share their faults: all workers of the device are ended, but for those outside of its MPS, which is
+  // started anew. DeviceLeft follows, and DeviceCleared; until then no worker is started but for trials outside of MPS.
+  // Nothing while that is under way; false on other devices.
   bool recover(DeviceId device, const SharedFault& fault);
   bool recovering(DeviceId device) const { return recovering_.contains(device); }
   bool under_mps(DeviceId device) const { return mps_.serves(device); }
@@ -102,7 +103,8 @@ class Workers {
   void taken_off(WorkerId id, bool in_time);
   void end_client(Worker& worker);
   void start_refused(DeviceId device);
-  bool serve_outside_mps(DeviceId device);
+  void serve_outside_mps(DeviceId device);
+  size_t wanted_outside_mps(const DeviceState& device) const;
   void client_gone(DeviceId device);
   void recovered(DeviceId device);
 

@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "daemon/cuda_codes.h"
@@ -55,7 +56,7 @@ bool Workers::recover(DeviceId device, const SharedFault& fault) {
   shared_.loop.commit();
   shared_.events.post(DeviceFaulted{device, fault});
   for (auto& [id, worker] : shared_.registry.workers) {
-    if (worker.device == device) end_client(worker);
+    if (worker.device == device && !worker.outside_mps) end_client(worker);
   }
   client_gone(device);
   return true;
@@ -73,29 +74,33 @@ void Workers::end_client(Worker& worker) {
   kill_process(worker.process, SIGKILL);
 }
 
-// Where a program is tried alone, its worker is started; else those that were started for one more trial end.
-bool Workers::serve_outside_mps(DeviceId device) {
+size_t Workers::wanted_outside_mps(const DeviceState& device) const {
+  return static_cast<size_t>(std::count_if(device.wanting.begin(), device.wanting.end(),
+                                           [&](const auto& who) { return is_tried_outside_mps(device, mps_, who); }));
+}
+
+// Whoever is tried gets a worker; those that nobody needs any more end.
+void Workers::serve_outside_mps(DeviceId device) {
   DeviceState& state = device_of(device);
-  const bool tries = tries_outside_mps(state, mps_);
-  bool coming = false;
+  size_t wanted = wanted_outside_mps(state);
   for (auto& [id, worker] : shared_.registry.workers) {
     const bool idle = worker.state == Worker::State::kStarting || worker.state == Worker::State::kWarm;
     if (worker.device != device || !worker.outside_mps || !idle) continue;
-    coming = true;
-    if (!tries) discard(worker);
+    if (wanted == 0) discard(worker);
+    if (wanted > 0) --wanted;
   }
-  if (!tries || coming || state.wanting.empty()) return tries;
-  if (shared_.now() < state.next_start) {
-    start_later(device, state.next_start);
-  } else if (const Status started = start(device, true); !started) {
-    start_failed(device, started.error().text, false);
-    start_later(device, state.next_start);
+  for (; wanted > 0; --wanted) {
+    if (shared_.now() < state.next_start) return start_later(device, state.next_start);
+    const Status started = start(device, true);
+    if (!started) start_failed(device, started.error().text, false);
   }
-  return true;
 }
 
 void Workers::client_gone(DeviceId device) {
-  if (!recovering(device) || shared_.registry.workers_on(device) != 0) return;
+  const auto is_client = [&](const auto& each) { return each.second.device == device && !each.second.outside_mps; };
+  const auto& workers = shared_.registry.workers;
+  if (!recovering(device) || std::any_of(workers.begin(), workers.end(), is_client)) return;
+  shared_.events.post(DeviceLeft{device});
   under_mps(device) ? recovery_.clients_gone(device) : recovered(device);
 }
 

@@ -54,11 +54,12 @@ class Heddle:
         return json.loads(answer.stdout).get("sessions", []) if answer.returncode == 0 else []
 
     def compute_again(self, programs, begin, limit=20):
-        """Seconds from `begin` until all of the programs compute in another worker than before; None after the limit."""
+        """Seconds from `begin` until all of the programs compute in another worker than before, be it on trial; None after
+        the limit."""
         wanted, back = {program.pid for program in programs}, set()
         while time.monotonic() - begin < limit:
             for session in self.sessions():
-                resumed = any(task.get("resumptions") and task.get("state") == "running" for task in session.get("tasks", []))
+                resumed = any(task.get("resumptions") and task.get("state") in ("running", "in trial") for task in session.get("tasks", []))
                 if resumed and session.get("usage", {}).get("busy_now"):
                     back.add(parent_of(session.get("pid", 0)))
             if wanted <= back:
