@@ -51,6 +51,12 @@ struct WorkerSaid {
 struct WorkerLost {
   WorkerId worker;
 };
+// A worker that is terminated has nothing left on its device that others would wait for, though its process takes its
+// time to end: MPS has taken it off; or in time slices what it left shares the GPU for its last 15 ms (HARDWARE.md,
+// p8).
+struct WorkerOffDevice {
+  WorkerId worker;
+};
 // A worker's process has ended. `how`: "exit status 1", "signal 9 (Killed)". `certainly`: none of its work is left on
 // the device. `crashed`: by itself, as far as that can be told (Ending).
 struct WorkerGone {
@@ -157,10 +163,10 @@ struct JobNotSwapped {
 };
 
 using Event =
-    std::variant<ClientSaid, ClientClosed, ProcessEnded, WorkerWarm, WorkerReturned, WorkerSaid, WorkerLost, WorkerGone,
-                 DeviceFaulted, DeviceLeft, DeviceCleared, TrialDue, ExecutorWanted, MemoryAnswered, CopyAnswered,
-                 FreeMemoryReported, ContextsFreed, IdleReturned, SegmentRemoved, LeasesDue, LeaseOverdue,
-                 TerminationOrdered, JobNotSuspended, MemoryMoved, JobNotSwapped>;
+    std::variant<ClientSaid, ClientClosed, ProcessEnded, WorkerWarm, WorkerReturned, WorkerSaid, WorkerLost,
+                 WorkerOffDevice, WorkerGone, DeviceFaulted, DeviceLeft, DeviceCleared, TrialDue, ExecutorWanted,
+                 MemoryAnswered, CopyAnswered, FreeMemoryReported, ContextsFreed, IdleReturned, SegmentRemoved,
+                 LeasesDue, LeaseOverdue, TerminationOrdered, JobNotSuspended, MemoryMoved, JobNotSwapped>;
 
 // Events until the next turn handles them (turn.h). Whoever notices something posts an event and returns, so that no
 // component is called back in the middle of its own work.

@@ -51,8 +51,8 @@ class Leases {
   void drained(const Session& session, const VirtualDevice& device);
   void returned(const Session& session, const VirtualDevice& device, uint64_t generation);
 
-  // Its worker is gone with nothing under way, and another will serve the task: it has no lease, and says anew what it
-  // has to do.
+  // Its worker is gone, or off its device, and another will serve the task: it has no lease, and says anew what it has
+  // to do.
   void worker_gone(const Session& session, const VirtualDevice& device);
 
   // What comes of an order to terminate its worker (terminations.h): it is wanted still; it is about to be killed, and

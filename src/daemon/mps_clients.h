@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "daemon/mps.h"
 #include "daemon/registry.h"
 
@@ -13,6 +15,11 @@ inline bool shares_faults(const DeviceState& device, const Mps& mps) {
 // Whether the virtual device is tried (shared_faults.h) by a worker of which a kernel's fault is no client's.
 inline bool is_tried_outside_mps(const DeviceState& device, const Mps& mps, std::pair<SessionId, uint32_t> who) {
   return device.health == DeviceState::Health::kTrial && mps.serves(device.id) && device.on_trial.contains(who);
+}
+
+inline size_t wanting_outside_mps(const DeviceState& device, const Mps& mps) {
+  return static_cast<size_t>(std::count_if(device.wanting.begin(), device.wanting.end(),
+                                           [&](const auto& who) { return is_tried_outside_mps(device, mps, who); }));
 }
 
 inline bool is_mps_client(const Worker& worker, const Mps& mps) {

@@ -70,7 +70,11 @@ void Terminations::kill(Worker& worker, Session& session, VirtualDevice& device)
   leases_.terminated(session, device);
   workers_.kill(worker);
   // MPS waits for a client that is stopped. Without a lease it hands nothing over meanwhile.
-  if (workers_.under_mps(worker.device)) kill_process(worker.process, SIGCONT);
+  if (workers_.under_mps(worker.device)) {
+    kill_process(worker.process, SIGCONT);
+  } else if (shared_.registry.devices[worker.device.value].config.model.kind == DeviceKind::kCuda) {
+    shared_.events.post(WorkerOffDevice{worker.id});
+  }
 }
 
 }  // namespace heddle::daemon

@@ -9,7 +9,8 @@ namespace heddle::daemon {
 
 // Has tasks leave their devices at once where a dispatch policy orders it (policy::Withdraw::terminate): the worker is
 // killed, and the task goes on in another one (resume.cc). The lease was withdrawn before, and nobody is lent the
-// device before the worker is gone.
+// device before the worker is gone, or on a GPU is off it (WorkerOffDevice): there the end of its process takes 60 ms
+// more, which concern its own memory alone.
 //
 //   ordered --it would not outlive its worker--> refused: it drains
 //      | noted with the vault, then stopped (SIGSTOP)

@@ -83,6 +83,12 @@ class TerminationsTest : public ::testing::Test, protected testing::Books {
     leases_.decide();
     terminations_.ordered(kSession, 0);
   }
+  // How often somebody was told that the worker is off its device.
+  int off_device() {
+    int count = 0;
+    while (const auto event = events_.next()) count += std::holds_alternative<WorkerOffDevice>(*event);
+    return count;
+  }
   void work_is_under_way() { device().control->note_affected(1); }
   // Time goes by, for the process and by the clock, until nothing is due any more.
   void pass() {
@@ -182,6 +188,22 @@ TEST_F(TerminationsTest, OneThatHasDiedMeanwhileIsNoneToKill) {
   EXPECT_EQ(script_.not_terminated, 0);
 }
 
+// Where processes have the GPU by turns nobody waits for a process's end.
+TEST_F(TerminationsTest, OfAGpuInTimeSlicesTheDeviceIsFreeAtOnce) {
+  registry_.devices[0].config.model.kind = DeviceKind::kCuda;
+  order();
+  pass();
+  EXPECT_TRUE(worker_.killed);
+  EXPECT_EQ(off_device(), 1);
+}
+
+TEST_F(TerminationsTest, OfASoftwareDeviceItIsWhenTheWorkerHasEnded) {
+  order();
+  pass();
+  EXPECT_TRUE(worker_.killed);
+  EXPECT_EQ(off_device(), 0);
+}
+
 class TerminationsUnderMps : testing::FakeMps, public TerminationsTest {
  protected:
   TerminationsUnderMps() : TerminationsTest(Mps::Options{Mps::find_control(), make_directory(), -1}) {
@@ -207,6 +229,7 @@ TEST_F(TerminationsUnderMps, TheWorkerIsTakenOffFirst) {
   order();
   for (int i = 0; i < 25 && !has_ended(worker_.process); ++i) pass();
   EXPECT_TRUE(has_ended(worker_.process));
+  EXPECT_EQ(off_device(), 1);
 }
 
 TEST_F(TerminationsUnderMps, WhereThatTakesLongItRunsAgainMeanwhile) {

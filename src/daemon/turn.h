@@ -44,6 +44,7 @@ class Turn {
   void handle(const WorkerReturned& event) { executor_.worker_returned(event.worker, event.ready); }
   void handle(const WorkerSaid& event) { executor_.worker_said(event.worker, event.packet); }
   void handle(const WorkerLost& event) { executor_.worker_lost(event.worker); }
+  void handle(const WorkerOffDevice& event) { executor_.worker_off_device(event.worker); }
   void handle(const WorkerGone& event);
   void handle(const DeviceFaulted& event) { executor_.shared_faults().faulted(event.device, event.fault); }
   void handle(const DeviceLeft& event) { executor_.shared_faults().left(event.device); }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "daemon/mps_clients.h"
 #include "daemon/warm_target.h"
 #include "daemon/workers.h"
 
@@ -82,7 +83,7 @@ void Workers::refill(DeviceId device) {
   if (recovering(device)) return;
   const size_t greeted = greeted_for(device, shared_.registry, shared_.now()), target = target_for(device, greeted);
   const size_t coming = coming_on(device, shared_.registry);
-  const size_t wanting = state.wanting.size() - wanted_outside_mps(state);
+  const size_t wanting = state.wanting.size() - wanting_outside_mps(state, mps_);
   const size_t enough = target + wanting;
   if (target != shared_.config.warm_workers)
     state.pool_timer = shared_.loop.after(kPoolLook, [this, device] { refill(device); });

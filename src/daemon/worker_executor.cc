@@ -274,6 +274,14 @@ void WorkerExecutor::worker_lost(WorkerId id) {
   if (session) shared_faults_.worker_died(*worker, *device);
 }
 
+// Whoever waits for the device need not wait for the process. What it wrote counts once that has ended.
+void WorkerExecutor::worker_off_device(WorkerId id) {
+  const Worker* worker = shared_.registry.find_worker(id);
+  if (!worker || !worker->terminating) return;
+  const auto [session, device] = shared_.registry.served_by(*worker);
+  if (session) leases_.worker_gone(*session, *device);
+}
+
 std::optional<SessionId> WorkerExecutor::worker_gone(const WorkerGone& event) {
   const WorkerId id = event.worker;
   Worker* worker = shared_.registry.find_worker(id);

@@ -51,6 +51,7 @@ class WorkerExecutor : public Executor {
   void worker_returned(WorkerId id, const protocol::WorkerReady& ready);
   void worker_said(WorkerId id, const protocol::Packet& packet);
   void worker_lost(WorkerId id);
+  void worker_off_device(WorkerId id);
   // Returns the session that the worker served, if it was ending and now holds nothing.
   std::optional<SessionId> worker_gone(const WorkerGone& event);
   void terminate(SessionId session, uint32_t virtual_device) { terminations_.ordered(session, virtual_device); }

@@ -104,7 +104,6 @@ class Workers {
   void end_client(Worker& worker);
   void start_refused(DeviceId device);
   void serve_outside_mps(DeviceId device);
-  size_t wanted_outside_mps(const DeviceState& device) const;
   void client_gone(DeviceId device);
   void recovered(DeviceId device);
 

@@ -74,15 +74,10 @@ void Workers::end_client(Worker& worker) {
   kill_process(worker.process, SIGKILL);
 }
 
-size_t Workers::wanted_outside_mps(const DeviceState& device) const {
-  return static_cast<size_t>(std::count_if(device.wanting.begin(), device.wanting.end(),
-                                           [&](const auto& who) { return is_tried_outside_mps(device, mps_, who); }));
-}
-
 // Whoever is tried gets a worker; those that nobody needs any more end.
 void Workers::serve_outside_mps(DeviceId device) {
   DeviceState& state = device_of(device);
-  size_t wanted = wanted_outside_mps(state);
+  size_t wanted = wanting_outside_mps(state, mps_);
   for (auto& [id, worker] : shared_.registry.workers) {
     const bool idle = worker.state == Worker::State::kStarting || worker.state == Worker::State::kWarm;
     if (worker.device != device || !worker.outside_mps || !idle) continue;
@@ -141,6 +136,7 @@ void Workers::taken_off(WorkerId id, bool in_time) {
   if (!worker) return;
   worker->patience.reset();
   kill_process(worker->process, SIGKILL);
+  if (in_time) shared_.events.post(WorkerOffDevice{id});
   const auto [session, device] = shared_.registry.served_by(*worker);
   if (in_time || !device || !computes(*device)) return;
   recover(worker->device, {"another program was ended in the middle of its work, and MPS did not take it off the GPU",
