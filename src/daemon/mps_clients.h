@@ -17,6 +17,12 @@ inline bool is_tried_outside_mps(const DeviceState& device, const Mps& mps, std:
   return device.health == DeviceState::Health::kTrial && mps.serves(device.id) && device.on_trial.contains(who);
 }
 
+// Whether it serves a program that was tried, did not fault, and is to go on under MPS.
+inline bool is_settled_outside_mps(const Worker& worker, const DeviceState& device) {
+  return worker.outside_mps && worker.state == Worker::State::kBound && worker.device == device.id &&
+         worker.last_fault.empty() && !device.on_trial.contains({worker.session, worker.virtual_device});
+}
+
 inline size_t wanting_outside_mps(const DeviceState& device, const Mps& mps) {
   return static_cast<size_t>(std::count_if(device.wanting.begin(), device.wanting.end(),
                                            [&](const auto& who) { return is_tried_outside_mps(device, mps, who); }));

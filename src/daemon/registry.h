@@ -245,7 +245,8 @@ struct Worker {
   std::string last_fault;    // what it reported of the session that it serves
   bool killed = false;       // by heddled
   bool died = false;         // or is dying, by itself
-  bool outside_mps = false;  // where MPS serves its GPU: for a program that is tried alone (shared_faults.h)
+  bool outside_mps = false;  // where MPS serves its GPU: for a program that is tried (shared_faults.h)
+  bool called_back = false;  // from there: its task is to go on under MPS
   bool terminating = false;  // by heddled, so that its task leaves the device: it is stopped, or killed
   bool given_up = false;     // its task, as it was told to: it is ending
   Bytes driver_memory;       // that its context has grown by, on the accounts of the tasks that it served
@@ -276,6 +277,7 @@ struct DeviceState {
   std::vector<MemoryRequest> contexts_awaited;  // what is asked for again when workers have ended for it
   std::deque<std::pair<SessionId, uint32_t>> wanting;  // virtual devices with a grant and without a worker
   Health health = Health::kHealthy;
+  size_t expected_trials = 0;                         // workers wanted outside of MPS, before it is known for whom
   TimePoint last_left{};                              // when a worker that had served somebody was gone last
   std::set<std::pair<SessionId, uint32_t>> on_trial;  // virtual devices that are served apart from all others
 };

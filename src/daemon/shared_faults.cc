@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "daemon/cuda_codes.h"
+#include "daemon/mps_clients.h"
 #include "daemon/resumable.h"
 
 namespace heddle::daemon {
@@ -132,6 +133,7 @@ void SharedFaults::cleared(DeviceId id) {
 
 void SharedFaults::judge_all(DeviceId id) {
   Case& of = cases_[id];
+  device_of(id).expected_trials = 0;
   for (auto& [session_id, session] : shared_.registry.sessions) {
     for (VirtualDevice& device : session.devices) {
       if (device.task && device.control && device.task->device == id && has_device(device.task->state))
@@ -151,6 +153,7 @@ void SharedFaults::judge(DeviceId id, Session& session, VirtualDevice& device) {
   Case& of = cases_[id];
   const Lessee who{session.id, device.index};
   if (session.failed || session.ending || log.task != device.task->serial || of.trials.contains(who)) return;
+  if (device.worker && device.worker->outside_mps) return;  // the fault was none of its
   const std::string obstacle = device.worker ? "its worker does not end" : present_obstacle(device);
   if (!obstacle.empty()) return fail(session, device, of, "the program's device memory is lost, because " + obstacle);
   if (!log.under_way() || !of.fault.kernel) return;
@@ -266,10 +269,26 @@ SharedFaults::Course SharedFaults::look_at_work(DeviceId id, Trial& trial, Sessi
   if (!for_long && (has_faulted || device.control->log().completed < trial.suspect.until)) return Course::kGoesOn;
   shared_.log->warn("device {}: session {} has {} alone", id.value, session.id.value,
                     for_long ? "run for long without a fault" : "done its work without a fault");
-  const bool stays = cases_.at(id).left.empty() && !worker.outside_mps;
+  const bool stays = cases_.at(id).left.empty() || worker.outside_mps;
   if (stays || !let_go(worker, *device.task)) return Course::kOver;
   trial.leaving = shared_.now();
   return Course::kGoesOn;
+}
+
+void SharedFaults::call_back(DeviceId id) {
+  const DeviceState& on = device_of(id);
+  if (!workers_.under_mps(id) || workers_.recovering(id)) return;
+  auto& workers = shared_.registry.workers;
+  auto ready = std::count_if(workers.begin(), workers.end(), [&](const auto& each) {
+    const Worker& worker = each.second;
+    return worker.device == id && worker.state == Worker::State::kWarm && !worker.outside_mps;
+  });
+  for (auto& [worker_id, worker] : workers) {
+    const auto served = shared_.registry.served_by(worker).second;
+    if (!is_settled_outside_mps(worker, on) || !served || !served->task || !lasting_obstacle(*served).empty()) continue;
+    if (!worker.called_back && ready > 0) worker.called_back = let_go(worker, *served->task);
+    ready -= worker.called_back ? 1 : 0;
+  }
 }
 
 // It goes on in another worker: behind those that are left to try, or under MPS.

@@ -26,7 +26,7 @@ namespace heddle::daemon {
 //   it, where processes share nothing: all at once, and while MPS is started anew; once that takes clients, all others
 //   are served as ever. Elsewhere one after the other, the one whose task is oldest first, alone on the device. One
 //   that faults then gets its error. One that has done what was under way at the fault, or has run for kLongestTrial,
-//   leaves its worker for another one.
+//   leaves its worker for another one: at once, or under MPS, where it goes on meanwhile, when one stands ready.
 // - A fault under MPS meanwhile is no business of those that are tried outside.
 //
 // A program may fail only in company: one that was a suspect kMostSuspicions times within kMemory gets the error, where
@@ -51,6 +51,9 @@ class SharedFaults {
   void left(DeviceId device);
   void cleared(DeviceId device);
   void trial_due(DeviceId device);
+
+  // Programs that were tried outside of MPS leave their workers for those that stand ready under it.
+  void call_back(DeviceId device);
 
   // Whether the virtual device's task may have a worker of its device now.
   bool may_be_served(const Session& session, const VirtualDevice& device) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "daemon/mps_clients.h"
+#include "daemon/resumable.h"
 #include "daemon/warm_target.h"
 #include "daemon/workers.h"
 
@@ -58,6 +59,14 @@ size_t coming_on(DeviceId device, const Registry& registry) {
   }));
 }
 
+// Programs that go on under MPS once there are workers.
+size_t to_call_back(const DeviceState& device, Registry& registry) {
+  return static_cast<size_t>(std::count_if(registry.workers.begin(), registry.workers.end(), [&](const auto& each) {
+    const VirtualDevice* served = registry.served_by(each.second).second;
+    return is_settled_outside_mps(each.second, device) && served && lasting_obstacle(*served).empty();
+  }));
+}
+
 }  // namespace
 
 size_t Workers::target_for(DeviceId device, size_t greeted) {
@@ -83,7 +92,8 @@ void Workers::refill(DeviceId device) {
   if (recovering(device)) return;
   const size_t greeted = greeted_for(device, shared_.registry, shared_.now()), target = target_for(device, greeted);
   const size_t coming = coming_on(device, shared_.registry);
-  const size_t wanting = state.wanting.size() - wanting_outside_mps(state, mps_);
+  const size_t wanting =
+      state.wanting.size() - wanting_outside_mps(state, mps_) + to_call_back(state, shared_.registry);
   const size_t enough = target + wanting;
   if (target != shared_.config.warm_workers)
     state.pool_timer = shared_.loop.after(kPoolLook, [this, device] { refill(device); });

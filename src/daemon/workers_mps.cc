@@ -55,10 +55,18 @@ bool Workers::recover(DeviceId device, const SharedFault& fault) {
   shared_.vault.deposit(NoteKind::kFault, device.value, write_note(note), -1);
   shared_.loop.commit();
   shared_.events.post(DeviceFaulted{device, fault});
+  size_t at_work = 0;
   for (auto& [id, worker] : shared_.registry.workers) {
-    if (worker.device == device && !worker.outside_mps) end_client(worker);
+    if (worker.device != device || worker.outside_mps) continue;
+    const auto served = shared_.registry.served_by(worker).second;
+    at_work += served && computes(*served);
+    end_client(worker);
   }
   client_gone(device);
+  // Their contexts take longer to make than the old ones to end.
+  if (!under_mps(device) || !fault.kernel) return true;
+  device_of(device).expected_trials = at_work;
+  serve_outside_mps(device);
   return true;
 }
 
@@ -74,10 +82,10 @@ void Workers::end_client(Worker& worker) {
   kill_process(worker.process, SIGKILL);
 }
 
-// Whoever is tried gets a worker; those that nobody needs any more end.
+// Whoever is tried gets a worker, and may before it is known who that is; those that nobody needs any more end.
 void Workers::serve_outside_mps(DeviceId device) {
   DeviceState& state = device_of(device);
-  size_t wanted = wanting_outside_mps(state, mps_);
+  size_t wanted = std::max(wanting_outside_mps(state, mps_), state.expected_trials);
   for (auto& [id, worker] : shared_.registry.workers) {
     const bool idle = worker.state == Worker::State::kStarting || worker.state == Worker::State::kWarm;
     if (worker.device != device || !worker.outside_mps || !idle) continue;
