@@ -2,6 +2,7 @@
 """What the durability levels cost (docs/revocation.md): the same programs with `off`, `long` and `full`, in one run.
 
     durability.py BUILD_DIR [--repetitions N] [--minutes M] [--workloads NAMES] [--mix] [--slowdown S] [--long-from T]
+    durability.py BUILD_DIR --gpu [--mps on]
 
 Each repetition runs every workload once at each level, in turning order, under a heddled for each level. Figures are
 ratios to `off` of the same repetition, their median and their quartiles. `cpu`: processor time of the program, its worker
@@ -12,6 +13,9 @@ and each figure is the difference of two runs, of n and of 2 n iterations, so th
 launch of each kernel, is not in it. --long-from is to be that many times what it would be on the GPU, too.
 
 --mix adds a queue of small jobs by `heddle batch` on two devices.
+
+--gpu: on this machine's first GPU, under a heddled that is started for each level; figures are differences as with
+--slowdown.
 """
 
 import argparse
@@ -33,29 +37,37 @@ log_level = "off"
 [durability]
 level = "{level}"
 long_from = "{long_from}"
-[[device]]
+"""
+SOFTWARE = """[[device]]
 preset = "P100"
 count = {count}
 memory = "512M"
 slowdown = {slowdown}
 copy_slowdown = {copy_slowdown}
 """
-# By name: what it is, program, options, their {n} on devices that do not pace and on those that do.
+GPU = """[[gpu]]
+index = 0
+mps = "{mps}"
+"""
+# By name: what it is, program, options, their {n} on devices that do not pace, on those that do, and on GPUs.
 WORKLOADS = {
-    "queued": ("short launches in place, queued", "vecadd", "--size 16384 --streams 1 --iterations {n}", 10000, 200),
-    "waited": ("a short launch and copies, each waited for", "vecadd", "--size {n}k --chunk 4096 --streams 1", 16384, 256),
-    "streams": ("short launches and copies on three streams", "vecadd", "--size {n}k", 24576, 1024),
+    "queued": ("short launches in place, queued", "vecadd", "--size 16384 --streams 1 --iterations {n}", 10000, 200, 100000),
+    "waited": ("a short launch and copies, each waited for", "vecadd", "--size {n}k --chunk 4096 --streams 1", 16384, 256, 65536),
+    "streams": ("short launches and copies on three streams", "vecadd", "--size {n}k", 24576, 1024, 65536),
     "in place": ("a vector of {size} updated again and again", "vecadd",
-                 "--size {elements} --chunk {elements} --streams 1 --iterations {n}", 30, 60),
+                 "--size {elements} --chunk {elements} --streams 1 --iterations {n}", 30, 60, 5000),
     "srad": ("a solver, its image both ways in every iteration", "srad_v2", "--rows {side} --columns {side} --iterations {n}",
-             60, 20),
+             60, 20, 100),
     "solver": ("a solver that waits in every iteration", "srad_v1", "--rows {side} --columns {side} --iterations {n}",
-               60, 20),
-    "train": ("a network's training", "nn", "--mode train --iterations {n}", 64, 4),
-    "generate": ("a network with many small launches", "nn", "--mode generate --iterations {n}", 1000, 20),
+               60, 20, 1500),
+    "train": ("a network's training", "nn", "--mode train --iterations {n}", 64, 4, 200),
+    "generate": ("a network with many small launches", "nn", "--mode generate --iterations {n}", 1000, 20, 2000),
+    "long": ("long kernels that update {values} in place", "episodes",
+             "--size {numbers} --steps {steps} --launches 1 --gap 0 --iterations {n}", 8, 4, 20),
 }
-UNPACED = {"elements": "8m", "size": "32 MiB", "side": 512}
-PACED = {"elements": "512k", "size": "2 MiB", "side": 128}
+UNPACED = {"elements": "8m", "size": "32 MiB", "side": 512, "values": "1 MiB", "numbers": "256k", "steps": 1000}
+PACED = {"elements": "512k", "size": "2 MiB", "side": 128, "values": "64 KiB", "numbers": "16k", "steps": 100}
+ON_GPU = {"elements": "16m", "size": "64 MiB", "side": 2048, "values": "16 MiB", "numbers": "4m", "steps": 20000}
 
 
 def name_of(pid):
@@ -75,8 +87,9 @@ class Node:
         self.environment = dict(os.environ, HEDDLE_SOCKET=f"{self.directory}/control", XDG_RUNTIME_DIR=self.directory)
         config = f"{self.directory}/heddle.toml"
         with open(config, "w") as out:
-            out.write(CONFIG.format(level=level, long_from=options.long_from, count=2 if options.mix else 1,
-                                    slowdown=options.slowdown, copy_slowdown=options.slowdown))
+            device = GPU if options.gpu else SOFTWARE
+            out.write((CONFIG + device).format(level=level, long_from=options.long_from, count=2 if options.mix else 1,
+                                               slowdown=options.slowdown, copy_slowdown=options.slowdown, mps=options.mps))
         self.ask("daemon", "start", "--config", config)
         self.heddled = self.look()["heddled"]["pid"]
 
@@ -92,8 +105,8 @@ class Node:
         """Until the workers of what has ended are gone, and the next ones ready."""
         while True:
             devices = self.look()["devices"]
-            children = self.children()
-            if all(d["warm_workers"] == 1 and d["used"] == 0 for d in devices) and children == len(devices):
+            ready = sum(device["warm_workers"] for device in devices)
+            if all(d["warm_workers"] >= 1 and d["used"] == 0 for d in devices) and self.children() == ready:
                 return
             time.sleep(0.02)
 
@@ -133,11 +146,11 @@ class Node:
 def programs(options):
     """name -> (what it is, node and 1 or 2 -> command)"""
     chosen = list(WORKLOADS) if options.workloads is None else [name for name in options.workloads.split(",") if name]
-    sizes = PACED if options.slowdown else UNPACED
+    sizes = ON_GPU if options.gpu else PACED if options.slowdown else UNPACED
     found = {}
     for name in chosen:
-        what, program, arguments, unpaced, paced = WORKLOADS[name]
-        count = paced if options.slowdown else unpaced
+        what, program, arguments, unpaced, paced, on_gpu = WORKLOADS[name]
+        count = on_gpu if options.gpu else paced if options.slowdown else unpaced
 
         def command(node, times, program=program, arguments=arguments, count=count):
             words = arguments.format(n=count * times, **sizes).split()
@@ -183,6 +196,25 @@ def table(found, what):
         print("| " + " | ".join(cells) + " |", flush=True)
 
 
+def repeat_beside_each_other(options, commands, turn, nodes, found):
+    for level in turn:
+        nodes[level] = nodes.get(level) or Node(options, level)
+    for name, (_, command) in commands.items():
+        found[name].append({level: nodes[level].measure(command, options.slowdown > 0) for level in turn})
+
+
+def repeat_on_gpu(options, commands, turn, nodes, found):
+    """A GPU is one heddled's."""
+    seen = {name: {} for name in commands}
+    for level in turn:
+        nodes[level] = Node(options, level)
+        for name, (_, command) in commands.items():
+            seen[name][level] = nodes[level].measure(command, True)
+        nodes.pop(level).end()
+    for name, runs in seen.items():
+        found[name].append(runs)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=os.path.abspath)
@@ -192,6 +224,8 @@ def main():
     parser.add_argument("--mix", action="store_true")
     parser.add_argument("--slowdown", type=float, default=0)
     parser.add_argument("--long-from", default="5ms")
+    parser.add_argument("--gpu", action="store_true")
+    parser.add_argument("--mps", choices=("on", "off"), default="off")
     options = parser.parse_args()
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as options.scratch:
@@ -199,12 +233,10 @@ def main():
         nodes = {}
         found = {name: [] for name in commands}
         try:
-            for level in LEVELS:
-                nodes[level] = Node(options, level)
             for number in range(options.repetitions):
-                for name, (_, command) in commands.items():
-                    turn = [LEVELS[(number + i) % 3] for i in range(3)]
-                    found[name].append({level: nodes[level].measure(command, options.slowdown > 0) for level in turn})
+                turn = [LEVELS[(number + i) % 3] for i in range(3)]
+                repeat = repeat_on_gpu if options.gpu else repeat_beside_each_other
+                repeat(options, commands, turn, nodes, found)
                 passed = time.monotonic() - began
                 print(f"repetition {number + 1} after {passed:.0f} s", file=sys.stderr, flush=True)
                 if options.minutes and passed * (number + 2) / (number + 1) > 60 * options.minutes:
