@@ -4,7 +4,8 @@
 //
 // One memfd for each (session, virtual device), made and sealed by heddled, mapped by the client, by heddled (the
 // header alone matters to it) and by whichever worker serves the session now. Layout, in this order:
-//   RingHeader | stream table | event table | texture table | print area | report area | record area | bulk area
+//   RingHeader | stream table | event table | texture table | print area | report area | record area | bulk area |
+//   buffer table
 //
 // The client appends records; sequence numbers count them from 1 and never restart, so the log outlives workers. The
 // worker publishes three watermarks: issued (handed to the device), completed (done, together with everything before),
@@ -25,7 +26,7 @@
 namespace heddle::protocol {
 
 inline constexpr uint32_t kRingMagic = 0x52444c48;  // "HLDR"
-inline constexpr uint32_t kProtocolVersion = 8;
+inline constexpr uint32_t kProtocolVersion = 9;
 
 inline constexpr uint32_t kMaxStreams = 1024;  // stream 0 is the legacy default stream
 inline constexpr uint32_t kMaxEvents = 8192;
@@ -83,7 +84,7 @@ struct RingHeader {
   uint32_t magic, version;
   uint64_t total_bytes;
   // Offsets from the start.
-  uint64_t stream_table, event_table, texture_table, print_area, report_area, record_area, bulk_area;
+  uint64_t stream_table, event_table, texture_table, print_area, report_area, record_area, bulk_area, buffer_table;
   uint64_t record_bytes, bulk_bytes;  // sizes, powers of two
 
   // Written by the client. Positions count bytes since the ring was made; modulo the area's size they are offsets.

@@ -1,5 +1,7 @@
 #include "protocol/ring_memory.h"
 
+#include <sys/mman.h>
+
 #include <bit>
 #include <new>
 
@@ -7,7 +9,8 @@ namespace heddle::protocol {
 namespace {
 
 struct Layout {
-  uint64_t stream_table, event_table, texture_table, print_area, report_area, record_area, bulk_area, total;
+  uint64_t stream_table, event_table, texture_table, print_area, report_area, record_area, bulk_area, buffer_table,
+      total;
 };
 
 constexpr uint64_t kPage = 4096;
@@ -21,7 +24,8 @@ constexpr Layout layout_of(uint64_t record_bytes, uint64_t bulk_bytes) {
   layout.report_area = layout.print_area + kPrintBytes;
   layout.record_area = layout.report_area + kReportBytes;
   layout.bulk_area = layout.record_area + record_bytes;
-  layout.total = layout.bulk_area + bulk_bytes;
+  layout.buffer_table = layout.bulk_area + bulk_bytes;
+  layout.total = layout.buffer_table + BufferTable::kBytes;
   return layout;
 }
 
@@ -54,6 +58,7 @@ Result<std::pair<Fd, RingMemory>> RingMemory::create(RingSizes sizes) {
   header->report_area = layout.report_area;
   header->record_area = layout.record_area;
   header->bulk_area = layout.bulk_area;
+  header->buffer_table = layout.buffer_table;
   header->record_bytes = records;
   header->bulk_bytes = bulk;
   mapping->reset();
@@ -91,6 +96,9 @@ Result<RingMemory> RingMemory::attach(const Fd& fd) {
   ring.report_area_ = layout.report_area;
   ring.record_area_ = layout.record_area;
   ring.bulk_area_ = layout.bulk_area;
+  ring.buffer_table_ = layout.buffer_table;
+  // A dump would have the system fill in all of its pages.
+  (void)::madvise(ring.at(ring.buffer_table_), BufferTable::kBytes, MADV_DONTDUMP);
   return ring;
 }
 

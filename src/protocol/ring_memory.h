@@ -4,6 +4,7 @@
 
 #include "core/fd.h"
 #include "protocol/bell.h"
+#include "protocol/buffer_table.h"
 #include "protocol/ring.h"
 
 namespace heddle::protocol {
@@ -30,6 +31,8 @@ class RingMemory {
   std::span<char> report_area() const { return {at(report_area_), kReportBytes}; }
   std::span<char> records() const { return {at(record_area_), record_bytes_}; }
   std::span<char> bulk() const { return {at(bulk_area_), bulk_bytes_}; }
+  // `base`: of the session's window.
+  BufferTable buffers(uint64_t base) const { return {{at(buffer_table_), BufferTable::kBytes}, base}; }
   Bytes size() const { return Bytes{mapping_.size()}; }
 
  private:
@@ -37,7 +40,7 @@ class RingMemory {
 
   Mapping mapping_;
   uint64_t stream_table_ = 0, event_table_ = 0, texture_table_ = 0, print_area_ = 0, report_area_ = 0;
-  uint64_t record_area_ = 0, bulk_area_ = 0;
+  uint64_t record_area_ = 0, bulk_area_ = 0, buffer_table_ = 0;
   uint64_t record_bytes_ = 0, bulk_bytes_ = 0;
 };
 
