@@ -15,7 +15,7 @@ DeviceSegments::DeviceSegments(RingPort& ring, uint64_t base, uint64_t bytes, De
     : ring_(ring),
       own_budget_(ring.session().welcome().budget_bytes),
       budget_(home ? home->budget_ : own_budget_),
-      arena_(base, bytes, &ring.session().segment_count()),
+      arena_(base, bytes, &ring.session().segment_count(), ring.buffers()),
       idle_(ring.header()) {
   if (ring.session().checks_kernels()) arena_.share_from(kSegmentsBeforeSharing);
 }

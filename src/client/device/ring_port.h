@@ -57,6 +57,7 @@ class RingPort {
   const DeviceModel& model() const { return session_.welcome().devices[home_index_]; }
   protocol::RingHeader& header() const { return memory_.header(); }
   protocol::StreamSlot& stream_slot(uint32_t stream) const { return memory_.streams()[stream]; }
+  protocol::BufferTable buffers() const { return memory_.buffers(session_.window().base); }
   protocol::TextureSlot& texture_slot(uint32_t slot) const { return memory_.textures()[slot]; }
 
   [[nodiscard]] Lock lock() { return Lock(mutex_); }

@@ -8,6 +8,13 @@
 namespace heddle::client {
 namespace {
 
+static_assert(kBufferAlign == protocol::BufferTable::kUnit && kSegmentBytes == protocol::BufferTable::kStep);
+
+// What a buffer takes of a segment that is shared.
+uint64_t place_bytes(uint64_t bytes) {
+  return round_up(bytes < kGapBelow ? bytes + 1 : bytes, kBufferAlign);
+}
+
 // Adds [address, address + bytes) to a map of free ranges, joined with its neighbours.
 void insert_range(std::map<uint64_t, uint64_t>& ranges, uint64_t address, uint64_t bytes) {
   auto next = ranges.lower_bound(address);
@@ -84,6 +91,7 @@ Segment* Arena::segment_at(uint64_t address, uint64_t bytes) {
 void Arena::reclaim_holes(uint64_t committed) {
   while (!freed_holes_.empty() && freed_holes_.front().sequence <= committed) {
     const Hole& hole = freed_holes_.front();
+    table_.remove(hole.address);
     add_hole(*hole.segment, hole.address, hole.bytes);
     freed_holes_.pop_front();
   }
@@ -136,10 +144,9 @@ std::optional<Arena::Place> Arena::allocate(uint64_t bytes, uint64_t committed, 
   if (bytes > end_ - base_) return std::nullopt;
   std::optional<Place> place;
   const bool shared = shares(bytes);
-  const uint64_t rounded = round_up(bytes, kBufferAlign);
   if (shared) {
     reclaim_holes(committed);
-    place = place_in_shared(rounded);
+    place = place_in_shared(place_bytes(bytes));
   }
   if (!place) {
     Segment* const segment = new_segment(new_bytes(bytes, most_added), committed);
@@ -147,7 +154,9 @@ std::optional<Arena::Place> Arena::allocate(uint64_t bytes, uint64_t committed, 
     place = Place{segment->address, segment, true};
   }
   ++place->segment->buffers;
-  if (shared && place->new_segment) share(*place->segment, rounded);
+  if (shared && place->new_segment) share(*place->segment, place_bytes(bytes));
+  if (shared) table_.add(place->address, bytes);
+  if (!shared) own(*place->segment, bytes);
   buffers_.emplace(place->address, Buffer{place->address, bytes, place->segment, flags});
   return place;
 }
@@ -157,20 +166,31 @@ std::optional<Arena::Place> Arena::allocate_alone(uint64_t bytes, uint64_t commi
   Segment* const segment = new_segment(round_up(bytes, kSegmentBytes), committed);
   if (!segment) return std::nullopt;
   segment->buffers = 1;
+  own(*segment, bytes);
   buffers_.emplace(segment->address, Buffer{segment->address, bytes, segment, 0});
   return Place{segment->address, segment, true};
 }
 
+void Arena::own(Segment& segment, uint64_t bytes) {
+  segment.shared = false;
+  table_.own(segment.address, bytes);
+}
+
 void Arena::share(Segment& segment, uint64_t first_bytes) {
   segment.shared = true;
+  table_.share({segment.address, segment.address + segment.bytes});
   if (segment.bytes > first_bytes) add_hole(segment, segment.address + first_bytes, segment.bytes - first_bytes);
 }
 
 Arena::Place Arena::occupy(Segment* segment, uint64_t bytes) {
   forget_holes(*segment);
-  segment->shared = false;
   segment->buffers = 1;
-  if (shares(bytes)) share(*segment, round_up(bytes, kBufferAlign));
+  if (shares(bytes)) {
+    share(*segment, place_bytes(bytes));
+    table_.add(segment->address, bytes);
+  } else {
+    own(*segment, bytes);
+  }
   buffers_.emplace(segment->address, Buffer{segment->address, bytes, segment, 0});
   return {segment->address, segment, false};
 }
@@ -178,7 +198,7 @@ Arena::Place Arena::occupy(Segment* segment, uint64_t bytes) {
 uint64_t Arena::would_add(uint64_t bytes, uint64_t committed, uint64_t most_added) {
   if (shares(bytes)) {
     reclaim_holes(committed);
-    if (holes_by_size_.lower_bound({round_up(bytes, kBufferAlign), 0}) != holes_by_size_.end()) return 0;
+    if (holes_by_size_.lower_bound({place_bytes(bytes), 0}) != holes_by_size_.end()) return 0;
   }
   return new_bytes(bytes, most_added);
 }
@@ -187,8 +207,7 @@ Segment* Arena::release(uint64_t address, uint64_t sequence) {
   const auto found = buffers_.find(address);
   if (found == buffers_.end()) return nullptr;
   Segment* segment = found->second.segment;
-  if (segment->shared)
-    freed_holes_.push_back({address, round_up(found->second.bytes, kBufferAlign), sequence, segment});
+  if (segment->shared) freed_holes_.push_back({address, place_bytes(found->second.bytes), sequence, segment});
   --segment->buffers;
   // Only a segment with buffers takes further ones.
   if (segment->buffers == 0)
@@ -199,6 +218,7 @@ Segment* Arena::release(uint64_t address, uint64_t sequence) {
 
 void Arena::retire(Segment* segment, uint64_t sequence) {
   forget_holes(*segment);
+  table_.forget(segment->address);
   if (count_) count_->remove();
   if (const auto reserved = reserved_.find(segment->address); reserved != reserved_.end()) {
     reserved->second.sequence = sequence;
@@ -225,6 +245,7 @@ std::optional<Arena::Place> Arena::back(uint64_t address) {
   const uint64_t bytes = reserved_.at(address).bytes;
   Segment* const segment = segment_at(address, bytes);
   segment->buffers = 1;
+  own(*segment, bytes);
   buffers_.emplace(address, Buffer{address, bytes, segment, 0});
   return Place{address, segment, true};
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "client/link/segment_count.h"
+#include "protocol/buffer_table.h"
 #include "protocol/messages.h"
 
 // Addresses of buffers: which part of a range of addresses belongs to which cudaMalloc. No memory is touched here.
@@ -22,11 +23,16 @@
 // committed.
 //
 // Addresses can be reserved without a segment, get one later, lose it and get another.
+//
+// Where buffers lie in their segments stands in a table that workers read (protocol/buffer_table.h). A buffer stays
+// there until its place may be another's. Small ones that end at a multiple of their alignment have a unit behind them
+// that is nobody's: a pointer to a buffer's end is then no pointer to the next one's beginning.
 namespace heddle::client {
 
 inline constexpr uint64_t kSegmentBytes = 2ull << 20;    // segments are multiples of it, and aligned to it
 inline constexpr uint64_t kOwnSegmentFrom = 1ull << 20;  // smaller buffers share, whatever else there is
 inline constexpr uint64_t kBufferAlign = 512;            // what textures may be bound to (core/texture.h)
+inline constexpr uint64_t kGapBelow = 512ull << 10;      // for larger buffers a gap would cost too much
 
 struct Segment {
   uint64_t address = 0, bytes = 0;
@@ -49,8 +55,8 @@ struct Buffer {
 class Arena {
  public:
   // Segments are counted with those of the session's other arenas, where there is a `count`; it must outlive the arena.
-  Arena(uint64_t base, uint64_t bytes, SegmentCount* count = nullptr)
-      : base_(base), end_(base + bytes), count_(count), fresh_(base) {}
+  Arena(uint64_t base, uint64_t bytes, SegmentCount* count = nullptr, protocol::BufferTable table = {})
+      : base_(base), end_(base + bytes), count_(count), table_(table), fresh_(base) {}
   Arena(const Arena&) = delete;
 
   // Small buffers own their segments, too, until there are so many: what is checked by segments is checked by buffers
@@ -130,12 +136,14 @@ class Arena {
   void reclaim_holes(uint64_t committed);
   std::optional<Place> place_in_shared(uint64_t bytes);
   void share(Segment& segment, uint64_t first_bytes);
+  void own(Segment& segment, uint64_t bytes);
   void add_hole(Segment& segment, uint64_t address, uint64_t bytes);
   void remove_hole(Segment& segment, std::map<uint64_t, uint64_t>::iterator hole);
   void forget_holes(Segment& segment);
 
   const uint64_t base_, end_;
   SegmentCount* const count_;
+  protocol::BufferTable table_;
   uint64_t share_from_ = 0;  // of `count_`
   uint64_t fresh_;
   uint64_t segment_bytes_ = 0;

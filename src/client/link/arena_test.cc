@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "core/fd.h"
 #include "core/units.h"
 
 namespace heddle::client {
@@ -222,6 +223,76 @@ TEST(Arena, NoMoreSegmentsThanTheLimitOverAllArenas) {
   EXPECT_FALSE(two.back(*two.reserve(kSegmentBytes, 0)));
   one.retire(one.release(first.address, 1), 1);
   EXPECT_TRUE(two.allocate(kGiB / 4, 1));
+}
+
+struct ArenaWithTable : testing::Test {
+  static constexpr Bytes kTable{protocol::BufferTable::kBytes};
+  using Extent = protocol::BufferTable::Extent;
+  ArenaWithTable() : memory(std::move(*map_shared(*create_memfd("table", kTable), kTable))) {}
+  // What a worker finds at the address.
+  std::optional<Extent> found(const Segment* segment, uint64_t address) const {
+    return table.at_or_before({segment->address, segment->address + segment->bytes}, address);
+  }
+  static Extent extent(uint64_t address, uint64_t bytes) { return {address, address + round_up(bytes, kBufferAlign)}; }
+
+  Mapping memory;
+  protocol::BufferTable table{{static_cast<char*>(memory.data()), memory.size()}, kBase};
+  SegmentCount count;
+  Arena arena{kBase, kGiB, &count, table};
+};
+
+TEST_F(ArenaWithTable, TellsWhereBuffersLie) {
+  const auto one = *arena.allocate(100, 0), two = *arena.allocate(kKiB, 0), three = *arena.allocate(900 * kKiB, 0);
+  const auto large = *arena.allocate(3 * kMiB + 1, 0), alone = *arena.allocate_alone(4 * kMiB, 0);
+  EXPECT_EQ(found(one.segment, one.address), extent(one.address, 100));
+  EXPECT_EQ(found(one.segment, two.address + 1000), extent(two.address, kKiB));
+  EXPECT_EQ(found(one.segment, three.address), extent(three.address, 900 * kKiB));
+  EXPECT_EQ(found(large.segment, large.address), extent(large.address, 3 * kMiB + 1));
+  EXPECT_EQ(found(alone.segment, alone.address), extent(alone.address, 4 * kMiB));
+}
+
+TEST_F(ArenaWithTable, ASmallBufferThatEndsAtTheAlignmentHasAGapBehindIt) {
+  const auto one = *arena.allocate(kKiB, 0), two = *arena.allocate(kKiB, 0);
+  EXPECT_GT(two.address, one.address + kKiB);
+  EXPECT_EQ(found(one.segment, one.address), extent(one.address, kKiB)) << "which is nobody's";
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(arena.allocate(512 * kKiB, 0)->new_segment, i == 3) << "large ones have none";
+}
+
+TEST_F(ArenaWithTable, AFreedBufferStaysUntilItsPlaceMayBeAnothers) {
+  const auto first = *arena.allocate(kKiB, 0);
+  ASSERT_TRUE(arena.allocate(kKiB, 0));
+  arena.release(first.address, 10);
+  ASSERT_TRUE(arena.allocate(64, 9));
+  EXPECT_EQ(found(first.segment, first.address), extent(first.address, kKiB)) << "work that is not committed knows it";
+  EXPECT_EQ(arena.allocate(100, 10)->address, first.address);
+  EXPECT_EQ(found(first.segment, first.address), extent(first.address, 100));
+}
+
+TEST_F(ArenaWithTable, ASegmentThatGoesIsUnknown) {
+  const auto only = *arena.allocate(kKiB, 0);
+  const Extent whole{only.segment->address, only.segment->address + kSegmentBytes};
+  Segment* const segment = arena.release(only.address, 5);
+  EXPECT_EQ(found(segment, only.address), extent(only.address, kKiB));
+  arena.retire(segment, 5);
+  EXPECT_EQ(table.at_or_before(whole, whole.begin), whole);
+}
+
+TEST_F(ArenaWithTable, AnEmptySegmentIsTakenByBuffersOfEitherKind) {
+  const auto small = *arena.allocate(900 * kKiB, 0);
+  Segment* const segment = arena.release(small.address, 7);
+  arena.occupy(segment, 3 * kMiB / 2);
+  EXPECT_EQ(found(segment, segment->address), extent(segment->address, 3 * kMiB / 2));
+  arena.release(segment->address, 8);
+  arena.occupy(segment, 100);
+  EXPECT_EQ(found(segment, segment->address + kMiB), extent(segment->address, 100)) << "nothing of before is left";
+  const auto next = *arena.allocate(kKiB, 100);
+  EXPECT_EQ(found(segment, next.address), extent(next.address, kKiB));
+}
+
+TEST_F(ArenaWithTable, ReservedAddressesAreOneBuffers) {
+  const uint64_t address = *arena.reserve(kSegmentBytes, 0);
+  const auto place = *arena.back(address);
+  EXPECT_EQ(found(place.segment, address), extent(address, kSegmentBytes));
 }
 
 TEST(Arena, MoreThanTheWindowIsRefused) {
