@@ -8,7 +8,8 @@ namespace {
 using Range = ByteRanges::Range;
 
 // The first that ends at or behind `at`.
-auto from(std::vector<Range>& ranges, uint64_t at) {
+template <class Ranges>
+auto from(Ranges& ranges, uint64_t at) {
   return std::lower_bound(ranges.begin(), ranges.end(), at,
                           [](const Range& range, uint64_t position) { return range.end < position; });
 }
@@ -37,20 +38,21 @@ void ByteRanges::add(const ByteRanges& others) {
 
 bool ByteRanges::covers(Range range) const {
   if (range.begin >= range.end) return true;
-  return std::any_of(ranges_.begin(), ranges_.end(),
-                     [range](const Range& each) { return each.begin <= range.begin && range.end <= each.end; });
+  const auto found = from(ranges_, range.begin + 1);
+  return found != ranges_.end() && found->begin <= range.begin && range.end <= found->end;
 }
 
 bool ByteRanges::intersects(Range range) const {
-  return std::any_of(ranges_.begin(), ranges_.end(),
-                     [&](const Range& own) { return own.begin < range.end && range.begin < own.end; });
+  const auto found = from(ranges_, range.begin + 1);
+  return found != ranges_.end() && found->begin < range.end && range.begin < range.end;
 }
 
 ByteRanges ByteRanges::intersection(const ByteRanges& others) const {
   ByteRanges common;
   for (const Range& own : ranges_) {
-    for (const Range& other : others.ranges_)
-      common.add({std::max(own.begin, other.begin), std::min(own.end, other.end)});
+    for (auto other = from(others.ranges_, own.begin + 1); other != others.ranges_.end() && other->begin < own.end;
+         ++other)
+      common.add({std::max(own.begin, other->begin), std::min(own.end, other->end)});
   }
   return common;
 }
@@ -58,10 +60,10 @@ ByteRanges ByteRanges::intersection(const ByteRanges& others) const {
 ByteRanges ByteRanges::without(const ByteRanges& others) const {
   ByteRanges rest;
   for (Range own : ranges_) {
-    for (const Range& other : others.ranges_) {
-      if (other.end <= own.begin || own.end <= other.begin) continue;
-      rest.add({own.begin, other.begin});
-      own.begin = std::min(other.end, own.end);
+    for (auto other = from(others.ranges_, own.begin + 1); other != others.ranges_.end() && other->begin < own.end;
+         ++other) {
+      rest.add({own.begin, other->begin});
+      own.begin = std::min(other->end, own.end);
     }
     rest.add(own);
   }
