@@ -60,6 +60,12 @@ uint64_t UndoLog::count() const {
   return std::min(head().count.load(std::memory_order_acquire), kMostEntries);
 }
 
+uint64_t UndoLog::bytes() const {
+  uint64_t sum = 0;
+  for (uint64_t index = 0; index < count(); ++index) sum += entry(index).bytes.load(std::memory_order_relaxed);
+  return sum;
+}
+
 void UndoLog::clear() {
   head().count.store(0, std::memory_order_release);
   used_ = 0;

@@ -38,6 +38,7 @@ class UndoLog {
   void clear();
   bool has_room(uint64_t entries, uint64_t bytes) const;
   bool empty() const { return count() == 0; }
+  uint64_t bytes() const;  // of all entries
   Bytes capacity() const { return Bytes{area_bytes_}; }
   // What a record will write to of segments; there must be room. Returns where each copy goes.
   struct Part {

@@ -25,7 +25,7 @@ uint64_t bytes_of(const Precautions& needed) {
 }  // namespace
 
 Epoch::Epoch(protocol::RingMemory& ring, Modules& modules, OwnCopies& copies, Commit& commit, Progress& progress,
-             Variables& variables, LongWork& long_work, protocol::UndoLog undo)
+             Variables& variables, LongWork& long_work, protocol::UndoLog undo, protocol::BufferTable buffers)
     : ring_(ring),
       modules_(modules),
       copies_(copies),
@@ -33,7 +33,8 @@ Epoch::Epoch(protocol::RingMemory& ring, Modules& modules, OwnCopies& copies, Co
       progress_(progress),
       variables_(variables),
       long_work_(long_work),
-      undo_(std::move(undo)) {
+      undo_(std::move(undo)),
+      memory_(buffers) {
   ring_.header().holds_back.store(keeps(), std::memory_order_relaxed);
 }
 

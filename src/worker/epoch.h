@@ -48,7 +48,7 @@ class Epoch {
   enum class Step { kGo, kWait };
 
   Epoch(protocol::RingMemory& ring, Modules& modules, OwnCopies& copies, Commit& commit, Progress& progress,
-        Variables& variables, LongWork& long_work, protocol::UndoLog undo);
+        Variables& variables, LongWork& long_work, protocol::UndoLog undo, protocol::BufferTable buffers);
 
   // Whether epochs are kept at all: there is space for what they save.
   bool keeps() const { return undo_.capacity().value > 0; }

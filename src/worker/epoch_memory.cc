@@ -6,7 +6,7 @@ namespace heddle::worker {
 namespace {
 
 // Ranges of a segment that are told apart: beyond that all that is left of it is saved at once.
-constexpr size_t kMostRanges = 64;
+constexpr size_t kMostRanges = 128;
 
 ByteRanges::Range whole(uint64_t bytes) {
   return {0, bytes};
@@ -76,12 +76,23 @@ bool EpochMemory::reads_uncertain(const RecordEffects& record) const {
   });
 }
 
+// Where there are too many all of the segment counts.
+ByteRanges EpochMemory::buffers_in(const Segment& segment) const {
+  ByteRanges buffers;
+  regions_.each_buffer(segment.address, segment.bytes, [&](uint64_t begin, uint64_t end) {
+    if (buffers.count() <= kMostRanges) buffers.add({begin, end});
+  });
+  return buffers.count() <= kMostRanges ? buffers : ByteRanges(whole(segment.bytes));
+}
+
 ByteRanges EpochMemory::to_save(const Segment& segment, const RecordEffects& record, uint64_t number,
                                 ByteRanges::Range written) const {
+  if (record.writes_everything && segment.all_saved) return {};
   const bool cut_up = segment.saved.count() >= kMostRanges;
   if (cut_up) written = whole(segment.bytes);
   if (segment.saved.covers(written) || segment.overwritten.covers(written)) return {};
   ByteRanges left = ByteRanges(written).without(segment.saved).without(segment.overwritten);
+  if (record.writes_everything) left = left.intersection(buffers_in(segment));
   const bool same_bytes = record.same_bytes && !(record.bytes_by_content && reads_uncertain(record));
   if (left.empty() || !same_bytes || cut_up) return left;
   ByteRanges read = segment.read;
@@ -116,6 +127,9 @@ void EpochMemory::handed_over(const RecordEffects& record, const Precautions& ta
     if (found == segments_.end()) continue;
     found->second.saved.add(save.bytes);
     found->second.pending.push_back({ByteRanges(save.bytes), stream, saved});
+  }
+  if (record.writes_everything && record.reads_everything) {
+    for (auto& [number, segment] : segments_) segment.all_saved = true;
   }
   note_accesses(record);
 }
@@ -172,6 +186,7 @@ void EpochMemory::committed() {
     for (ByteRanges* ranges : {&segment.overwritten, &segment.read, &segment.saved, &segment.uncertain})
       ranges->clear();
     segment.pending.clear();
+    segment.all_saved = false;
   }
   uncertain_variables_.clear();
   all_uncertain_ = false;

@@ -15,8 +15,9 @@
 //
 // Order: saves are made on the record's own stream, ahead of it. Between streams, records that meet in the same bytes
 // are ordered by waits, in which case the ring has them in that order, or by the program having seen a commit, or they
-// race and any outcome is right. But records that meet only in bytes between buffers of one segment are not ordered, so
-// that a write must wait for saves of the same bytes on other streams: `Precautions::await`.
+// race and any outcome is right. But where all of a segment counts for one of its buffers, records that meet only in
+// bytes that neither touches are not ordered, so that a write must wait for saves of the same bytes on other streams:
+// `Precautions::await`.
 //
 // Module variables end with the worker, and are saved otherwise (variables.h).
 //
@@ -44,6 +45,9 @@ struct Precautions {
 
 class EpochMemory {
  public:
+  // Without a table of buffers all of a segment counts as one.
+  explicit EpochMemory(protocol::BufferTable buffers = {}) : regions_(buffers) {}
+
   // False where it overlaps what is mapped, or its number is known: nothing has changed.
   bool segment_mapped(uint64_t number, uint64_t address, uint64_t bytes, bool host);
   void segment_unmapped(uint64_t number);
@@ -73,12 +77,14 @@ class EpochMemory {
     uint64_t address = 0, bytes = 0;
     bool host = false;
     ByteRanges overwritten, read, saved, uncertain;
+    bool all_saved = false;        // every buffer that was there, behind a record that may touch everything
     std::vector<Pending> pending;  // saves that may be under way
   };
 
   bool reads_uncertain(const RecordEffects& record) const;
   ByteRanges to_save(const Segment& segment, const RecordEffects& record, uint64_t number,
                      ByteRanges::Range written) const;
+  ByteRanges buffers_in(const Segment& segment) const;
   void note_reads(Segment& segment, ByteRanges::Range bytes);
   void note_writes(const Touched& part, bool certain);
   void note_accesses(const RecordEffects& record);

@@ -5,6 +5,8 @@
 #include <array>
 #include <random>
 
+#include "core/fd.h"
+
 namespace heddle::worker {
 namespace {
 
@@ -143,7 +145,7 @@ TEST_F(EpochMemoryTest, WhatTheWorkerBeforeHasSavedIsNotSavedAgain) {
 TEST_F(EpochMemoryTest, TooManyPiecesAreSavedAsOne) {
   size_t count = 0;
   for (uint64_t i = 0; i < 1000; ++i) count += saves(record({part(1, "rw", 100 * i, 100 * i + 10)})).size();
-  EXPECT_LE(count, 200u);
+  EXPECT_LE(count, 300u);
   count = 0;
   for (uint64_t i = 0; i < 1000; ++i) run(record({part(2, "r", 100 * i, 100 * i + 10)}));
   EXPECT_EQ(saves(record({part(2, "w")})), all_of(2));
@@ -164,6 +166,40 @@ TEST_F(EpochMemoryTest, BytesOfASegmentAreFoundWhereTheyLie) {
   EXPECT_EQ(memory.find(2, {16, kBytes}), 20 * kBytes + 16);
   EXPECT_FALSE(memory.find(2, {16, kBytes + 1}));
   EXPECT_FALSE(memory.find(7, {0, 1}));
+}
+
+// Segment 1 has buffers at 0 and at 64 KiB, of 4 KiB each, segment 2 one of 1 MiB, and of segment 3 nothing is known.
+struct EpochMemoryByBuffer : EpochMemoryTest {
+  static constexpr Bytes kTable{protocol::BufferTable::kBytes};
+  EpochMemoryByBuffer() : mapped(std::move(*map_shared(*create_memfd("table", kTable), kTable))) {
+    table = protocol::BufferTable({static_cast<char*>(mapped.data()), mapped.size()}, 0);
+    table.share({10 * kBytes, 11 * kBytes});
+    for (const uint64_t offset : {uint64_t{0}, 64 * kKiB}) table.add(10 * kBytes + offset, 4 * kKiB);
+    table.own(20 * kBytes, kMiB);
+    memory = EpochMemory(table);
+    for (uint64_t i : {1, 2, 3}) EXPECT_TRUE(memory.segment_mapped(i, 10 * i * kBytes, kBytes, false));
+  }
+  Mapping mapped;
+  protocol::BufferTable table;
+};
+
+TEST_F(EpochMemoryByBuffer, ARecordThatMayTouchEverythingNeedsTheBuffersSaved) {
+  run(record({part(1, "rw", 64 * kKiB, 68 * kKiB)}));
+  EXPECT_EQ(saves(everything()), (Saves{{1, {0, 4 * kKiB}}, {2, {0, kMiB}}, {3, {0, kBytes}}}));
+  EXPECT_EQ(saves(everything()), Saves());
+  memory.committed();
+  EXPECT_EQ(saves(everything()).size(), 4u);
+}
+
+TEST_F(EpochMemoryByBuffer, ASegmentThatIsMappedLaterIsSavedToo) {
+  run(everything());
+  ASSERT_TRUE(memory.segment_mapped(4, 40 * kBytes, kBytes, false));
+  EXPECT_EQ(saves(everything()), all_of(4));
+}
+
+TEST_F(EpochMemoryByBuffer, OfASegmentWithManyBuffersAllIsSaved) {
+  for (uint64_t i = 20; i < 300; ++i) table.add(10 * kBytes + i * 4 * kKiB, kKiB);
+  EXPECT_EQ(saves(everything()), (Saves{{1, {0, kBytes}}, {2, {0, kMiB}}, {3, {0, kBytes}}}));
 }
 
 // Programs of random records over four segments of a few bytes. Up to three workers die in the middle of a record; what

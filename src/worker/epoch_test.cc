@@ -137,6 +137,73 @@ TEST_F(EpochTest, AKernelThatIsNotUnderstoodNeedsAllMemorySaved) {
   EXPECT_EQ(at(kFirst), 1u);
 }
 
+// Three buffers share the first segment.
+struct EpochByBuffer : EpochTest {
+  void SetUp() override {
+    EpochTest::SetUp();
+    table().share({kFirst, kFirst + kSegmentBytes});
+    for (const uint64_t each : {kLeft, kMiddle, kRight}) table().add(each, kBuffer);
+  }
+  static constexpr uint64_t kBuffer = 4 * kKiB;
+  static constexpr uint64_t kLeft = kFirst, kMiddle = kFirst + 64 * kKiB, kRight = kFirst + kMiB;
+};
+
+TEST_F(EpochByBuffer, AnUpdateInPlaceHasItsBufferSaved) {
+  ASSERT_TRUE(completes(run(kAdd, kMiddle, 5)));
+  hold_open();
+  run(kWait, 0, 0, 2);
+  ASSERT_TRUE(handed_over(run(kAdd, kMiddle, 7)));
+  EXPECT_EQ(saved_bytes(), kBuffer);
+  ASSERT_TRUE(handed_over(run(kMove, kMiddle, kRight)));
+  EXPECT_EQ(saved_bytes(), kBuffer) << "output in another buffer of the segment";
+  ASSERT_TRUE(handed_over(run(kMove, kRight, kMiddle + 8)));
+  EXPECT_EQ(saved_bytes(), kBuffer) << "it is saved already";
+  dies_and_next_finishes();
+  EXPECT_EQ(at(kMiddle), 12u);
+  EXPECT_EQ(at(kMiddle + 8), 14u);
+  EXPECT_EQ(at(kRight), 13u);
+}
+
+TEST_F(EpochByBuffer, OfAKernelThatIsNotUnderstoodAllBuffersAreSaved) {
+  hold_open();
+  run(kWait, 0, 0, 2);
+  ASSERT_TRUE(handed_over(run(kUnknown, kRight)));
+  EXPECT_EQ(saved_bytes(), 3 * kBuffer + kSegmentBytes) << "of the second segment nothing is known";
+  dies_and_next_finishes();
+  EXPECT_EQ(at(kRight), 1u);
+}
+
+// What a program does that frees a buffer behind its work and has another one in its place: the table changes once the
+// work before is committed, while the epoch that follows is open.
+TEST_F(EpochByBuffer, MemoryMayChangeHandsWhileAnEpochIsOpen) {
+  const uint64_t before = run(kAdd, kLeft, 3);
+  ASSERT_TRUE(completes(before));
+  ASSERT_GE(header().committed.load(), before);
+  hold_open();
+  run(kWait, 0, 0, 2);
+  ASSERT_TRUE(handed_over(run(kAdd, kMiddle, 5)));
+  table().remove(kLeft);
+  table().add(kLeft + 512, 60 * kKiB);
+  run(kAdd, kLeft + 512, 9);
+  ASSERT_TRUE(handed_over(run(kAdd, kLeft + 512, 2)));
+  EXPECT_EQ(saved_bytes(), kBuffer + 60 * kKiB);
+  dies_and_next_finishes();
+  EXPECT_EQ(at(kMiddle), 5u);
+  EXPECT_EQ(at(kLeft + 512), 11u);
+}
+
+TEST_F(EpochByBuffer, ASegmentWhoseBuffersAreForgottenIsSavedWhole) {
+  hold_open();
+  run(kWait, 0, 0, 2);
+  ASSERT_TRUE(handed_over(run(kAdd, kMiddle, 5)));
+  table().forget(kFirst);
+  ASSERT_TRUE(handed_over(run(kAdd, kRight, 5)));
+  EXPECT_EQ(saved_bytes(), kSegmentBytes);
+  dies_and_next_finishes();
+  EXPECT_EQ(at(kMiddle), 5u);
+  EXPECT_EQ(at(kRight), 5u);
+}
+
 TEST_F(EpochTest, WithoutRoomForItTheDeathIsTheSessions) {
   session.reset();
   undo = Bytes{kSegmentBytes};  // for one, and not for both

@@ -118,9 +118,9 @@ RecordEffects effects_of_launch(const KernelUse& kernel, std::span<const std::by
   if (known->keeps_module_addresses) effects.unmovable = Unmovable::kModuleAddress;
   if (known->allocates) effects.unmovable = Unmovable::kDeviceMalloc;
   image::each_parameter_word(kernel.parameters, *known, parameters, [&](const image::ParameterWord& word) {
-    regions.map().each_meant_by(word.value, [&](const auto& range) {
-      note(effects, range.value, 0, range.bytes, {word.read, word.written});
-      if (range.value.kind == Region::Kind::kHost) effects.unmovable = Unmovable::kHostMemory;
+    regions.each_meant_by(word.value, [&](Region region, uint64_t begin, uint64_t end) {
+      note(effects, region, begin, end, {word.read, word.written});
+      if (region.kind == Region::Kind::kHost) effects.unmovable = Unmovable::kHostMemory;
     });
   });
   for (const KernelUse::Variable& variable : kernel.variables) {

@@ -8,9 +8,9 @@
 // parameters; copies, fills and library calls by exact ranges. What is not known counts as everything. Records of other
 // kinds touch no memory: a free takes effect when it is committed, and textures read when a kernel runs.
 //
-// Assumptions: those of image/effects.h; that a pointer leads to the segment that it points into, or lies just before
-// or behind it (AddressMap::each_meant_by); and that kernels without atomics have no races which decide what addresses
-// they write. `heddle run --check` holds kernels against the first two.
+// Assumptions: those of image/effects.h; that a pointer leads to the buffer that it points into, or lies just before or
+// behind it (Regions::each_meant_by); and that kernels without atomics have no races which decide what addresses they
+// write. `heddle run --check` holds kernels against the first two.
 
 #include <optional>
 #include <span>
@@ -19,6 +19,7 @@
 #include "core/address_map.h"
 #include "image/effects.h"
 #include "image/module_info.h"
+#include "protocol/buffer_table.h"
 #include "worker/validation.h"
 
 namespace heddle::worker {
@@ -32,9 +33,10 @@ struct Region {
   bool operator==(const Region&) const = default;
 };
 
-// Everything that is mapped in the worker.
+// Everything that is mapped in the worker, and where the program's buffers lie in it.
 class Regions {
  public:
+  explicit Regions(protocol::BufferTable buffers = {}) : buffers_(buffers) {}
   // False where it overlaps another: nothing has changed.
   bool add(uint64_t address, uint64_t bytes, Region region);
   // What begins there; false where nothing does.
@@ -42,7 +44,27 @@ class Regions {
   bool any_host() const { return hosts_ > 0; }
   const AddressMap<Region>& map() const { return map_; }
 
+  // Calls visit(region, begin, end), in bytes of the region, for each buffer or variable that a pointer may be meant to
+  // lead to: the one that it points into, those that begin soon behind it (an array whose elements are counted from 1),
+  // and one that ends there. A pointer to where a buffer begins means that one, and another only if that ends there.
+  // One that explains itself by none of these means all of its segment.
+  template <class Visit>
+  void each_meant_by(uint64_t pointer, Visit visit) const;
+  // Calls visit(begin, end), in order, for each buffer in a device segment at [address, address + bytes).
+  template <class Visit>
+  void each_buffer(uint64_t address, uint64_t bytes, Visit visit) const;
+
  private:
+  using Range = AddressMap<Region>::Range;
+  using Extent = protocol::BufferTable::Extent;
+  static Extent extent_of(const Range& range) { return {range.address, range.end()}; }
+
+  template <class Visit>
+  bool begins_one(const Range& range, uint64_t pointer, Visit visit) const;
+  template <class Visit>
+  void each_meant_in(const Range& range, uint64_t pointer, Visit visit) const;
+
+  protocol::BufferTable buffers_;
   AddressMap<Region> map_;
   size_t hosts_ = 0;
 };
@@ -94,5 +116,54 @@ RecordEffects effects_of_launch(const KernelUse& kernel, std::span<const std::by
 RecordEffects effects_of_copy(const CheckedCopy& copy, const Regions& regions);
 RecordEffects effects_of_fill(const CheckedFill& fill, const Regions& regions);
 RecordEffects effects_of_call(const library::Call& call, const Regions& regions);
+
+template <class Visit>
+void Regions::each_meant_by(uint64_t pointer, Visit visit) const {
+  const auto tell = [&](const Range& range, Extent part) {
+    visit(range.value, part.begin - range.address, part.end - range.address);
+  };
+  const Range* in = map_.find(pointer);
+  if (in && in->value.kind == Region::Kind::kDevice && begins_one(*in, pointer, tell)) return;
+  map_.each_meant_by(pointer, [&](const Range& range) {
+    if (range.value.kind != Region::Kind::kDevice) return tell(range, extent_of(range));
+    each_meant_in(range, pointer, tell);
+  });
+}
+
+// Whether a buffer begins at exactly that address: visited, with one that ends there.
+template <class Visit>
+bool Regions::begins_one(const Range& range, uint64_t pointer, Visit visit) const {
+  const Extent segment = extent_of(range);
+  const auto buffer = buffers_.at_or_before(segment, pointer);
+  if (!buffer || buffer->begin != pointer) return false;
+  visit(range, *buffer);
+  if (const auto before = buffers_.at_or_before(segment, pointer - 1); before && before->end == pointer)
+    visit(range, *before);
+  return true;
+}
+
+template <class Visit>
+void Regions::each_meant_in(const Range& range, uint64_t pointer, Visit visit) const {
+  const Extent segment = extent_of(range);
+  bool found = false;
+  auto next = buffers_.behind(segment, pointer);
+  for (; next && next->begin - pointer < map_.kSoon; next = buffers_.behind(segment, next->begin)) {
+    visit(range, *next);
+    found = true;
+  }
+  const auto before = buffers_.at_or_before(segment, pointer);
+  if (before && pointer <= before->end) {
+    visit(range, *before);
+  } else if (!found && pointer >= segment.begin) {
+    visit(range, segment);
+  }
+}
+
+template <class Visit>
+void Regions::each_buffer(uint64_t address, uint64_t bytes, Visit visit) const {
+  const Extent segment{address, address + bytes};
+  for (auto next = buffers_.behind(segment, address - 1); next; next = buffers_.behind(segment, next->begin))
+    visit(next->begin - address, next->end - address);
+}
 
 }  // namespace heddle::worker

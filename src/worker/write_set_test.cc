@@ -4,7 +4,9 @@
 
 #include <array>
 #include <cstring>
+#include <vector>
 
+#include "core/fd.h"
 #include "library/cublas.h"
 #include "library/curand.h"
 
@@ -103,6 +105,68 @@ TEST_F(WriteSet, NamesVariablesThatTheKernelNamesOrIsPointedTo) {
   EXPECT_EQ(launch(kVariable + 8).touched, (std::vector<Touched>{{kRegionVariable, 0, 64, false, true, false}}));
   effects.variables = {{"of_another_unit", false, true}};
   EXPECT_TRUE(launch(0).writes_everything);
+}
+
+// Segment b is shared by buffers: 512 bytes, a gap, 8 KiB, the next one 512 bytes behind it, and one of 256 KiB that
+// ends where another one of 4 KiB begins. Segment a has one of 1 MiB.
+struct BufferWriteSet : WriteSet {
+  static constexpr uint64_t kUnit = 512;
+  static constexpr Bytes kTable{protocol::BufferTable::kBytes};
+  static constexpr uint64_t kStarts[] = {0, 1024, 1024 + 8192 + kUnit, kMiB, kMiB + 256 * kKiB};
+  static constexpr uint64_t kBytes[] = {kUnit, 8192, 8192, 256 * kKiB, 4096};
+  BufferWriteSet() : memory(std::move(*map_shared(*create_memfd("table", kTable), kTable))) {
+    protocol::BufferTable table({static_cast<char*>(memory.data()), memory.size()}, kWindow);
+    table.own(kA, kMiB);
+    table.share({kB, kC});
+    for (size_t i = 0; i < std::size(kStarts); ++i) table.add(kB + kStarts[i], kBytes[i]);
+    regions = Regions(table);
+    EXPECT_TRUE(regions.add(kA, kSegment, kRegionA) && regions.add(kB, kSegment, kRegionB) &&
+                regions.add(kC, kSegment, kRegionC));
+    effects.written = 1;
+  }
+  std::vector<Touched> of(uint64_t pointer) { return launch(pointer).touched; }
+  static Touched buffer(size_t i) { return {kRegionB, kStarts[i], kStarts[i] + kBytes[i], false, true, false}; }
+
+  Mapping memory;
+};
+
+TEST_F(BufferWriteSet, APointerMeansTheBufferThatItPointsInto) {
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(of(kB + kStarts[i]), std::vector{buffer(i)}) << i;
+  EXPECT_EQ(of(kB + kStarts[3] + 1000), std::vector{buffer(3)});
+  const Touched only{kRegionA, 0, kMiB, false, true, false};
+  EXPECT_EQ(of(kA), std::vector{only});
+  EXPECT_EQ(of(kA + 1000), std::vector{only});
+  EXPECT_EQ(of(kC + 8), std::vector{whole(kRegionC, false, true)}) << "nothing is known of its buffers";
+}
+
+TEST_F(BufferWriteSet, APointerMayMeanWhatEndsThereOrBeginsSoonBehind) {
+  EXPECT_EQ(of(kB + kStarts[4]), (std::vector{buffer(4), buffer(3)})) << "one begins where the other ends";
+  EXPECT_EQ(of(kB + kStarts[0] + kUnit), (std::vector{buffer(1), buffer(0)})) << "at an end, and soon before another";
+  EXPECT_EQ(of(kB + kStarts[2] - 8), (std::vector{buffer(2)})) << "elements counted from 1";
+  EXPECT_EQ(of(kB + kStarts[1] + 8), (std::vector{buffer(1)}));
+  EXPECT_EQ(of(kB + kStarts[1] + 8000), (std::vector{buffer(2), buffer(1)}));
+  EXPECT_EQ(of(kB - 8), (std::vector{buffer(0), buffer(1), whole(kRegionA, false, true)}));
+  EXPECT_EQ(of(kA + kMiB), (std::vector{Touched{kRegionA, 0, kMiB, false, true, false}}));
+}
+
+TEST_F(BufferWriteSet, APointerThatLeadsToNoBufferMeansItsSegment) {
+  EXPECT_EQ(of(kB + kSegment / 2 + 300 * kKiB), std::vector{whole(kRegionB, false, true)});
+  EXPECT_EQ(of(kA + kMiB + 512), std::vector{whole(kRegionA, false, true)});
+}
+
+TEST_F(BufferWriteSet, ListsTheBuffersOfASegment) {
+  const auto all = [&](uint64_t segment) {
+    std::vector<std::pair<uint64_t, uint64_t>> found;
+    regions.each_buffer(segment, kSegment, [&](uint64_t begin, uint64_t end) { found.emplace_back(begin, end); });
+    return found;
+  };
+  std::vector<std::pair<uint64_t, uint64_t>> expected;
+  for (size_t i = 0; i < std::size(kStarts); ++i) expected.emplace_back(kStarts[i], kStarts[i] + kBytes[i]);
+  EXPECT_EQ(all(kB), expected);
+  expected = {{0, kMiB}};
+  EXPECT_EQ(all(kA), expected);
+  expected = {{0, kSegment}};
+  EXPECT_EQ(all(kC), expected);
 }
 
 CheckedCopy copy_of(device::CopyEnd to, device::CopyEnd from, uint64_t width, uint64_t height = 1, uint64_t depth = 1) {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "protocol/undo_log.h"
 #include "worker/testing/session_harness.h"
 
 namespace heddle::worker {
@@ -118,6 +119,12 @@ struct EpochHarness : SessionHarness {
       const auto tags = context->handed_over();
       return std::find(tags.begin(), tags.end(), sequence) != tags.end();
     });
+  }
+  protocol::BufferTable table() { return ring.buffers(window.base); }
+  // In the open epoch.
+  uint64_t saved_bytes() {
+    auto log = protocol::UndoLog::attach(control_fd);
+    return log ? log->bytes() : 0;
   }
   uint64_t at(uint64_t address) {
     uint64_t value = 0;
