@@ -64,11 +64,22 @@ Epoch::Choice Epoch::choose(const protocol::Record& record) {
     if (record_waits_) return Choice::kWait;
     if (drained == Drained::kLate) return Choice::kProtect;
   }
+  pass(record.header.sequence);
+  return Choice::kPass;
+}
+
+// Where no epoch is open.
+void Epoch::pass(uint64_t sequence) {
   record_waits_ = false;
   draining_.reset();
-  passed_ = record.header.sequence;
-  commit_.affects(passed_);
-  return Choice::kPass;
+  passed_ = sequence;
+  commit_.affects(sequence);
+}
+
+bool Epoch::costs_too_much(const Precautions& needed) {
+  if (!long_work_.chooses() || !is_long_) return false;
+  const std::optional<Duration> copies = copies_.estimate(bytes_of(needed));
+  return copies && !long_work_.is_worth(*copies);
 }
 
 // For long work while no epoch is open: it can have one when everything before it is done. False: not yet. It stays
@@ -89,14 +100,20 @@ bool Epoch::clear_the_way(const protocol::Record& record, const RecordEffects& e
 }
 
 // On the epoch's only stream the record would wait there just as well.
-bool Epoch::had_better_wait(uint32_t stream, bool saves) {
+bool Epoch::had_better_wait(uint32_t stream, const Precautions& needed) {
   if (!long_work_.chooses() || only_one_ != stream || last_ == began_at_) return false;
-  return (is_long_ ? long_work_.takes(kOld) : saves) && !others_follow_();
+  const bool waits = is_long_ ? long_work_.takes(kOld) || costs_too_much(needed) : !needed.saves.empty();
+  return waits && !others_follow_();
 }
 
 Checked<Epoch::Step> Epoch::before_known(const protocol::Record& record, const RecordEffects& effects) {
   const uint64_t sequence = record.header.sequence;
   if (long_work_.chooses() && state_ != State::kOpen) {
+    memory_.committed();
+    if (costs_too_much(memory_.before(effects, record.header.stream))) {
+      pass(sequence);
+      return Step::kGo;
+    }
     record_waits_ = !clear_the_way(record, effects);
     if (record_waits_) return Step::kWait;
     if (state_ == State::kExposed) return Step::kGo;
@@ -106,7 +123,7 @@ Checked<Epoch::Step> Epoch::before_known(const protocol::Record& record, const R
   if (state_ == State::kOpen && may_be_repeated(effects)) {
     const uint32_t stream = record.header.stream;
     const Precautions needed = memory_.before(effects, stream);
-    if (had_better_wait(stream, !needed.saves.empty())) {
+    if (had_better_wait(stream, needed)) {
       record_waits_ = true;
       if (drain(time_now(), kLongPatience) == Drained::kYes) protocol::ring_bell(ring_.header().to_worker);
       return Step::kWait;

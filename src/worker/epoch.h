@@ -20,7 +20,8 @@
 //
 // Where long work alone is protected (LongWork), an epoch opens with long work, once everything before it is done, and
 // is drained when that is done. What is short passes by: it is noted as work that cannot be run again, which it is
-// while it is under way, and its memory is not looked at. Beside long work it is protected too, so that streams go on
+// while it is under way, and its memory is not looked at. So does long work whose copies would take more than a small
+// part of its own time. Beside long work it is protected too, so that streams go on
 // side by side; but behind long work on the only stream it waits for the epoch's end rather than have memory saved.
 // Work that is known to be very long has an epoch of its own there, so that no more than it is done again.
 //
@@ -88,8 +89,10 @@ class Epoch {
 
   void note_variables();
   Choice choose(const protocol::Record& record);
+  void pass(uint64_t sequence);
+  bool costs_too_much(const Precautions& needed);
   bool clear_the_way(const protocol::Record& record, const RecordEffects& effects);
-  bool had_better_wait(uint32_t stream, bool saves);
+  bool had_better_wait(uint32_t stream, const Precautions& needed);
   Checked<Step> before_known(const protocol::Record& record, const RecordEffects& effects);
   bool may_be_repeated(const RecordEffects& effects) const;
   bool begin(uint64_t sequence);

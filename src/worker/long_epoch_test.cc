@@ -130,6 +130,49 @@ TEST_F(LongEpochTest, WhatIsVeryLongHasAnEpochOfItsOwn) {
   EXPECT_EQ(saves() - saves_before, 4u) << "each saved what it overwrites";
 }
 
+// A copy of the segment takes 10 ms, the kernel 50 ms.
+TEST_F(LongEpochTest, CopiesThatTakeMuchOfTheKernelsTimeAreNotMade) {
+  context->mib_takes = std::chrono::milliseconds(5);
+  runs_once({kLongAdd});
+  context->pause(1);
+  const uint64_t first = run(kLongAdd, kFirst, 1);
+  ASSERT_TRUE(handed_over(first));
+  EXPECT_TRUE(is_unprotected());
+  const uint64_t second = run(kLongAdd, kFirst, 1);
+  ASSERT_TRUE(handed_over(second)) << "and it waits for nobody";
+  context->resume(1);
+  ASSERT_TRUE(completes(second));
+  EXPECT_EQ(saves(), saves_before);
+  EXPECT_FALSE(is_unprotected());
+}
+
+TEST_F(LongEpochTest, CopiesOfASmallBufferAreWorthIt) {
+  context->mib_takes = std::chrono::milliseconds(5);
+  runs_once({kLongAdd});
+  table().share({kFirst, kFirst + kSegmentBytes});
+  table().add(kFirst, 4 * kKiB);
+  context->pause(1);
+  ASSERT_TRUE(handed_over(run(kLongAdd, kFirst, 7)));
+  EXPECT_FALSE(is_unprotected());
+  dies_and_next_finishes();
+  EXPECT_EQ(at(kFirst), 7u);
+}
+
+// On the only stream: it waits for the other's epoch to end, and then it passes by.
+TEST_F(LongEpochTest, BehindProtectedWorkWhatCostsTooMuchWaits) {
+  context->mib_takes = std::chrono::milliseconds(5);
+  runs_once({kLongAdd, kLongWait});
+  context->pause(1);
+  const uint64_t waited = run(kLongWait);
+  ASSERT_TRUE(handed_over(waited));
+  const uint64_t added = run(kLongAdd, kFirst, 1);
+  EXPECT_FALSE(is_unprotected());
+  context->resume(1);
+  ASSERT_TRUE(completes(added));
+  EXPECT_GE(committed_at_run, waited);
+  EXPECT_EQ(saves(), saves_before);
+}
+
 TEST_F(LongEpochTest, WhatMayBeLongIsTimedApart) {
   runs_once({kAdd, kLongAdd});
   const uint64_t before = context->fences;

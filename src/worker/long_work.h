@@ -27,6 +27,9 @@ class LongWork {
   bool is_long(const protocol::Record& record);
   // It is known to take so long.
   bool takes(Duration at_least) const { return known_ && *known_ >= at_least; }
+  // Whether it is long enough to be protected by copies that take so long. What may be very long is.
+  static constexpr int kWorth = 10;  // times as long as the copies
+  bool is_worth(Duration copies) const { return !known_ || copies * kWorth <= *known_; }
   // What took() is to be told of when that record is done; what == 0: nothing.
   WorkKind timed(uint64_t sequence) const { return sequence == sequence_ ? timed_ : WorkKind{}; }
 

@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 
 #include "device/device.h"
 
@@ -21,6 +22,9 @@ class OwnCopies {
                            uint64_t bytes);
   // The stream goes on behind one that was handed over on any.
   Status wait_on_stream(device::StreamIndex stream, device::Tag awaited);
+  // How long one of so many bytes to the host takes, by the latest that had enough of them to tell. None: not known
+  // yet.
+  std::optional<Duration> estimate(uint64_t bytes);
   // Until all that were handed over are made. False where the device has failed at one, or does not make them.
   bool wait();
   // The device has made one. Any thread.
@@ -32,6 +36,12 @@ class OwnCopies {
   std::condition_variable made_;
   uint64_t handed_over_ = 0, done_ = 0;
   bool failed_ = false;
+  struct Timed {
+    device::Tag tag = 0;
+    uint64_t bytes = 0;
+  };
+  Timed timed_;  // under way
+  std::optional<double> ns_per_byte_;
 };
 
 }  // namespace heddle::worker

@@ -163,12 +163,14 @@ Status FakeContext::launch(device::StreamIndex stream, device::Kernel& kernel, c
 
 Status FakeContext::copy(device::StreamIndex stream, device::CopyDirection, const device::CopyShape& shape,
                          device::Tag tag) {
-  return hand_over({stream, tag, 0, [shape] {
-                      for (uint64_t z = 0; z < shape.depth; ++z)
-                        for (uint64_t y = 0; y < shape.height; ++y)
-                          std::memcpy(at(shape.to, y, z), at(shape.from, y, z), shape.width);
-                      return 0u;
-                    }});
+  Operation copy{stream, tag, 0, [shape] {
+                   for (uint64_t z = 0; z < shape.depth; ++z)
+                     for (uint64_t y = 0; y < shape.height; ++y)
+                       std::memcpy(at(shape.to, y, z), at(shape.from, y, z), shape.width);
+                   return 0u;
+                 }};
+  copy.takes = mib_takes.load() * static_cast<int64_t>(shape.width * shape.height * shape.depth) / int64_t{kMiB};
+  return hand_over(std::move(copy));
 }
 
 Status FakeContext::fill(device::StreamIndex stream, const device::FillShape& shape, device::Tag tag) {

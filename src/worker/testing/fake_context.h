@@ -29,6 +29,7 @@ class FakeContext : public device::Context {
   // Set before the session starts.
   std::map<std::string, FakeKernel> kernels;
   std::map<std::string, Duration> takes;  // as the device tells; nothing: no time
+  std::atomic<Duration> mib_takes{};      // to copy
   std::map<std::string, device::Variable> variables;
   device::FindingSink findings;                // of check_kernels(), once it was called
   std::function<void()> on_set_limit = [] {};  // on the issuer's thread
