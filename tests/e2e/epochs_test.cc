@@ -31,6 +31,7 @@ const Case kCases[] = {
     {"graphs_with_allocations", {"graph_memory"}, "10000"},
     {"graphs_of_two_streams", {"graphs"}, "20000", true},
     {"pools", {"pools"}, "20000"},
+    {"small_buffers", {"small_buffers", "300"}, "500"},
     {"textures_and_surfaces", {"textures"}, "2000"},
     {"growth", {"growing"}, "3000"},
     {"many_frees", {"many_buffers", "40", "256"}, "5000"},
