@@ -10,26 +10,35 @@ constexpr uint64_t kTelling = 64 * kKiB;
 
 }  // namespace
 
+device::Tag OwnCopies::begin(uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  bytes_ += bytes;
+  return kTag | ++handed_over_;
+}
+
+void OwnCopies::take_back(uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  bytes_ -= bytes;
+  --handed_over_;
+}
+
 Result<device::Tag> OwnCopies::copy(device::StreamIndex stream, device::CopyDirection direction, const void* from,
                                     void* to, uint64_t bytes) {
   device::CopyShape shape;
   shape.to.address = reinterpret_cast<uintptr_t>(to);
   shape.from.address = reinterpret_cast<uintptr_t>(from);
   shape.width = bytes;
-  const device::Tag tag = kTag | (handed_over_ + 1);
-  if (direction == device::CopyDirection::kToHost && bytes >= kTelling) {
-    const std::lock_guard lock(mutex_);
-    timed_ = {tag, bytes};
-  }
-  HEDDLE_TRY(context_.copy(stream, direction, shape, tag));
-  ++handed_over_;
-  return tag;
+  const device::Tag tag = begin(bytes);
+  Status copied = context_.copy(stream, direction, shape, tag);
+  if (copied) return tag;
+  take_back(bytes);
+  return tl::unexpected(std::move(copied).error());
 }
 
 Status OwnCopies::wait_on_stream(device::StreamIndex stream, device::Tag awaited) {
-  HEDDLE_TRY(context_.wait(stream, awaited, kTag | (handed_over_ + 1)));
-  ++handed_over_;
-  return {};
+  Status waits = context_.wait(stream, awaited, begin(0) | kWaitTag);
+  if (!waits) take_back(0);
+  return waits;
 }
 
 std::optional<Duration> OwnCopies::estimate(uint64_t bytes) {
@@ -46,11 +55,13 @@ bool OwnCopies::wait() {
 
 void OwnCopies::done(const device::Completion& completion) {
   const std::lock_guard lock(mutex_);
-  ++done_;
   failed_ |= completion.cuda_error != 0;
-  const Duration took = completion.ended - completion.started;
-  if (completion.tag == timed_.tag && completion.ended != TimePoint{})
-    ns_per_byte_ = static_cast<double>(took.count()) / static_cast<double>(timed_.bytes);
+  if ((completion.tag & kWaitTag) == 0) took_ += completion.ended - completion.started;
+  if (++done_ == handed_over_) {
+    if (bytes_ >= kTelling) ns_per_byte_ = static_cast<double>(took_.count()) / static_cast<double>(bytes_);
+    bytes_ = 0;
+    took_ = {};
+  }
   made_.notify_one();
 }
 

@@ -14,6 +14,8 @@ class OwnCopies {
  public:
   // Tags with this bit are theirs.
   static constexpr device::Tag kTag = 1ull << 63;
+  // Those of waits have this one, too.
+  static constexpr device::Tag kWaitTag = 1ull << 62;
 
   explicit OwnCopies(device::Context& context) : context_(context) {}
 
@@ -22,8 +24,7 @@ class OwnCopies {
                            uint64_t bytes);
   // The stream goes on behind one that was handed over on any.
   Status wait_on_stream(device::StreamIndex stream, device::Tag awaited);
-  // How long one of so many bytes to the host takes, by the latest that had enough of them to tell. None: not known
-  // yet.
+  // How long copies of so many bytes take, by the latest that had enough of them to tell. None: not known yet.
   std::optional<Duration> estimate(uint64_t bytes);
   // Until all that were handed over are made. False where the device has failed at one, or does not make them.
   bool wait();
@@ -31,16 +32,17 @@ class OwnCopies {
   void done(const device::Completion& completion);
 
  private:
+  device::Tag begin(uint64_t bytes);
+  void take_back(uint64_t bytes);
+
   device::Context& context_;
-  std::mutex mutex_;
+  std::mutex mutex_;  // guards what follows
   std::condition_variable made_;
   uint64_t handed_over_ = 0, done_ = 0;
   bool failed_ = false;
-  struct Timed {
-    device::Tag tag = 0;
-    uint64_t bytes = 0;
-  };
-  Timed timed_;  // under way
+  // Since none was under way: a GPU tells only how long several took together, and shares that out evenly.
+  uint64_t bytes_ = 0;
+  Duration took_{};
   std::optional<double> ns_per_byte_;
 };
 
