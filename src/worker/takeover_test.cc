@@ -26,8 +26,8 @@ struct TakeoverTest : SessionHarness {
       ASSERT_TRUE(device.map(kCounter, Bytes{kSegmentBytes}, *create_memfd("variables", Bytes{kSegmentBytes}), false));
       device.variables["counter"] = {kCounter + moved, 8};
       counter(moved) = 100;
-      device.kernels["count"] = [this](auto) {
-        ++counter(moved);
+      device.kernels["count"] = [at = moved](auto) {
+        ++counter(at);
         return 0u;
       };
       device.kernels["nothing"] = [](auto) { return 0u; };
