@@ -5,6 +5,8 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <tuple>
+#include <type_traits>
 
 #include "core/input_log.h"
 #include "policy/dispatch/table.h"
@@ -50,19 +52,13 @@ class Replayer {
   Status make_dispatch(EntryReader& entry);
 
   Status open(EntryReader& entry);
-  Status close(EntryReader& entry);
   Status arrive(EntryReader& entry);
-  Status grow(EntryReader& entry);
-  template <void (policy::Scheduler::*event)(TaskId, Bytes, TimePoint)>
-  Status tell_of_memory(EntryReader& entry);
-  Status end(EntryReader& entry);
+  // An event of the scheduler's, or of a part of it: what it is told, then when.
+  template <class Part, auto event, class... Told>
+  Status pass_on(EntryReader& entry);
   Status serve(EntryReader& entry);
-  Status outside(EntryReader& entry);
   Status adopt(EntryReader& entry);
   Status assign(EntryReader& entry);
-  template <void (policy::Swapping::*event)(TaskId, TimePoint)>
-  Status tell_of_swap(EntryReader& entry);
-  Status stay(EntryReader& entry);
   Status decide(EntryReader& entry);
 
   Status joined(EntryReader& entry);
@@ -86,6 +82,8 @@ class Replayer {
 };
 
 const std::map<std::string_view, Replayer::Handler>& Replayer::handlers() {
+  using policy::Scheduler;
+  using policy::Swapping;
   static const std::map<std::string_view, Handler> all{
       {"format", &Replayer::format},
       {"full", &Replayer::full},
@@ -93,18 +91,18 @@ const std::map<std::string_view, Replayer::Handler>& Replayer::handlers() {
       {"device", &Replayer::add_device},
       {"dispatch", &Replayer::make_dispatch},
       {"open", &Replayer::open},
-      {"close", &Replayer::close},
+      {"close", &Replayer::pass_on<Scheduler, &Scheduler::session_closed, SessionId>},
       {"arrive", &Replayer::arrive},
-      {"grow", &Replayer::grow},
-      {"extend", &Replayer::tell_of_memory<&policy::Scheduler::extension_requested>},
-      {"free", &Replayer::tell_of_memory<&policy::Scheduler::memory_freed>},
-      {"end", &Replayer::end},
-      {"swapped_out", &Replayer::tell_of_swap<&policy::Swapping::swapped_out>},
-      {"resume", &Replayer::tell_of_swap<&policy::Swapping::resume_requested>},
-      {"withdraw", &Replayer::tell_of_swap<&policy::Swapping::resume_withdrawn>},
-      {"stay", &Replayer::stay},
+      {"grow", &Replayer::pass_on<Scheduler, &Scheduler::compute_grew, TaskId, policy::ComputeNeed>},
+      {"extend", &Replayer::pass_on<Scheduler, &Scheduler::extension_requested, TaskId, Bytes>},
+      {"free", &Replayer::pass_on<Scheduler, &Scheduler::memory_freed, TaskId, Bytes>},
+      {"end", &Replayer::pass_on<Scheduler, &Scheduler::task_ended, TaskId>},
+      {"swapped_out", &Replayer::pass_on<Swapping, &Swapping::swapped_out, TaskId>},
+      {"resume", &Replayer::pass_on<Swapping, &Swapping::resume_requested, TaskId>},
+      {"withdraw", &Replayer::pass_on<Swapping, &Swapping::resume_withdrawn, TaskId>},
+      {"stay", &Replayer::pass_on<Swapping, &Swapping::stays, TaskId, std::string>},
       {"serve", &Replayer::serve},
-      {"outside", &Replayer::outside},
+      {"outside", &Replayer::pass_on<Scheduler, &Scheduler::outside_memory, DeviceId, Bytes>},
       {"adopt", &Replayer::adopt},
       {"assign", &Replayer::assign},
       {"decide", &Replayer::decide},
@@ -217,13 +215,6 @@ Status Replayer::open(EntryReader& entry) {
   return {};
 }
 
-Status Replayer::close(EntryReader& entry) {
-  SessionId session;
-  HEDDLE_TRY(read(entry, session));
-  scheduler_->session_closed(session, entry.at());
-  return {};
-}
-
 Status Replayer::arrive(EntryReader& entry) {
   policy::TaskRequest request;
   HEDDLE_TRY(read(entry, request));
@@ -231,43 +222,18 @@ Status Replayer::arrive(EntryReader& entry) {
   return {};
 }
 
-Status Replayer::grow(EntryReader& entry) {
-  TaskId task;
-  policy::ComputeNeed need;
-  HEDDLE_TRY(read(entry, task, need));
-  scheduler_->compute_grew(task, need, entry.at());
-  return {};
-}
-
-template <void (policy::Scheduler::*event)(TaskId, Bytes, TimePoint)>
-Status Replayer::tell_of_memory(EntryReader& entry) {
-  TaskId task;
-  Bytes bytes;
-  HEDDLE_TRY(read(entry, task, bytes));
-  ((*scheduler_).*event)(task, bytes, entry.at());
-  return {};
-}
-
-Status Replayer::end(EntryReader& entry) {
-  TaskId task;
-  HEDDLE_TRY(read(entry, task));
-  scheduler_->task_ended(task, entry.at());
-  return {};
-}
-
-template <void (policy::Swapping::*event)(TaskId, TimePoint)>
-Status Replayer::tell_of_swap(EntryReader& entry) {
-  TaskId task;
-  HEDDLE_TRY(read(entry, task));
-  (policy::Swapping(*scheduler_).*event)(task, entry.at());
-  return {};
-}
-
-Status Replayer::stay(EntryReader& entry) {
-  TaskId task;
-  std::string why;
-  HEDDLE_TRY(read(entry, task, why));
-  policy::Swapping(*scheduler_).stays(task, why, entry.at());
+template <class Part, auto event, class... Told>
+Status Replayer::pass_on(EntryReader& entry) {
+  std::tuple<Told...> told;
+  HEDDLE_TRY(std::apply([&](auto&... each) { return read(entry, each...); }, told));
+  const auto tell = [&](auto&& part) {
+    std::apply([&](const auto&... each) { (part.*event)(each..., entry.at()); }, told);
+  };
+  if constexpr (std::is_same_v<Part, policy::Scheduler>) {
+    tell(*scheduler_);
+  } else {
+    tell(Part(*scheduler_));
+  }
   return {};
 }
 
@@ -277,14 +243,6 @@ Status Replayer::serve(EntryReader& entry) {
   policy::Service service;
   HEDDLE_TRY(read(entry, session, device, service));
   scheduler_->served(session, device, service);
-  return {};
-}
-
-Status Replayer::outside(EntryReader& entry) {
-  DeviceId device;
-  Bytes used;
-  HEDDLE_TRY(read(entry, device, used));
-  scheduler_->outside_memory(device, used, entry.at());
   return {};
 }
 
