@@ -29,6 +29,7 @@ struct Decision {
   Duration waited{};
   SessionId session;
   uint32_t virtual_device = 0;
+  Bytes on_host = {};  // of the memory of a grant (eager.h)
 };
 
 }  // namespace heddle::policy

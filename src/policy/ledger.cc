@@ -64,7 +64,7 @@ void Ledger::drop_if_unused(const WorkerKey& key) {
 
 void Ledger::begin(const Request& request, DeviceId device) {
   const uint64_t warps = resident(request.compute, pool_.spec(device)).warps;
-  const Holding holding{request.virtual_device, device, request.memory, warps};
+  const Holding holding{request.virtual_device, device, request.memory, warps, {}};
   require(holdings_.try_emplace({request.session, request.task}, holding).second, "a task begins once");
   ++worker({request.session, request.virtual_device, device}).tasks;
   pool_.take_memory(device, request.memory);
@@ -89,6 +89,20 @@ Bytes Ledger::shrink(SessionId session, TaskId task, Bytes less) {
   return less;
 }
 
+void Ledger::put_on_host(SessionId session, TaskId task, Bytes more) {
+  Holding& holding = holdings_.at({session, task});
+  pool_.put_on_host(holding.device, more);
+  holding.on_host += more;
+}
+
+Bytes Ledger::take_from_host(SessionId session, TaskId task, Bytes less) {
+  Holding& holding = holdings_.at({session, task});
+  less = std::min(less, holding.on_host);
+  pool_.take_from_host(holding.device, less);
+  holding.on_host -= less;
+  return less;
+}
+
 void Ledger::set_compute(SessionId session, TaskId task, const ComputeNeed& need) {
   Holding& holding = holdings_.at({session, task});
   pool_.remove_task(holding.device, holding.warps);
@@ -102,6 +116,7 @@ void Ledger::end(SessionId session, TaskId task) {
   const Holding holding = it->second;
   holdings_.erase(it);
   pool_.return_memory(holding.device, holding.memory);
+  pool_.take_from_host(holding.device, holding.on_host);
   pool_.remove_task(holding.device, holding.warps);
   const WorkerKey key{session, holding.virtual_device, holding.device};
   --workers_.at(key).tasks;

@@ -13,6 +13,7 @@ struct Holding {
   DeviceId device;
   Bytes memory;
   uint64_t warps = 0;
+  Bytes on_host;  // besides: memory of the task that lies on the host (eager.h)
 };
 
 // Who holds what: memory by task, workers (and so contexts) by session. The pool's totals follow from it at every step.
@@ -43,6 +44,9 @@ class Ledger {
 
   // Takes back `less`, or all that the task has where that is not so much; returns how much it was.
   Bytes shrink(SessionId session, TaskId task, Bytes less);
+  // Likewise of memory on the host, which is no device's.
+  void put_on_host(SessionId session, TaskId task, Bytes more);
+  Bytes take_from_host(SessionId session, TaskId task, Bytes less);
   void set_compute(SessionId session, TaskId task, const ComputeNeed& need);
   void end(SessionId session, TaskId task);
   // Ends the session's tasks and its assigned workers.

@@ -45,6 +45,10 @@ class PlacementState {
   void begin(const Request& request, DeviceId device);  // assigns as well, under a policy that assigns jobs
   void extend(SessionId session, TaskId task, Bytes more) { ledger_.extend(session, task, more); }
   Bytes shrink(SessionId session, TaskId task, Bytes less) { return ledger_.shrink(session, task, less); }
+  void put_on_host(SessionId session, TaskId task, Bytes more) { ledger_.put_on_host(session, task, more); }
+  Bytes take_from_host(SessionId session, TaskId task, Bytes less) {
+    return ledger_.take_from_host(session, task, less);
+  }
   void set_compute(SessionId session, TaskId task, const ComputeNeed& need);
   void end(SessionId session, TaskId task);
 

@@ -118,4 +118,14 @@ void Pool::remove_task(DeviceId device, uint64_t warps) {
   --there.tasks;
 }
 
+void Pool::put_on_host(DeviceId device, Bytes amount) {
+  at(device).on_host += amount;
+}
+
+void Pool::take_from_host(DeviceId device, Bytes amount) {
+  DeviceLoad& there = at(device);
+  require(amount <= there.on_host, "no more memory leaves the host than was put there");
+  there.on_host -= amount;
+}
+
 }  // namespace heddle::policy

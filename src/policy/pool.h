@@ -35,6 +35,7 @@ struct DeviceLoad {
   Bytes context;   // the price of one more worker
   Bytes tasks_memory;
   Bytes contexts_memory;
+  Bytes on_host;       // memory of tasks here that lies on the host (eager.h)
   uint64_t warps = 0;  // resident warps of the tasks here, each counted as if alone; may exceed the device
   uint32_t workers = 0;
   uint32_t max_workers = 0;  // 0: unlimited
@@ -77,6 +78,8 @@ class Pool {
   void remove_worker(DeviceId device);
   void add_task(DeviceId device, uint64_t warps);
   void remove_task(DeviceId device, uint64_t warps);
+  void put_on_host(DeviceId device, Bytes amount);
+  void take_from_host(DeviceId device, Bytes amount);
 
  private:
   struct Model {

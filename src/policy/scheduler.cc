@@ -156,7 +156,9 @@ void Scheduler::extension_requested(TaskId id, Bytes more, TimePoint now) {
   const Bytes limit = holding ? largest(pool(), std::span(&holding->device, 1)) : largest(pool(), devices);
   // Of one that is away, what it comes back with.
   const bool resumes = task.wait && lines_[task.model].at(*task.wait).kind == RequestKind::kResume;
-  const Bytes held = holding ? holding->memory : resumes ? lines_[task.model].at(*task.wait).memory : task.swapped;
+  const Bytes held = holding   ? holding->memory + holding->on_host
+                     : resumes ? lines_[task.model].at(*task.wait).memory
+                               : task.swapped;
   if (more > limit || held > limit - more) {
     Error error = too_large(more, limit, holding ? text("device ", holding->device) : std::string("any device"));
     append(error.text, ", and the task has ", held, " there");
@@ -200,9 +202,9 @@ void Scheduler::task_ended(TaskId id, TimePoint now) {
   const Task& task = it->second;
   const size_t model = task.model;
   if (task.running) {
-    const Bytes held = state_.ledger().find(task.session, id)->memory;
-    budgets_.give_back(task.session, held);
-    users_.give_back(task.session, held);
+    const Holding& holding = *state_.ledger().find(task.session, id);
+    budgets_.give_back(task.session, holding.memory + holding.on_host);
+    users_.give_back(task.session, holding.memory);
     state_.end(task.session, id);
   }
   if (task.wait) {
@@ -225,17 +227,19 @@ Status Scheduler::adopt(const TaskRequest& asked, DeviceId device, TimePoint now
                 static_cast<unsigned long>(device.value), pool().size());
   const size_t model = pool().model_of(device);
   const auto workers = state_.ledger().workers(asked.session, asked.virtual_device);
+  const Bytes on_device = asked.memory - asked.on_host;
   const Request request{asked.id, asked.session, session->job,  asked.virtual_device,
-                        model,    asked.memory,  asked.compute, workers,
+                        model,    on_device,     asked.compute, workers,
                         {},       nullptr};
   if (!pool().fits(request, device))
     return fail(ErrorCode::kOutOfMemory, "task %lu runs on device %lu with %s, where only %s is free",
                 static_cast<unsigned long>(asked.id.value), static_cast<unsigned long>(device.value),
-                to_string(asked.memory).c_str(), to_string(pool().free(device)).c_str());
+                to_string(on_device).c_str(), to_string(pool().free(device)).c_str());
   state_.begin(request, device);
+  state_.put_on_host(asked.session, asked.id, asked.on_host);
   needs_changed(asked.session);
   budgets_.restore(asked.session, asked.memory);
-  users_.take(asked.session, asked.memory);
+  users_.take(asked.session, on_device);
   session->tasks.push_back(asked.id);
   Task task;
   task.session = asked.session;

@@ -5,6 +5,7 @@
 #include <random>
 #include <set>
 
+#include "policy/eager.h"
 #include "policy/swapping.h"
 #include "policy/test_pool.h"
 
@@ -61,6 +62,7 @@ class RandomRun {
     for (const RunningView& running : scheduler_.running())
       scheduler_.served(running.session, running.device, {.busy = std::chrono::milliseconds(pick(300))});
     decide();
+    if (pick(2) == 0) launch_eagerly();
   }
 
   // Ends whatever runs, oldest session first, and sees that those who wait get their turn.
@@ -100,6 +102,8 @@ class RandomRun {
     return tasks;
   }
   size_t most_waiting() const { return most_waiting_; }
+  size_t eager_launches() const { return eager_launches_; }
+  size_t promotions() const { return promotions_; }
 
  private:
   struct Task {
@@ -122,7 +126,7 @@ class RandomRun {
 
   void event() {
     if (sessions_.empty() || pick(10) == 0) return open();
-    switch (pick(11)) {
+    switch (pick(13)) {
       case 0:
         return pick(3) == 0 ? close(any_session()) : void();
       case 1:
@@ -139,6 +143,10 @@ class RandomRun {
       case 8:
         return with_task([&](TaskId task) { swap(task); });
       case 9:
+        return with_task([&](TaskId task) { promote(task); });
+      case 10:
+        return with_task([&](TaskId task) { free_on_host(task); });
+      case 11:
         return scheduler_.outside_memory({pick(devices_.size())}, Bytes{pick(3) * pick(8) * kGiB}, now_);
       default:
         return with_task([&](TaskId task) { end(task); });
@@ -200,6 +208,41 @@ class RandomRun {
     }
   }
 
+  // As whoever cuts the memory may: at any place, with the least on the device, the most, or between.
+  void launch_eagerly() {
+    const auto places = Eager::could_launch(scheduler_);
+    EXPECT_TRUE(places.empty() || !oblivious_);
+    if (places.empty()) return;
+    const EagerPlace& place = places[pick(places.size())];
+    const Bytes memory = memory_of_waiting(place.task), room = place.most - place.least;
+    const Bytes on_device = place.least + Bytes{room.value == 0 ? 0 : pick(room.value + 1)};
+    EXPECT_LT(on_device, memory) << "it would have fitted as a whole";
+    Eager(scheduler_).launched(place.task, place.device, memory - on_device, now_);
+    decide();
+    EXPECT_TRUE(tasks_.at(place.task).running);
+    ++eager_launches_;
+  }
+
+  Bytes memory_of_waiting(TaskId task) const {
+    for (const WaitView& wait : scheduler_.waiting()) {
+      if (wait.task == task) return wait.memory;
+    }
+    ADD_FAILURE() << "task " << task.value << " does not wait";
+    return {};
+  }
+
+  // Some of what could be; now and then it comes to nothing.
+  void promote(TaskId task) {
+    const Bytes most = Eager::could_promote(scheduler_, task);
+    if (most.value == 0) return;
+    const Bytes bytes{1 + pick(most.value)};
+    Eager(scheduler_).promoted(task, bytes, now_);
+    if (pick(3) == 0) Eager(scheduler_).returned_to_host(task, bytes, now_);
+    ++promotions_;
+  }
+
+  void free_on_host(TaskId task) { Eager(scheduler_).host_memory_freed(task, Bytes{pick(2 * kGiB)}, now_); }
+
   // Who was told to leave does, and wants to come back at once, or cannot.
   void leave() {
     for (const TaskId id : std::exchange(leaving_, {})) {
@@ -259,7 +302,12 @@ class RandomRun {
   // What the tasks hold, added up anew, is what the devices say.
   void check_devices() const {
     std::vector<Bytes> held(devices_.size());
-    for (const RunningView& running : scheduler_.running()) held[running.device.value] += running.memory;
+    std::vector<size_t> eager(devices_.size());
+    for (const RunningView& running : scheduler_.running()) {
+      held[running.device.value] += running.memory;
+      if (running.on_host.value > 0) ++eager[running.device.value];
+    }
+    for (const size_t tasks : eager) EXPECT_LE(tasks, 1u);
     for (const DeviceView& device : scheduler_.devices()) {
       EXPECT_EQ(device.promised, held[device.id.value] + device.contexts);
       EXPECT_EQ(device.promised + device.free + device.outside, device.capacity);
@@ -315,7 +363,7 @@ class RandomRun {
   std::mt19937_64 random_;
   const uint64_t needs_;
   const bool oblivious_;
-  size_t most_waiting_ = 0;
+  size_t most_waiting_ = 0, eager_launches_ = 0, promotions_ = 0;
   std::vector<DeviceSpec> devices_;
   Options options_;
   Scheduler scheduler_;
@@ -331,6 +379,7 @@ class RandomRun {
 class AnyEvents : public testing::TestWithParam<const char*> {};
 
 TEST_P(AnyEvents, LeaveTheBooksRightAndNobodyWaitingForever) {
+  size_t eager_launches = 0, promotions = 0;
   for (uint64_t seed = 0; seed < 150; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     RandomRun run(GetParam(), seed);
@@ -338,7 +387,13 @@ TEST_P(AnyEvents, LeaveTheBooksRightAndNobodyWaitingForever) {
     run.drain();
     run.expect_idle();
     if (testing::Test::HasFailure()) return;
+    eager_launches += run.eager_launches();
+    promotions += run.promotions();
   }
+  const bool launches_eagerly = std::set<std::string_view>{"schedgpu", "mgb-sm", "mgb-warps"}.contains(GetParam());
+  if (!launches_eagerly) return;
+  EXPECT_GT(eager_launches, 20u);
+  EXPECT_GT(promotions, 5u);
 }
 
 TEST_P(AnyEvents, DecideTheSameEachTime) {

@@ -34,7 +34,7 @@ std::vector<RunningView> Scheduler::running() const {
   for (const auto& [session, unused] : sessions_) {
     for (const TaskId task : state_.ledger().tasks(session)) {
       const Holding& holding = *state_.ledger().find(session, task);
-      views.push_back({task, session, holding.device, holding.memory, holding.warps});
+      views.push_back({task, session, holding.device, holding.memory, holding.warps, holding.on_host});
     }
   }
   return views;

@@ -32,10 +32,11 @@ void Swapping::swapped_out(TaskId id, TimePoint now) {
   require(!scheduler_.state_.placement().memory_oblivious(), "memory leaves devices only where the policy counts it");
   Scheduler::Task& task = it->second;
   keep_extensions(task);
-  task.swapped = scheduler_.state_.ledger().find(task.session, id)->memory;
+  const Holding holding = *scheduler_.state_.ledger().find(task.session, id);
+  task.swapped = holding.memory + holding.on_host;
   task.running = task.leaving = false;
   scheduler_.deadlock_possible_ = true;
-  scheduler_.users_.give_back(task.session, task.swapped);
+  scheduler_.users_.give_back(task.session, holding.memory);
   scheduler_.state_.end(task.session, id);
   scheduler_.needs_changed(task.session);
   // Its session's requests for other models are asked for anew as well.

@@ -34,6 +34,7 @@ struct TaskRequest {
   std::string model;            // of that virtual device; empty: the session's
   Bytes memory;
   ComputeNeed compute;
+  Bytes on_host = {};  // of the memory, of one that runs already and is put back (eager.h)
 };
 
 }  // namespace heddle::policy

@@ -29,6 +29,7 @@ struct RunningView {
   DeviceId device;
   Bytes memory;
   uint64_t warps = 0;
+  Bytes on_host;  // besides (eager.h)
 };
 
 struct WaitView {

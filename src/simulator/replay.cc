@@ -10,6 +10,7 @@
 
 #include "core/input_log.h"
 #include "policy/dispatch/table.h"
+#include "policy/eager.h"
 #include "policy/placement/table.h"
 #include "policy/record/entry.h"
 #include "policy/record/recorded_scheduler.h"
@@ -82,6 +83,7 @@ class Replayer {
 };
 
 const std::map<std::string_view, Replayer::Handler>& Replayer::handlers() {
+  using policy::Eager;
   using policy::Scheduler;
   using policy::Swapping;
   static const std::map<std::string_view, Handler> all{
@@ -101,6 +103,10 @@ const std::map<std::string_view, Replayer::Handler>& Replayer::handlers() {
       {"resume", &Replayer::pass_on<Swapping, &Swapping::resume_requested, TaskId>},
       {"withdraw", &Replayer::pass_on<Swapping, &Swapping::resume_withdrawn, TaskId>},
       {"stay", &Replayer::pass_on<Swapping, &Swapping::stays, TaskId, std::string>},
+      {"launch", &Replayer::pass_on<Eager, &Eager::launched, TaskId, DeviceId, Bytes>},
+      {"promote", &Replayer::pass_on<Eager, &Eager::promoted, TaskId, Bytes>},
+      {"demote", &Replayer::pass_on<Eager, &Eager::returned_to_host, TaskId, Bytes>},
+      {"free_host", &Replayer::pass_on<Eager, &Eager::host_memory_freed, TaskId, Bytes>},
       {"serve", &Replayer::serve},
       {"outside", &Replayer::pass_on<Scheduler, &Scheduler::outside_memory, DeviceId, Bytes>},
       {"adopt", &Replayer::adopt},

@@ -117,6 +117,43 @@ TEST(Replay, SwappedTasksAreDecidedTheSameAgain) {
   EXPECT_EQ(outcome.different, 0u);
 }
 
+// As heddled does: a task is launched with a part of its memory, gets some more, and is found again after a restart.
+TEST(Replay, EagerTasksAreDecidedTheSameAgain) {
+  TextLog log;
+  const auto at = [](int64_t second) { return TimePoint(std::chrono::seconds(second)); };
+  const policy::DeviceSpec device{.name = "one",
+                                  .model = "one",
+                                  .memory = Bytes{16 * kGiB},
+                                  .sms = 1,
+                                  .sm = {.whole = {.blocks = 32, .warps = 64}}};
+  for (const bool restarted : {false, true}) {
+    policy::RecordedScheduler scheduler("mgb-warps", *policy::make_placement("mgb-warps"), {device}, {}, &log);
+    policy::TaskRequest eager{{2}, {2}, {2}, 0, "", Bytes{10 * kGiB}, {1, 128, 0, {}}};
+    for (const uint64_t session : {1, 2, 3}) scheduler.session_opened({session}, {session}, "one", {}, at(0));
+    scheduler.task_arrived({{1}, {1}, {1}, 0, "", Bytes{8 * kGiB}, {1, 128, 0, {}}}, at(0));
+    if (restarted) {
+      eager.on_host = Bytes{4 * kGiB};
+      ASSERT_TRUE(scheduler.adopt(eager, {0}, at(0)));
+      ASSERT_EQ(scheduler.decisions(at(0)).size(), 1u);
+    } else {
+      scheduler.task_arrived(eager, at(0));
+      ASSERT_EQ(scheduler.decisions(at(0)).size(), 1u);
+      scheduler.launched_eagerly({2}, {0}, Bytes{4 * kGiB}, at(1));
+      ASSERT_EQ(scheduler.decisions(at(1)).size(), 1u);
+    }
+    scheduler.task_ended({1}, at(2));
+    scheduler.promoted({2}, Bytes{3 * kGiB}, at(2));
+    scheduler.returned_to_host({2}, Bytes{kGiB}, at(3));
+    scheduler.host_memory_freed({2}, Bytes{kGiB}, at(3));
+    scheduler.task_arrived({{3}, {3}, {3}, 0, "", Bytes{8 * kGiB}, {1, 128, 0, {}}}, at(4));
+    ASSERT_EQ(scheduler.decisions(at(4)).size(), 1u);
+  }
+  const ReplayOutcome outcome = replayed(log.text());
+  EXPECT_EQ(outcome.schedulers, 2u);
+  EXPECT_EQ(outcome.answers, 5u);
+  EXPECT_EQ(outcome.different, 0u);
+}
+
 // As heddled does: one of two that wait for each other leaves, the other cannot when they do so again.
 TEST(Replay, DeadlocksThatEndBySwappingAreDecidedTheSameAgain) {
   TextLog log;

@@ -22,7 +22,7 @@ void fields(Entry& entry, ComputeNeed& need) {
 template <class Entry>
 void fields(Entry& entry, TaskRequest& request) {
   entry(request.id, request.session, request.job, request.virtual_device, request.model, request.memory,
-        request.compute);
+        request.compute, request.on_host);
 }
 template <class Entry>
 void fields(Entry& entry, Service& service) {
@@ -52,7 +52,7 @@ void fields(Entry& entry, Options& options) {
 template <class Entry>
 void fields(Entry& entry, Decision& decision) {
   entry(decision.kind, decision.request, decision.task, decision.device, decision.memory, decision.error,
-        decision.reason, decision.waited, decision.session, decision.virtual_device);
+        decision.reason, decision.waited, decision.session, decision.virtual_device, decision.on_host);
 }
 template <class Entry>
 void fields(Entry& entry, Lend& lend) {

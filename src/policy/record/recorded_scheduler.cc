@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "policy/eager.h"
 #include "policy/record/entry.h"
 #include "policy/swapping.h"
 
@@ -75,6 +76,26 @@ void RecordedScheduler::resume_withdrawn(TaskId task, TimePoint now) {
 void RecordedScheduler::stays(TaskId task, const std::string& why, TimePoint now) {
   record(now, "stay", task, why);
   Swapping(*this).stays(task, why, now);
+}
+
+void RecordedScheduler::launched_eagerly(TaskId task, DeviceId device, Bytes on_host, TimePoint now) {
+  record(now, "launch", task, device, on_host);
+  Eager(*this).launched(task, device, on_host, now);
+}
+
+void RecordedScheduler::promoted(TaskId task, Bytes bytes, TimePoint now) {
+  record(now, "promote", task, bytes);
+  Eager(*this).promoted(task, bytes, now);
+}
+
+void RecordedScheduler::returned_to_host(TaskId task, Bytes bytes, TimePoint now) {
+  record(now, "demote", task, bytes);
+  Eager(*this).returned_to_host(task, bytes, now);
+}
+
+void RecordedScheduler::host_memory_freed(TaskId task, Bytes less, TimePoint now) {
+  record(now, "free_host", task, less);
+  Eager(*this).host_memory_freed(task, less, now);
 }
 
 void RecordedScheduler::served(SessionId session, DeviceId device, const Service& since_last) {

@@ -30,6 +30,11 @@ class RecordedScheduler : public Scheduler {
   void resume_requested(TaskId task, TimePoint now);
   void resume_withdrawn(TaskId task, TimePoint now);
   void stays(TaskId task, const std::string& why, TimePoint now);
+  // See Eager.
+  void launched_eagerly(TaskId task, DeviceId device, Bytes on_host, TimePoint now);
+  void promoted(TaskId task, Bytes bytes, TimePoint now);
+  void returned_to_host(TaskId task, Bytes bytes, TimePoint now);
+  void host_memory_freed(TaskId task, Bytes less, TimePoint now);
   void served(SessionId session, DeviceId device, const Service& since_last);
   void outside_memory(DeviceId device, Bytes used, TimePoint now);
   Status adopt(const TaskRequest& request, DeviceId device, TimePoint now);
