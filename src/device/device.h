@@ -106,6 +106,9 @@ class Context {
   // 2 MiB, inside a window that was given at creation. `host`: pinned host memory of the program, visible to kernels
   // too.
   virtual Status map(uint64_t address, Bytes size, const Fd& memory, bool host) = 0;
+  // What is mapped there as device memory lies on the host, until it is unmapped: a device that keeps a pace reaches it
+  // over the bus.
+  virtual void lies_on_host(uint64_t /*address*/, Bytes /*size*/) {}
   // The caller has made sure that nothing in flight uses it.
   virtual Status unmap(uint64_t address, Bytes size) = 0;
   // How much device memory the context may take for itself, beyond what it is opened with: for copies of arrays that

@@ -276,6 +276,8 @@ struct MapSegment {
   uint64_t number = 0, address = 0, bytes = 0;
   SegmentKind kind = SegmentKind::kDevice;
   uint32_t release = 0;  // unmap it instead (a host segment that the program gave back)
+  // Of a device segment: its memory is this machine's, which the device reaches more slowly.
+  uint32_t on_host = 0, reserved = 0;
 };
 // All memory of the grant has been sent: the worker may take records.
 struct Proceed {

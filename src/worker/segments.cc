@@ -15,6 +15,7 @@ Status Segments::map(const protocol::MapSegment& segment, const Fd& memory) {
   } else if (segment.kind != SegmentKind::kDriver) {
     const bool host = segment.kind == SegmentKind::kHost;
     done = context_.map(segment.address, size, memory, host);
+    if (done && segment.on_host) context_.lies_on_host(segment.address, size);
     if (done) epoch_.mapped(segment.number, segment.address, segment.bytes, host);
   }
   uncertain_ |= !done;

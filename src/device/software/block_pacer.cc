@@ -16,8 +16,9 @@ void BlockPacer::computed(const BlockRun& run, TimePoint now) {
   auto found = launches_.find(run.grid->id());
   if (found == launches_.end()) return;  // cancelled
   Launch& launch = found->second;
-  TimePoint end =
-      run.placed + pace_.block(run.grid->block_share(), run.counters.warp_instructions, run.counters.global_bytes);
+  const Counters& did = run.counters;
+  TimePoint end = run.placed + pace_.block(run.grid->block_share(), did.warp_instructions,
+                                           did.global_bytes - did.host_bytes, did.host_bytes);
   TimePoint device_now = clocks_.device_at(now);
   if (device_now > end) {
     add_overrun(launch, {end, device_now});

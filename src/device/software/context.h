@@ -18,6 +18,7 @@ class SoftwareContext : public device::Context {
   static Result<std::unique_ptr<SoftwareContext>> open(const device::ContextOptions& options, const Fd& board);
 
   Status map(uint64_t address, Bytes size, const Fd& memory, bool host) override;
+  void lies_on_host(uint64_t address, Bytes size) override { memory_.lies_on_host(address, size); }
   Status unmap(uint64_t address, Bytes size) override;
 
   Result<device::Module*> load(std::span<const std::byte> fatbin) override;

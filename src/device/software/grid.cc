@@ -64,6 +64,7 @@ BlockRun::Outcome BlockRun::run(uint64_t warp_instructions, uint32_t sm_count) {
     uint64_t used = block->counters().warp_instructions - before.warp_instructions;
     counters.warp_instructions += used;
     counters.global_bytes += block->counters().global_bytes - before.global_bytes;
+    counters.host_bytes += block->counters().host_bytes - before.host_bytes;
     budget -= std::min(budget, std::max<uint64_t>(used, 1));
     if (progress == Block::Progress::kRunning && block->is_waiting()) return Outcome::kPreempted;
     if (progress == Block::Progress::kRunning) continue;

@@ -25,6 +25,8 @@ class DeviceMemory {
   // the memory behind it, or mapped already (unmap: not mapped).
   Status map(uint64_t address, Bytes size, const Fd& memory);
   Status unmap(uint64_t address, Bytes size);
+  // As device::Context::lies_on_host().
+  void lies_on_host(uint64_t address, Bytes size) { (void)map_.set_on_host(address, size.value); }
 
   // Zeroed memory for the variables of a module, aligned to 2 MiB, until this object ends. kOutOfMemory. Another
   // process with the same window that asks for the same in the same order gets the same addresses, where they are free

@@ -51,6 +51,16 @@ std::set<uint64_t> FakeContext::mapped() {
   return addresses;
 }
 
+std::set<uint64_t> FakeContext::on_host() {
+  std::lock_guard lock(mutex_);
+  return on_host_;
+}
+
+void FakeContext::lies_on_host(uint64_t address, Bytes /*size*/) {
+  std::lock_guard lock(mutex_);
+  on_host_.insert(address);
+}
+
 std::map<uint64_t, Texture> FakeContext::textures() {
   std::lock_guard lock(mutex_);
   return textures_;

@@ -47,6 +47,7 @@ class FakeContext : public device::Context {
   };
   std::map<device::StreamIndex, Stream> streams();
   std::set<uint64_t> mapped();
+  std::set<uint64_t> on_host();  // of these, whose memory lies there
   std::map<uint64_t, Texture> textures();
   std::map<device::Limit, uint64_t> limits();
   Bytes room();
@@ -57,6 +58,7 @@ class FakeContext : public device::Context {
   std::string read(uint64_t address, size_t bytes);
 
   Status map(uint64_t address, Bytes size, const Fd& memory, bool host) override;
+  void lies_on_host(uint64_t address, Bytes size) override;
   Status unmap(uint64_t address, Bytes size) override;
   Result<device::Module*> load(std::span<const std::byte> fatbin) override;
   Result<device::Kernel*> kernel(device::Module&, std::string_view name) override;
@@ -109,6 +111,7 @@ class FakeContext : public device::Context {
   std::set<device::StreamIndex> paused_;
   std::map<device::StreamIndex, Stream> streams_;
   std::map<uint64_t, Bytes> mapped_;
+  std::set<uint64_t> on_host_;
   std::map<uint64_t, Texture> textures_;
   std::map<device::Limit, uint64_t> limits_;
   Bytes room_;

@@ -17,12 +17,15 @@ Duration at_rate(double work, double rate, double slowdown) {
 
 }  // namespace
 
-Duration Pace::block(const SmShare& block, uint64_t warp_instructions, uint64_t bytes) const {
+// The bus is slowed as the kernel is that uses it, not as copies are.
+Duration Pace::block(const SmShare& block, uint64_t warp_instructions, uint64_t bytes, uint64_t host_bytes) const {
   double issue_rate = 1e3 * model_.clock_khz * model_.issue_per_cycle;  // of an SM
   double memory_rate = static_cast<double>(model_.memory_bytes_per_s) / model_.sms;
+  double bus_rate = static_cast<double>(model_.copy_bytes_per_s) / model_.sms;
   double share = static_cast<double>(block.warps) / model_.max_warps_per_sm();
-  return std::max(at_rate(static_cast<double>(warp_instructions), issue_rate * share, model_.slowdown),
-                  at_rate(static_cast<double>(bytes), memory_rate * share, model_.slowdown));
+  return std::max({at_rate(static_cast<double>(warp_instructions), issue_rate * share, model_.slowdown),
+                   at_rate(static_cast<double>(bytes), memory_rate * share, model_.slowdown),
+                   at_rate(static_cast<double>(host_bytes), bus_rate * share, model_.slowdown)});
 }
 
 Duration Pace::launch_latency() const {

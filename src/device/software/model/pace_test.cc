@@ -22,6 +22,15 @@ TEST(Pace, BlockThatMovesMuchIsBoundByMemory) {
   EXPECT_EQ(Pace(small_model()).block(kHalfAnSm, 1, 500'000), seconds(1));
 }
 
+TEST(Pace, BlockThatReachesTheHostIsBoundByTheBus) {
+  // Half of an SM's half of 1 MB/s.
+  EXPECT_EQ(Pace(small_model()).block(kHalfAnSm, 1, 500'000, 250'000), seconds(1));
+  DeviceModel model = small_model();
+  model.slowdown = 10;
+  model.copy_slowdown = 3;
+  EXPECT_EQ(Pace(model).block(kHalfAnSm, 1, 0, 250'000), seconds(10));
+}
+
 TEST(Pace, SlowdownStretchesEverythingButCopies) {
   DeviceModel model = small_model();
   model.slowdown = 10;

@@ -176,7 +176,8 @@ void Block::take_counts() {
   for (Warp& warp : state_.warps) {
     counters_.warp_instructions -= warp.refunded;
     counters_.global_bytes += warp.global_bytes;
-    warp.refunded = warp.global_bytes = 0;
+    counters_.host_bytes += warp.host_bytes;
+    warp.refunded = warp.global_bytes = warp.host_bytes = 0;
   }
 }
 

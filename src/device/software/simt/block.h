@@ -17,6 +17,9 @@ struct Counters {
   // Traffic of global memory: 32 for every 32-byte sector that an instruction touches in a warp; neighbouring lanes in
   // one sector count once. Includes .const variables and atomics, not shared, local or parameter memory.
   uint64_t global_bytes = 0;
+  // Of that, in memory that lies on the host (MemoryMap::set_on_host). Accesses of tensor instructions and of textures
+  // count as the device's.
+  uint64_t host_bytes = 0;
 };
 
 // Executes thread blocks of one launch, one after the other, a bounded number of instructions at a time. Its warps take

@@ -75,6 +75,21 @@ TEST_P(Kernel, CountsInstructionsAndSectorsExactly) {
   EXPECT_EQ(outcome.counters.global_bytes, 3 * 128u + 32u);
 }
 
+TEST_P(Kernel, CountsWhatLiesOnTheHostApart) {
+  machine_.load(kVecadd);
+  std::vector<float> ones(64, 1.0f);
+  uint64_t in_a = machine_.put(ones), in_b = machine_.put(ones);
+  const uint64_t granule = MemoryMap::kGranule;
+  machine_.allocate(granule - machine_.allocate(0) % granule);
+  const uint64_t out = machine_.allocate(granule);
+  machine_.lies_on_host(out, granule);
+  auto outcome = machine_.run("vecadd", {.block = {64, 1, 1}}, in_a, in_b, out, 32u);
+  ASSERT_EQ(outcome.progress, Progress::kFinished) << outcome.refusal << outcome.fault.text;
+  EXPECT_EQ(outcome.counters.global_bytes, 3 * 128u + 32u);
+  EXPECT_EQ(outcome.counters.host_bytes, 128u);
+  EXPECT_EQ(machine_.get<float>(out, 32), std::vector<float>(32, 3.0f));
+}
+
 TEST_P(Kernel, FaultsAtAnAccessOutsideOfMemory) {
   machine_.load(kVecadd);
   uint64_t out = machine_.allocate(4096);

@@ -21,6 +21,14 @@ Result<MemoryMap> MemoryMap::create(const std::vector<Window>& windows) {
   return map;
 }
 
+uint8_t MemoryMap::at(uint64_t address) const {
+  for (uint32_t i = 0; i < count_; ++i) {
+    const uint64_t offset = address - tables_[i].window.base;
+    if (offset < tables_[i].window.bytes) return load(tables_[i], offset / kGranule);
+  }
+  return 0;
+}
+
 Status MemoryMap::set(uint64_t address, uint64_t bytes, uint8_t present) {
   for (uint32_t w = 0; w < count_; ++w) {
     const Table& table = tables_[w];

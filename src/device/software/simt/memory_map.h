@@ -30,8 +30,13 @@ class MemoryMap {
   static Result<MemoryMap> create(const std::vector<Window>& windows);
 
   // `address` and `bytes` are multiples of kGranule within one window, else an error and nothing changes.
-  Status add(uint64_t address, uint64_t bytes) { return set(address, bytes, 1); }
+  Status add(uint64_t address, uint64_t bytes) { return set(address, bytes, kPresent); }
   Status remove(uint64_t address, uint64_t bytes) { return set(address, bytes, 0); }
+  // What is there already lies on the host, until it is removed: kernels may touch it all the same.
+  Status set_on_host(uint64_t address, uint64_t bytes) {
+    __atomic_store_n(&any_on_host_, true, __ATOMIC_RELAXED);
+    return set(address, bytes, kOnHost);
+  }
 
   // Whether all of [address, address + bytes) may be touched; `bytes` is at least 1.
   [[gnu::always_inline]] bool contains(uint64_t address, uint64_t bytes) const {
@@ -47,6 +52,11 @@ class MemoryMap {
     return false;
   }
 
+  // Whether the memory at `address` lies on the host. Where none ever did, that is known at once.
+  [[gnu::always_inline]] bool on_host(uint64_t address) const {
+    return __builtin_expect(__atomic_load_n(&any_on_host_, __ATOMIC_RELAXED), false) && at(address) == kOnHost;
+  }
+
   // Whether memory that may be touched begins or ends within a granule of this. A GPU's driver places buffers side by
   // side in larger pieces, so that programs which read a little before or behind a buffer, and do not use what they
   // read, run there; here such reads find zeros.
@@ -55,6 +65,7 @@ class MemoryMap {
   }
 
  private:
+  static constexpr uint8_t kPresent = 1, kOnHost = 2;  // of a granule; 0: nothing is there
   struct Table {
     Window window;
     Mapping mapping;
@@ -64,10 +75,12 @@ class MemoryMap {
   [[gnu::always_inline]] static uint8_t load(const Table& table, uint64_t granule) {
     return __atomic_load_n(table.granules + granule, __ATOMIC_RELAXED);
   }
+  uint8_t at(uint64_t address) const;
   Status set(uint64_t address, uint64_t bytes, uint8_t present);
 
   Table tables_[kMaxWindows];
   uint32_t count_ = 0;
+  bool any_on_host_ = false;  // ever was
 };
 
 }  // namespace heddle::software

@@ -56,7 +56,8 @@ struct Warp {
   BlockState* block = nullptr;
   std::byte* local = nullptr;  // of lane 0; lane l's is at local + l * BlockState::local_stride
   uint64_t global_bytes = 0;
-  uint64_t refunded = 0;  // of the turn: instructions that had to wait and will run again, or were none
+  uint64_t host_bytes = 0;  // of these, in memory that lies on the host
+  uint64_t refunded = 0;    // of the turn: instructions that had to wait and will run again, or were none
 
   uint32_t index = 0;  // in the block
   uint32_t live = 0;   // lanes that have not exited

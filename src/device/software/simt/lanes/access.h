@@ -231,6 +231,21 @@ template <class T>
   return units << shift;
 }
 
+// Counts traffic of one warp. All of it is where its first byte is: a pattern spans a part of a buffer.
+[[gnu::always_inline]] inline void count_traffic(Warp& warp, u64 address, u64 bytes) {
+  warp.global_bytes += bytes;
+  if (warp.block->memory->on_host(address)) warp.host_bytes += bytes;
+}
+
+// The same of lanes that may be anywhere: each has an equal part in it.
+[[gnu::always_inline]] inline void count_scattered(Warp& warp, const u64* address, u64 bytes) {
+  warp.global_bytes += bytes;
+  u32 on_host = 0;
+  for (u32 lanes = warp.active; lanes; lanes &= lanes - 1)
+    on_host += warp.block->memory->on_host(address[__builtin_ctz(lanes)]);
+  if (on_host) warp.host_bytes += bytes * on_host / static_cast<u32>(__builtin_popcount(warp.active));
+}
+
 // Of a row of which only some lanes run.
 [[gnu::noinline]] inline u64 traffic_of_part(u64 first, u32 active, u64 bytes) {
   u64 address[kLanes];
@@ -266,8 +281,9 @@ template <At kSpace, class T>
   access.shape = shape;
   if (kNarrow) return true;
   bool part = shape == Shape::kRow && warp.active != kAllLanes;
-  warp.global_bytes +=
-      part ? traffic_of_part(address[0], warp.active, bytes) : traffic_of_rows(address, rows, lanes, step, bytes);
+  count_traffic(
+      warp, lowest,
+      part ? traffic_of_part(address[0], warp.active, bytes) : traffic_of_rows(address, rows, lanes, step, bytes));
   return true;
 }
 
@@ -288,7 +304,7 @@ template <At kSpace>
   bool resolved = (low_bits & (bytes - 1)) == 0 && resolve_all<kSpace>(warp, lowest, highest, bytes, write, address);
   if (__builtin_expect(!resolved, 0) && !resolve_each<kSpace>(warp, op, bytes, write, address)) return false;
   if (op.flags & kPolling) ++warp.polls;
-  warp.global_bytes += touched;
+  if (touched) count_scattered(warp, address, touched);
   access.shape = Access::Shape::kScattered;
   return true;
 }
@@ -302,7 +318,7 @@ template <At kSpace>
   if (!is_row<u64>(base, kAllLanes, base[0], static_cast<u32>(__builtin_ctzll(bytes)))) return false;
   if ((first & (bytes - 1)) || !resolve_inside<At::kGlobal>(warp, 0, first, kLanes * bytes, write)) return false;
   if (op.flags & kPolling) ++warp.polls;
-  warp.global_bytes += ((last >> 5) - (first >> 5) + 1) << 5;
+  count_traffic(warp, first, ((last >> 5) - (first >> 5) + 1) << 5);
   host = first;
   return true;
 }

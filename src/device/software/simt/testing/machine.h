@@ -67,6 +67,7 @@ class Machine {
   }
   uint64_t address_of(std::string_view variable) const;
   const MemoryMap& memory() const { return *map_; }
+  void lies_on_host(uint64_t address, uint64_t bytes) { (void)map_->set_on_host(address, bytes); }
   TextureTable& textures() { return textures_; }
 
  private:
