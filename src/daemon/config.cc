@@ -115,6 +115,7 @@ Status read_daemon(const toml::table& table, const std::string& file, Config& co
   TomlTable reader(table, file, "daemon");
   reader.read("policy", config.policy);
   reader.read("age_limit", config.age_limit);
+  reader.read("eager_launch", config.eager_launch);
   reader.read("log_level", config.log_level);
   reader.read("log_file", config.log_file);
   reader.read("input_log", config.input_log);

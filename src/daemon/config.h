@@ -68,6 +68,7 @@ struct SwapConfig {
 struct Config {
   std::string policy = "mgb-warps";
   Duration age_limit = std::chrono::seconds(2);
+  bool eager_launch = false;  // tasks may begin with a part of their memory on the host (eager_tasks.h)
   std::string log_level = "info";
   std::string log_file;                // empty: standard error
   std::string input_log;               // what the scheduler is told and decides, for heddle replay; empty: nowhere

@@ -16,6 +16,7 @@ const char* state_name(TaskState state) {
   if (!has_device(state)) return "waiting";
   if (state == TaskState::kSwappingOut) return "swapping out";
   if (state == TaskState::kSwappingIn) return "swapping in";
+  if (state == TaskState::kPromoting) return "promoting";
   if (state == TaskState::kResuming) return "resuming";
   if (state == TaskState::kSuspending) return "suspending";
   if (state == TaskState::kSuspended) return "suspended";
@@ -30,6 +31,8 @@ const char* name_of(GivesWay why) {
       return "idle";
     case GivesWay::kDeadlock:
       return "deadlock";
+    case GivesWay::kPromotion:
+      return "promotion";
   }
   return "";
 }
@@ -80,7 +83,10 @@ Json Descriptions::task(const Session& session, const VirtualDevice& device) con
             {"state", state_name(task.state)}, {"memory", device.live.value},    {"reason", task.reason}};
   const auto& on_trial = shared_.registry.devices[task.device.value].on_trial;
   if (task.state == TaskState::kRunning && on_trial.contains({session.id, device.index})) json["state"] = "in trial";
-  if (device.swapped.value != 0) json["swapped"] = device.swapped.value;
+  const Bytes on_host = bytes_on_host(session, device);
+  if (on_host.value != 0) json["on_host"] = on_host.value;
+  if (device.swapped > on_host) json["swapped"] = (device.swapped - on_host).value;
+  if (task.promotions != 0) json["promotions"] = task.promotions;
   if (task.swaps != 0) json["swaps"] = task.swaps;
   if (task.gives_way != GivesWay::kNo) json["gives_way"] = name_of(task.gives_way);
   const TimePoint until = has_device(task.state) ? task.granted : shared_.now();

@@ -64,7 +64,7 @@ Commands::Json Commands::suspension(const Job& job) const {
       swapped += state == TaskState::kSwapped;
       swapping += state == TaskState::kSwappingOut;
       suspended += state == TaskState::kSuspended || state == TaskState::kSwapped || state == TaskState::kSwappingOut;
-      suspending += state == TaskState::kSuspending;
+      suspending += state == TaskState::kSuspending || (job.suspended && state == TaskState::kPromoting);
       bytes += device.swapped;
     }
   }

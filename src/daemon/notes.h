@@ -86,7 +86,7 @@ struct TaskNote {
   uint32_t gives_way, swaps;   // see Task
 };
 struct SegmentNote {
-  enum Memory : uint32_t { kNone, kOnDevice, kInSwapSpace };  // what its descriptor is
+  enum Memory : uint32_t { kNone, kOnDevice, kInSwapSpace, kOnHost };  // what its descriptor is
   uint64_t session, number, address, bytes;
   protocol::SegmentKind kind;
   uint32_t virtual_device, memory, held;

@@ -59,14 +59,19 @@ struct Segment {
       kLeaving,    // being copied there; what lies on the device is what counts
       kSwapped,    // there, and nowhere else
       kReturning,  // being copied back; what lies there is what counts
+      kOnHost,     // there, and its task runs with it (eager_tasks.h)
+      kPromoting,  // as kOnHost, and it is being copied to the device, while nobody runs the task
     };
     Place place = kNone;
     Fd memory;
     uint64_t request = 0;  // for that memory, under way to a GPU's keeper; 0: none
     uint64_t copy = 0;     // under way; 0: none
-    bool counts() const { return place == kSwapped || place == kReturning; }
+    bool on_host() const { return place == kOnHost || place == kPromoting; }
+    bool counts() const { return place == kSwapped || place == kReturning || on_host(); }
   };
   Swap swap;
+  // What its task runs with.
+  const Fd& working_memory() const { return swap.on_host() ? swap.memory : memory; }
   bool given = false;        // to a worker that may still touch it
   bool asked_again = false;  // its GPU had no memory, before workers ended to make space
 };
@@ -80,8 +85,9 @@ struct Module {
 // Whether heddled has a task give up its device, of its own accord. Nothing of it is told to the program.
 enum class GivesWay : uint32_t {
   kNo,
-  kIdle,      // its program does nothing with the device, and others wait: until there is work for it
-  kDeadlock,  // programs wait for each other's memory: until others had the chance to go on with it
+  kIdle,       // its program does nothing with the device, and others wait: until there is work for it
+  kDeadlock,   // programs wait for each other's memory: until others had the chance to go on with it
+  kPromotion,  // it has memory on the host for which there is place on its device: until that is copied
 };
 
 // The ring had no work from `since` on, up to the latest look.
@@ -99,8 +105,10 @@ struct Task {
   protocol::ComputeNeed declared;
   DeviceId device;
   TimePoint arrived{}, granted{};
-  bool keeps_device = false;  // its memory could not be copied to swap space: not tried again until it is resumed
+  bool keeps_device = false;   // its memory could not be copied to swap space: not tried again until it is resumed
+  bool keeps_on_host = false;  // what lies on the host could not be promoted: not tried again
   GivesWay gives_way = GivesWay::kNo;
+  uint32_t promotions = 0;         // how often memory of it was promoted, since a restart of heddled
   uint32_t swaps = 0;              // how often its memory has left a device
   std::optional<Quiet> quiet;      // as far as anybody has looked (idle_holders.h)
   TimePoint came_back{};           // when it last had its device again, or was left there; zero: it never left
@@ -176,6 +184,15 @@ struct Session {
   std::optional<protocol::DeclareSegment> deferred;  // waits for the segment that it overlaps to be given back
   uint64_t told_busy_ns = 0;                         // to those who asked (usage.h)
 };
+
+// Of the virtual device's memory, what lies on the host while its task has a device.
+inline Bytes bytes_on_host(const Session& session, const VirtualDevice& device) {
+  Bytes sum;
+  for (const auto& [number, segment] : session.segments) {
+    if (segment.swap.on_host() && segment.virtual_device == device.index) sum += segment.bytes;
+  }
+  return sum;
+}
 
 // Whether its worker has work on the device, as the control page says.
 inline bool computes(const VirtualDevice& device) {

@@ -240,12 +240,13 @@ class Restorer {
     segment.kind = note.kind;
     segment.virtual_device = note.virtual_device;
     segment.state = note.held ? Segment::State::kHeld : Segment::State::kNamed;
-    const bool swapped = note.memory == SegmentNote::kInSwapSpace;
+    const bool on_host = note.memory == SegmentNote::kOnHost;  // its memory may not be made yet
+    const bool swapped = note.memory == SegmentNote::kInSwapSpace || on_host;
     (swapped ? segment.swap.memory : segment.memory) = std::move(item.descriptor);
     if (note.virtual_device >= (*session)->devices.size() ||
-        (note.memory != SegmentNote::kNone && !segment.memory && !segment.swap.memory))
+        (note.memory != SegmentNote::kNone && !on_host && !segment.memory && !segment.swap.memory))
       return fail(ErrorCode::kCorrupt, "of no virtual device or without its memory");
-    if (swapped) restore_swapped(**session, segment);
+    if (swapped) restore_swapped(**session, segment, on_host);
     if (segment.kind == protocol::SegmentKind::kHost) {
       (*session)->host_bytes += segment.bytes;
       shared_.registry.host_bytes += segment.bytes;
@@ -287,12 +288,14 @@ class Restorer {
     }
   }
 
-  // A task that had its device again was copying from there: it begins anew.
-  void restore_swapped(Session& session, Segment& segment) {
-    segment.swap.place = Segment::Swap::kSwapped;
+  // A task that had its device again was copying from there: it begins anew. One that runs with memory on the host goes
+  // on with it.
+  void restore_swapped(Session& session, Segment& segment, bool on_host) {
+    segment.swap.place = on_host ? Segment::Swap::kOnHost : Segment::Swap::kSwapped;
     VirtualDevice& device = session.devices[segment.virtual_device];
     device.swapped += segment.bytes;
     shared_.registry.swapped += segment.bytes;
+    if (on_host) return;
     if (device.task && device.task->state == TaskState::kPlaced) device.task->state = TaskState::kSwappingIn;
   }
 

@@ -26,6 +26,7 @@ Segment& SegmentStore::add(Session& session, const protocol::DeclareSegment& dec
 }
 
 Status SegmentStore::back(Session& session, Segment& segment) {
+  if (segment.swap.place == Segment::Swap::kOnHost) return back_on_host(session, segment);
   if (segment.memory || segment.request != 0) return {};
   // Nobody maps what is no memory of the program's: its descriptor says only that it was granted.
   const DeviceState* gpu =
@@ -41,9 +42,25 @@ Status SegmentStore::back(Session& session, Segment& segment) {
   return {};
 }
 
+Status SegmentStore::back_on_host(Session& session, Segment& segment) {
+  if (segment.swap.memory || segment.swap.request != 0) return {};
+  if (const DeviceState* gpu = shared_.registry.gpu_of(session, segment)) {
+    segment.swap.request = new_request();
+    ++session.devices[segment.virtual_device].requests;
+    keepers_.allocate(
+        {gpu->id, gpu->config.uuid, session.id, segment.number, segment.swap.request, segment.bytes, true});
+    return {};
+  }
+  auto memory = create_memfd("heddle-on-host", segment.bytes);
+  if (!memory) return tl::unexpected(std::move(memory).error());
+  segment.swap.memory = std::move(*memory);
+  deposit(session, segment);
+  return {};
+}
+
 void SegmentStore::ask_keeper(Session& session, Segment& segment, const std::string& uuid) {
   VirtualDevice& device = session.devices[segment.virtual_device];
-  segment.request = ++last_request_;
+  segment.request = new_request();
   // Of a number that was there before, a worker may say again that it was freed: what it says then counts for the
   // ledger, and other programs get the memory only once nobody has it any more.
   if (!segment.number_again) segment.returns_to = device.task->device;
@@ -56,19 +73,20 @@ std::optional<SegmentStore::Arrived> SegmentStore::arrived(MemoryAnswered answer
   auto& [request, memory] = answered;
   Segment* segment = waiting(request);
   if (!segment) {
-    if (memory) keepers_.take_back(request.device, std::move(*memory), request.bytes);
+    if (memory && !request.on_host) keepers_.take_back(request.device, std::move(*memory), request.bytes);
     return std::nullopt;
   }
   Session& session = *shared_.registry.find_session(request.session);
   forget_request(session, *segment);
   if (!memory) return Arrived{&session, segment, std::move(memory).error()};
-  segment->memory = std::move(*memory);
+  (request.on_host ? segment->swap.memory : segment->memory) = std::move(*memory);
   deposit(session, *segment);
   return Arrived{&session, segment, std::nullopt};
 }
 
 bool SegmentStore::may_ask_again(const MemoryAnswered& answered) {
-  if (answered.memory || answered.memory.error().code != ErrorCode::kOutOfMemory) return false;
+  if (answered.memory || answered.memory.error().code != ErrorCode::kOutOfMemory || answered.request.on_host)
+    return false;
   Segment* segment = waiting(answered.request);
   return segment && !std::exchange(segment->asked_again, true);
 }
@@ -82,7 +100,11 @@ Segment* SegmentStore::waiting(const MemoryRequest& request) {
   Session* session = shared_.registry.find_session(request.session);
   if (!session) return nullptr;
   const auto found = session->segments.find(request.segment);
-  return found == session->segments.end() || found->second.request != request.request ? nullptr : &found->second;
+  if (found == session->segments.end()) return nullptr;
+  Segment& segment = found->second;
+  const bool on_host = segment.swap.place == Segment::Swap::kOnHost;
+  const uint64_t awaited = !request.on_host ? segment.request : on_host ? segment.swap.request : 0;
+  return awaited == request.request ? &segment : nullptr;
 }
 
 void SegmentStore::give(Segment& segment) {
@@ -95,7 +117,9 @@ void SegmentStore::dispose(const Segment& segment, Fd memory) {
 }
 
 void SegmentStore::forget_request(Session& session, Segment& segment) {
-  if (std::exchange(segment.request, 0) != 0) --session.devices[segment.virtual_device].requests;
+  uint64_t& requests = session.devices[segment.virtual_device].requests;
+  if (std::exchange(segment.request, 0) != 0) --requests;
+  if (segment.swap.place == Segment::Swap::kOnHost && std::exchange(segment.swap.request, 0) != 0) --requests;
 }
 
 void SegmentStore::leave(Session& session, Segment& segment) {
@@ -118,6 +142,19 @@ void SegmentStore::returned(Session& session, Segment& segment) {
   stay(session, segment);
 }
 
+void SegmentStore::put_on_host(Session& session, Segment& segment) {
+  leave(session, segment);
+  segment.swap.place = Segment::Swap::kOnHost;
+}
+
+// One that was granted, and has no memory yet, holds nothing that could be lost.
+void SegmentStore::swapped_from_host(Session& session, Segment& segment) {
+  forget_request(session, segment);
+  if (!segment.swap.memory) return stay(session, segment);
+  segment.swap.place = Segment::Swap::kSwapped;
+  deposit(session, segment);
+}
+
 void SegmentStore::stay(Session& session, Segment& segment) {
   if (segment.swap.place == Segment::Swap::kNone) return;
   session.devices[segment.virtual_device].swapped -= segment.bytes;
@@ -126,6 +163,17 @@ void SegmentStore::stay(Session& session, Segment& segment) {
 }
 
 void SegmentStore::unback(Session& session, Segment& segment) {
+  forget_request(session, segment);
+  Fd on_host;  // until the deposit: the vault link borrows it
+  if (segment.swap.on_host()) {
+    on_host = std::move(segment.swap.memory);
+    stay(session, segment);
+    if (!segment.memory) return deposit(session, segment);
+  }
+  drop_device_memory(session, segment);
+}
+
+void SegmentStore::drop_device_memory(Session& session, Segment& segment) {
   forget_request(session, segment);
   if (!segment.memory) return;
   if (segment.copies != 0) copies_.end_all(session, segment);
@@ -180,7 +228,10 @@ void SegmentStore::deposit(const Session& session, const Segment& segment) {
   note.virtual_device = segment.virtual_device;
   const bool swapped = segment.swap.counts();
   const Fd& memory = swapped ? segment.swap.memory : segment.memory;
-  note.memory = swapped ? SegmentNote::kInSwapSpace : memory ? SegmentNote::kOnDevice : SegmentNote::kNone;
+  note.memory = segment.swap.on_host() ? SegmentNote::kOnHost
+                : swapped              ? SegmentNote::kInSwapSpace
+                : memory               ? SegmentNote::kOnDevice
+                                       : SegmentNote::kNone;
   note.held = segment.state == Segment::State::kHeld ? 1 : 0;
   shared_.vault.deposit(NoteKind::kSegment, segment.id.value, write_note(note), memory.get());
 }

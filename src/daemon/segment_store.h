@@ -39,6 +39,8 @@ class SegmentStore {
   std::optional<Arrived> arrived(MemoryAnswered answered);
   // Takes its memory away; copies from and to it end, and the segment stays, as it was when it was declared.
   void unback(Session& session, Segment& segment);
+  // The device's memory alone.
+  void drop_device_memory(Session& session, Segment& segment);
   void remove(Session& session, uint64_t number);
 
   // Its bytes are to leave the device, or to come back: what is under way for that counts in swap space, and changes
@@ -49,6 +51,12 @@ class SegmentStore {
   void stay(Session& session, Segment& segment);
   // They are back on the device, and swap space has them no more.
   void returned(Session& session, Segment& segment);
+  // Its task is granted: it gets memory on the host, which counts in swap space.
+  void put_on_host(Session& session, Segment& segment);
+  // Its task leaves its device: it stays in swap space.
+  void swapped_from_host(Session& session, Segment& segment);
+  // Whether the answer is for memory on the host that a task runs with, not to copy to.
+  bool is_for_running(const MemoryRequest& request) { return waiting(request) != nullptr; }
   // The same for all device segments of one virtual device: memory for those that are held; all of them removed, so
   // that nothing of it is live.
   Status back_all(Session& session, uint32_t virtual_device);
@@ -72,7 +80,10 @@ class SegmentStore {
   static std::vector<Segment*> of_device(Session& session, uint32_t virtual_device);
   static std::vector<Segment*> on_host(Session& session);
 
+  uint64_t new_request() { return ++last_request_; }
+
  private:
+  Status back_on_host(Session& session, Segment& segment);
   void ask_keeper(Session& session, Segment& segment, const std::string& uuid);
   Bytes unused_on(DeviceId gpu) const;
   Segment* waiting(const MemoryRequest& request);

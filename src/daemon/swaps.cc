@@ -13,7 +13,8 @@ bool at_rest(const Segment& segment) {
 }
 
 bool is_moving(const Segment& segment) {
-  return segment.swap.place == Place::kLeaving || segment.swap.place == Place::kReturning;
+  const Place place = segment.swap.place;
+  return place == Place::kLeaving || place == Place::kReturning || place == Place::kPromoting;
 }
 
 protocol::CopyMemory whole(uint64_t number, Bytes size) {
@@ -65,7 +66,7 @@ void Swaps::begin(VirtualDevice& device) {
 
 void Swaps::make_space(Session& session, Segment& segment) {
   if (const DeviceState* gpu = shared_.registry.gpu_of(session, segment)) {
-    segment.swap.request = ++last_request_;
+    segment.swap.request = segments_.new_request();
     return keepers_.allocate(
         {gpu->id, gpu->config.uuid, session.id, segment.number, segment.swap.request, segment.bytes, true});
   }
@@ -98,8 +99,23 @@ void Swaps::in(Session& session, VirtualDevice& device) {
   look(session, device);
 }
 
+void Swaps::promote(Session& session, VirtualDevice& device, const std::vector<Segment*>& segments) {
+  begin(device);
+  for (Segment* segment : segments) {
+    segment->swap.place = Place::kPromoting;
+    if (const Status backed = segments_.back(session, *segment); !backed) return failed(device, backed.error());
+    if (segment->memory) copy(session, *segment);
+  }
+  look(session, device);
+}
+
 void Swaps::memory_came(Session& session, Segment& segment) {
-  if (segment.swap.place == Place::kReturning) copy(session, segment);
+  const Place place = segment.swap.place;
+  if (place == Place::kReturning || place == Place::kPromoting) copy(session, segment);
+}
+
+void Swaps::no_memory_came(const Session& session, const Segment& segment, const Error& why) {
+  failed(session.devices[segment.virtual_device], why);
 }
 
 void Swaps::copy(Session& session, Segment& segment) {
@@ -154,6 +170,9 @@ void Swaps::stop(Session& session, VirtualDevice& device) {
     stop_copy(session, *segment);
     if (segment->swap.place == Place::kLeaving) {
       segments_.stay(session, *segment);
+    } else if (segment->swap.place == Place::kPromoting) {
+      segments_.drop_device_memory(session, *segment);
+      segment->swap.place = Place::kOnHost;
     } else {
       segment->swap.place = Place::kSwapped;
     }
@@ -176,6 +195,8 @@ void Swaps::left(Session& session, VirtualDevice& device) {
   for (Segment* segment : SegmentStore::of_device(session, device.index)) {
     if (segment->swap.place == Place::kLeaving) {
       segments_.left(session, *segment);
+    } else if (segment->swap.place == Place::kOnHost) {
+      segments_.swapped_from_host(session, *segment);
     } else {
       segments_.unback(session, *segment);
     }
@@ -184,7 +205,8 @@ void Swaps::left(Session& session, VirtualDevice& device) {
 
 void Swaps::returned(Session& session, VirtualDevice& device) {
   for (Segment* segment : SegmentStore::of_device(session, device.index)) {
-    if (segment->swap.place == Place::kReturning) segments_.returned(session, *segment);
+    const Place place = segment->swap.place;
+    if (place == Place::kReturning || place == Place::kPromoting) segments_.returned(session, *segment);
   }
 }
 

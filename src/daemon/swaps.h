@@ -27,14 +27,17 @@ class Swaps {
   // go.
   void out(Session& session, VirtualDevice& device);
   void in(Session& session, VirtualDevice& device);
+  // Copies these segments of the task, which lie on the host, to its device: likewise.
+  void promote(Session& session, VirtualDevice& device, const std::vector<Segment*>& segments);
   // The copies are not wanted any more. What counted before does.
   void stop(Session& session, VirtualDevice& device);
   // MemoryMoved has come: what was copied counts from now on, and the source goes back.
   void left(Session& session, VirtualDevice& device);
   void returned(Session& session, VirtualDevice& device);
 
-  // Memory on the device has come from a keeper for a segment that returns.
+  // Memory on the device has come from a keeper for a segment that returns, or is promoted; or there is none.
   void memory_came(Session& session, Segment& segment);
+  void no_memory_came(const Session& session, const Segment& segment, const Error& why);
   // What a keeper says of swap space that it was asked for.
   void space_made(MemoryAnswered answered);
   // Whether the copy was one of these.
@@ -60,7 +63,6 @@ class Swaps {
   SegmentStore& segments_;
   MemoryCopier copier_;
   std::map<uint64_t, UnderWay> under_way_;  // by copy
-  uint64_t last_request_ = 0;
 };
 
 }  // namespace heddle::daemon

@@ -2,6 +2,7 @@
 // sessions, and what is found after a restart.
 
 #include "daemon/cuda_codes.h"
+#include "daemon/eager_tasks.h"
 #include "daemon/resumable.h"
 #include "daemon/ring_words.h"
 #include "daemon/task_request.h"
@@ -107,6 +108,7 @@ void Tasks::granted(const Decision& decision) {
   task.reason = decision.reason;
   task.granted = shared_.now();
   if (scheduler_->assigns_jobs()) device->assigned = decision.device;
+  if (decision.on_host.value != 0) EagerTasks(*this).put_on_host(*session, *device, decision);
   // The requests that its program had made before are no new ones.
   leases_.joined(*session, *device, decision.request == policy::RequestKind::kResume);
   shared_.log->info("task {} of session {} gets device {} after {}: {}", decision.task.value, session->id.value,
@@ -165,7 +167,11 @@ void Tasks::segment_freed(Session& session, VirtualDevice& device, uint64_t numb
   const Bytes bytes = found->second.bytes;
   SegmentStore::let_go(found->second);
   device.live -= bytes;
-  scheduler_->memory_freed(device.task->id, bytes, shared_.now());
+  if (found->second.swap.on_host()) {
+    scheduler_->host_memory_freed(device.task->id, bytes, shared_.now());
+  } else {
+    scheduler_->memory_freed(device.task->id, bytes, shared_.now());
+  }
   segments_.remove(session, number);
   ask_for_held_back(session, device);
   shared_.events.books_changed();
@@ -191,10 +197,11 @@ bool Tasks::executor_gone(Session& session, VirtualDevice& device, const std::st
 
 void Tasks::executor_lost(Session& session, VirtualDevice& device) {
   const bool suspended = device.task->state == TaskState::kSuspending;
-  const char* const why = device.task->gives_way == GivesWay::kIdle       ? "it is idle, and others wait"
-                          : device.task->gives_way == GivesWay::kDeadlock ? "programs wait for each other"
-                          : suspended                                     ? "its job is suspended"
-                                                                          : "its worker has ended, and another goes on";
+  const char* const why = device.task->gives_way == GivesWay::kIdle        ? "it is idle, and others wait"
+                          : device.task->gives_way == GivesWay::kDeadlock  ? "programs wait for each other"
+                          : device.task->gives_way == GivesWay::kPromotion ? "memory of it on the host is promoted"
+                          : suspended                                      ? "its job is suspended"
+                                      : "its worker has ended, and another goes on";
   trace_task(shared_, suspended ? "suspended" : "resumed", session, *device.task, device.live, why);
   apply(session, device, TaskEvent::kExecutorLost);
   shared_.events.books_changed();
@@ -272,7 +279,9 @@ void Tasks::readopt(Session& session, VirtualDevice& device) {
     task.held_back = std::move(later);
     return TaskSwaps(*this).readopt(session, device);
   }
-  if (const Status adopted = scheduler_->adopt(request_of(session, device), task.device, shared_.now()); !adopted)
+  policy::TaskRequest request = request_of(session, device);
+  request.on_host = bytes_on_host(session, device);
+  if (const Status adopted = scheduler_->adopt(request, task.device, shared_.now()); !adopted)
     return fail_session(session, kCudaDevicesUnavailable,
                         "heddled was restarted with another pool: " + adopted.error().text);
   leases_.joined(session, device, true);

@@ -160,7 +160,9 @@ Status TaskPerformer::add_memory(Session& session, VirtualDevice& device, Segmen
 
 void TaskPerformer::memory_came(Session& session, Segment& segment) {
   VirtualDevice& device = session.devices[segment.virtual_device];
-  if (device.task && device.task->state == TaskState::kSwappingIn) return swaps_.memory_came(session, segment);
+  const bool comes_back = device.task && device.task->state == TaskState::kSwappingIn;
+  const bool promoted = device.task && device.task->state == TaskState::kPromoting;
+  if (comes_back || promoted) return swaps_.memory_came(session, segment);
   if (!executor_.takes_memory(device) || session.failed || session.ending) return;
   executor_.map_segment(device, segment);
   executor_.proceed(device);

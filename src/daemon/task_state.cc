@@ -32,6 +32,7 @@ constexpr TaskAction kStayAndGoOn[] = {kStopSwap, kFindExecutor};
 constexpr TaskAction kStopAndForget[] = {kStopSwap, kWithdrawTask};
 constexpr TaskAction kHoldAndCopyIn[] = {kDepositTask, kDepositRing, kSwapIn};
 constexpr TaskAction kCopyIn[] = {kSwapIn};
+constexpr TaskAction kNote[] = {kDepositTask};
 constexpr TaskAction kGoOn[] = {kReturnSpace, kFindExecutor};
 
 struct Row {
@@ -88,6 +89,11 @@ constexpr Row kTable[] = {
     {kSwappingIn, kRestored, kSwappingIn, kCopyIn},
     {kSwappingIn, kSwappedIn, kResuming, kGoOn},
     {kSwappingIn, kCancelled, kEnded, kStopAndForget},
+    // The copies are under way already.
+    {kSuspended, kPromoteAsked, kPromoting, kNote},
+    {kPromoting, kSwappedIn, kResuming, kGoOn},
+    {kPromoting, kSwapFailed, kResuming, kStayAndGoOn},
+    {kPromoting, kCancelled, kEnded, kStopAndForget},
     {kStopping, kCancelled, kStopping, kStop},
     {kStopping, kExecutorGone, kEnded, kForget},
 };
@@ -120,6 +126,8 @@ const char* name(TaskState state) {
       return "returning";
     case kSwappingIn:
       return "swapping in";
+    case kPromoting:
+      return "promoting";
     case kStopping:
       return "stopping";
     case kEnded:
@@ -164,6 +172,8 @@ const char* name(TaskEvent event) {
       return "be swapped out";
     case kSwapFailed:
       return "fail to be swapped out";
+    case kPromoteAsked:
+      return "be promoted";
     case kSwappedIn:
       return "be swapped in";
     case kRestored:

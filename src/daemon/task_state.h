@@ -25,6 +25,11 @@ namespace heddle::daemon {
 //   suspended -> swapping out -> swapped -> returning -> swapping in -> resuming
 //
 // One that is swapping out may stay suspended or be resumed, one that is returning be suspended again.
+//
+// A task that was launched with a part of its memory on the host is suspended for a moment while some of that is copied
+// to its device:
+//
+//   suspended -> promoting -> resuming
 enum class TaskState {
   kNew,
   kArriving,     // not with the scheduler yet: idle memory is being given back, so that it need not wait
@@ -39,6 +44,7 @@ enum class TaskState {
   kSwapped,      // its job is suspended: it has no device
   kReturning,    // its job is not, and it waits for the scheduler's decision
   kSwappingIn,   // it has a device, where its memory is being copied
+  kPromoting,    // it has a device, where memory of it that lies on the host is being copied
   kStopping,     // its session has failed or is over; what it holds returns when its executor is gone
   kEnded,        // out of the books
 };
@@ -61,9 +67,10 @@ enum class TaskEvent {
   kSwapAsked,
   kSwappedOut,  // all of its memory is in swap space
   kSwapFailed,  // it is not, and will not be
-  kSwappedIn,   // all of its memory is on its device
-  kRestored,    // after a restart of heddled: it has a device, and nobody serves it
-  kRejoined,    // after a restart of heddled: the executor that served it still does
+  kPromoteAsked,
+  kSwappedIn,  // all of its memory is on its device, or all that was to be promoted
+  kRestored,   // after a restart of heddled: it has a device, and nobody serves it
+  kRejoined,   // after a restart of heddled: the executor that served it still does
 };
 
 // What TaskPerformer carries out.
@@ -101,7 +108,8 @@ Result<TaskStep> next_step(TaskState state, TaskEvent event);
 constexpr bool has_device(TaskState state) {
   return state == TaskState::kPlaced || state == TaskState::kStarting || state == TaskState::kRunning ||
          state == TaskState::kResuming || state == TaskState::kSuspending || state == TaskState::kSuspended ||
-         state == TaskState::kSwappingOut || state == TaskState::kSwappingIn || state == TaskState::kStopping;
+         state == TaskState::kSwappingOut || state == TaskState::kSwappingIn || state == TaskState::kPromoting ||
+         state == TaskState::kStopping;
 }
 // It has a device, and nobody serves it yet.
 constexpr bool awaits_executor(TaskState state) {
@@ -120,7 +128,7 @@ constexpr bool is_swapped(TaskState state) {
 // Its program runs it, and frees what it holds, as far as anybody serves it.
 constexpr bool has_begun(TaskState state) {
   return state == TaskState::kRunning || state == TaskState::kResuming || state == TaskState::kSuspending ||
-         state == TaskState::kSuspended || is_swapped(state);
+         state == TaskState::kSuspended || state == TaskState::kPromoting || is_swapped(state);
 }
 
 }  // namespace heddle::daemon

@@ -14,13 +14,13 @@ using enum TaskEvent;
 using enum TaskAction;
 using ::testing::HasSubstr;
 
-constexpr TaskState kStates[] = {kNew,     kArriving,  kWaiting,    kPlaced,    kStarting,
-                                 kRunning, kResuming,  kSuspending, kSuspended, kSwappingOut,
-                                 kSwapped, kReturning, kSwappingIn, kStopping,  kEnded};
-constexpr TaskEvent kEvents[] = {kMemoryAsked,  kBegun,         kRequested,    kGrantedEarly, kGranted,
-                                 kRefused,      kServed,        kFinished,     kCancelled,    kExecutorGone,
-                                 kExecutorLost, kExecutorStays, kSuspendAsked, kResumeAsked,  kSwapAsked,
-                                 kSwappedOut,   kSwapFailed,    kSwappedIn,    kRestored,     kRejoined};
+constexpr TaskState kStates[] = {kNew,        kArriving,   kWaiting,   kPlaced,      kStarting, kRunning,
+                                 kResuming,   kSuspending, kSuspended, kSwappingOut, kSwapped,  kReturning,
+                                 kSwappingIn, kPromoting,  kStopping,  kEnded};
+constexpr TaskEvent kEvents[] = {kMemoryAsked,  kBegun,       kRequested, kGrantedEarly, kGranted,      kRefused,
+                                 kServed,       kFinished,    kCancelled, kExecutorGone, kExecutorLost, kExecutorStays,
+                                 kSuspendAsked, kResumeAsked, kSwapAsked, kSwappedOut,   kSwapFailed,   kSwappedIn,
+                                 kPromoteAsked, kRestored,    kRejoined};
 
 using Actions = std::vector<TaskAction>;
 
@@ -93,6 +93,10 @@ const Expected kTable[] = {
     {"SwappingInIsBegunAnew", kSwappingIn, kRestored, kSwappingIn, {kSwapIn}},
     {"SwappedInItGoesOnInAnotherExecutor", kSwappingIn, kSwappedIn, kResuming, {kReturnSpace, kFindExecutor}},
     {"SwappingInIsCancelled", kSwappingIn, kCancelled, kEnded, {kStopSwap, kWithdrawTask}},
+    {"SuspendedIsPromoted", kSuspended, kPromoteAsked, kPromoting, {kDepositTask}},
+    {"PromotedItGoesOnInAnotherExecutor", kPromoting, kSwappedIn, kResuming, {kReturnSpace, kFindExecutor}},
+    {"NotPromotedItGoesOnAsItWas", kPromoting, kSwapFailed, kResuming, {kStopSwap, kFindExecutor}},
+    {"PromotingIsCancelled", kPromoting, kCancelled, kEnded, {kStopSwap, kWithdrawTask}},
     {"StoppingIsCancelledOnceMore", kStopping, kCancelled, kStopping, {kStopExecutor}},
     {"StoppingEndsWithItsExecutor", kStopping, kExecutorGone, kEnded, {kWithdrawTask}},
 };

@@ -35,6 +35,11 @@ bool TaskSwaps::wants_back(VirtualDevice& device) const {
 bool TaskSwaps::follow(Session& session, VirtualDevice& device, Job* job) {
   const TaskState state = device.task->state;
   if (device.task->gives_way != GivesWay::kNo && wants_back(device)) stay(session, device);
+  const bool promotes = device.task->gives_way == GivesWay::kPromotion;
+  if (promotes && state == TaskState::kSuspended && !(job && job->suspended)) {
+    shared_.events.books_changed();  // what becomes of it is decided in the turn
+    return true;
+  }
   const bool suspended = job && job->suspended, leaves = suspended || device.task->gives_way != GivesWay::kNo;
   const bool at_once = device.task->gives_way == GivesWay::kDeadlock || (suspended && job->swap);
   if (at_once && state == TaskState::kSuspended && !device.task->keeps_device) {
@@ -60,9 +65,11 @@ void TaskSwaps::give_way(Session& session, VirtualDevice& device, GivesWay why) 
   Task& task = *device.task;
   task.gives_way = why;
   tasks_.performer_.deposit_task(session, device);
-  shared_.log->info(
-      "task {} of session {} gives way on device {}: {}", task.id.value, session.id.value, task.device.value,
-      why == GivesWay::kIdle ? "its program does nothing with it, and others wait" : "programs wait for each other");
+  const char* const because = why == GivesWay::kIdle       ? "its program does nothing with it, and others wait"
+                              : why == GivesWay::kDeadlock ? "programs wait for each other"
+                                                           : "memory of it on the host is to be promoted";
+  shared_.log->info("task {} of session {} gives way on device {}: {}", task.id.value, session.id.value,
+                    task.device.value, because);
   tasks_.follow_job(session, device);
 }
 
@@ -84,6 +91,7 @@ void TaskSwaps::stay(Session& session, VirtualDevice& device, const std::string&
     tasks_.scheduler_->stays(task.id, obstacle, shared_.now());
     shared_.events.books_changed();
   }
+  if (task.gives_way == GivesWay::kPromotion) task.keeps_on_host = true;
   task.gives_way = GivesWay::kNo;
   if (has_device(task.state)) task.came_back = shared_.now();
   tasks_.performer_.deposit_task(session, device);
@@ -183,7 +191,7 @@ TaskSwaps::Leaving TaskSwaps::look_who_leaves() {
       // One that leaves for a deadlock may have a long kernel to end.
       const bool idle = task.gives_way == GivesWay::kIdle;
       leaving.coming |= idle && has_device(task.state) && task.state != TaskState::kSuspended;
-      if (task.state != TaskState::kSuspended) continue;
+      if (task.state != TaskState::kSuspended || task.gives_way == GivesWay::kPromotion) continue;
       const bool could = !task.keeps_device && may_swap(session, device);
       if (could) leaving.could.push_back(task.id);
       if (gives_way && !(job && job->suspended)) leaving.idle.push_back(task.id);
@@ -193,16 +201,16 @@ TaskSwaps::Leaving TaskSwaps::look_who_leaves() {
 }
 
 // One look at a time: what is leaving may be enough.
-void TaskSwaps::make_room() {
+bool TaskSwaps::make_room() {
   Leaving leaving = look_who_leaves();
-  if (leaving.copying) return;
+  if (leaving.copying) return true;
   const auto chosen = policy::Swapping::who_makes_room(*tasks_.scheduler_, leaving.could, shared_.now());
   for (const TaskId task : chosen) {
     const auto [session, device] = shared_.registry.owner_of(task);
     // The one before it may have taken the space.
     if (session && may_swap(*session, *device)) begin_to_leave(*session, *device);
   }
-  if (leaving.coming) return;
+  if (leaving.coming || !chosen.empty()) return true;
   for (const TaskId task : leaving.idle) {
     // Nobody needs its place any more.
     const auto [session, device] = shared_.registry.owner_of(task);
@@ -210,22 +218,24 @@ void TaskSwaps::make_room() {
     stay(*session, *device);
     tasks_.follow_job(*session, *device);
   }
-  if (chosen.empty() && leaving.idle.empty()) make_room_of_idle(std::move(leaving.could));
+  return leaving.idle.empty() && make_room_of_idle(std::move(leaving.could));
 }
 
 // Beside those that are suspended already. Both must have lasted: that somebody waits, and that a program does nothing.
-void TaskSwaps::make_room_of_idle(std::vector<TaskId> could_leave) {
+bool TaskSwaps::make_room_of_idle(std::vector<TaskId> could_leave) {
   const bool waits = !tasks_.grants_at_malloc_ && policy::Swapping::anybody_waits(*tasks_.scheduler_);
-  if (!tasks_.idle_holders_.due(waits)) return;
+  if (!tasks_.idle_holders_.due(waits)) return false;
   for (const TaskId task : tasks_.idle_holders_.look()) {
     const auto [session, device] = shared_.registry.owner_of(task);
     if (may_swap(*session, *device)) could_leave.push_back(task);
   }
   const TimePoint asked_by = shared_.now() - shared_.config.swap.idle;
-  for (const TaskId task : policy::Swapping::who_makes_room(*tasks_.scheduler_, could_leave, asked_by)) {
+  const auto chosen = policy::Swapping::who_makes_room(*tasks_.scheduler_, could_leave, asked_by);
+  for (const TaskId task : chosen) {
     const auto [session, device] = shared_.registry.owner_of(task);
     if (session && device->task->state == TaskState::kRunning) give_way(*session, *device, GivesWay::kIdle);
   }
+  return !chosen.empty();
 }
 
 }  // namespace heddle::daemon

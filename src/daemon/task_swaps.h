@@ -13,8 +13,8 @@ class TaskSwaps {
   explicit TaskSwaps(Tasks& tasks) : tasks_(tasks), shared_(tasks.shared_) {}
 
   // What suspended tasks have on devices goes to swap space where that lets somebody go who waits; idle ones are
-  // suspended where that would. Once a turn.
-  void make_room();
+  // suspended where that would. Once a turn. True: somebody is on his way.
+  bool make_room();
   // Why the memory of the virtual device's task, suspended or not, could not go to swap space. kLimitExceeded,
   // kNotSupported.
   Status may_swap(Session& session, const VirtualDevice& device) const;
@@ -22,6 +22,8 @@ class TaskSwaps {
   // The scheduler wants the task's memory off its device (policy::Decision::Kind::kLeave).
   void leave(Session& session, VirtualDevice& device, const std::string& reason);
 
+  // The task gives its device up for a while.
+  void give_way(Session& session, VirtualDevice& device, GivesWay why);
   // What its job's being suspended, and its giving way, mean to a task beside its place on a device. True: something
   // was done.
   bool follow(Session& session, VirtualDevice& device, Job* job);
@@ -43,8 +45,7 @@ class TaskSwaps {
   std::string copies_took(const VirtualDevice& device) const;
   bool wants_back(VirtualDevice& device) const;
   Leaving look_who_leaves();
-  void make_room_of_idle(std::vector<TaskId> could_leave);
-  void give_way(Session& session, VirtualDevice& device, GivesWay why);
+  bool make_room_of_idle(std::vector<TaskId> could_leave);
   void swap_out(Session& session, VirtualDevice& device, Job* job);
   void begin_to_leave(Session& session, VirtualDevice& device);
   void swapped_out(Session& session, VirtualDevice& device);

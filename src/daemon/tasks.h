@@ -79,7 +79,8 @@ class Tasks : public ExecutorEvents {
   void fail_session(Session& session, uint32_t cuda_error, const std::string& text) override;
 
  private:
-  friend class TaskSwaps;  // tasks that leave their device (task_swaps.h)
+  friend class TaskSwaps;   // tasks that leave their device (task_swaps.h)
+  friend class EagerTasks;  // tasks that have a part of their memory on the host (eager_tasks.h)
   using Decision = policy::Decision;
 
   // What programs ask for (tasks.cc).

@@ -21,7 +21,8 @@ void Turn::run() {
     if (leases_.plan()) shared_.events.books_changed();
     if (!shared_.events.take_books_changed()) continue;
     tasks_.decide();
-    TaskSwaps(tasks_).make_room();
+    if (!TaskSwaps(tasks_).make_room()) EagerTasks(tasks_).launch();
+    EagerTasks(tasks_).promote();
     decided = true;
   }
   leases_.decide();
@@ -57,10 +58,12 @@ void Turn::handle(const CopyAnswered& event) {
 }
 
 void Turn::handle(MemoryAnswered event) {
-  if (event.request.on_host) return swaps_.space_made(std::move(event));
+  if (event.request.on_host && !segments_.is_for_running(event.request)) return swaps_.space_made(std::move(event));
   if (segments_.may_ask_again(event) && workers_.free_contexts(event.request)) return;
   const auto arrived = segments_.arrived(std::move(event));
   if (!arrived) return;
+  if (arrived->none && arrived->segment->swap.place == Segment::Swap::kPromoting)
+    return swaps_.no_memory_came(*arrived->session, *arrived->segment, *arrived->none);
   if (arrived->none) return tasks_.fail_session(*arrived->session, kCudaMemoryAllocation, arrived->none->text);
   tasks_.memory_came(*arrived->session, *arrived->segment);
 }

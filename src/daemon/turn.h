@@ -1,6 +1,7 @@
 #pragma once
 
 #include "daemon/clients.h"
+#include "daemon/eager_tasks.h"
 #include "daemon/outside_memory.h"
 #include "daemon/task_swaps.h"
 #include "daemon/worker_executor.h"
@@ -60,7 +61,9 @@ class Turn {
   void handle(const LeasesDue& event) { leases_.due(event.device); }
   void handle(const LeaseOverdue& event);
   void handle(const TerminationOrdered& event) { executor_.terminate(event.session, event.virtual_device); }
-  void handle(const MemoryMoved& event) { TaskSwaps(tasks_).memory_moved(event); }
+  void handle(const MemoryMoved& event) {
+    if (!EagerTasks(tasks_).memory_moved(event)) TaskSwaps(tasks_).memory_moved(event);
+  }
   void handle(const JobNotSwapped& event) { sessions_.not_swapped(event.job); }
   void handle(const JobNotSuspended& event) { sessions_.not_suspended(event.job); }
 

@@ -71,6 +71,9 @@ std::optional<TaskWait> Waits::of(const Session& session, const VirtualDevice& d
     case TaskState::kSwappingIn:
       return TaskWait{"memory", stringf("its memory comes back to device %lu from swap space", number(task.device)),
                       task.granted};
+    case TaskState::kPromoting:
+      return TaskWait{"memory", stringf("memory of it on the host is copied to device %lu", number(task.device)),
+                      task.granted};
     case TaskState::kRunning:
       break;
     default:
@@ -86,7 +89,8 @@ std::optional<TaskWait> Waits::of(const Session& session, const VirtualDevice& d
 TaskWait Waits::for_resume(const Session& session, const Task& task) const {
   const Job* job = shared_.registry.find_job(session.job);
   const bool by_person = task.gives_way == GivesWay::kNo || (job && job->suspended);
-  const std::string why = by_person ? "its job is suspended"
+  const std::string why = by_person                                ? "its job is suspended"
+                          : task.gives_way == GivesWay::kPromotion ? "memory of it on the host is to be promoted"
                           : task.gives_way == GivesWay::kDeadlock
                               ? "programs waited for each other, and this one gives way"
                               : "its program did nothing with its device, and others waited";

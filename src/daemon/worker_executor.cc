@@ -31,11 +31,12 @@ void send_binding(const Session& session, const VirtualDevice& device) {
 }
 
 void send_segment(Worker& worker, const Segment& segment, bool release) {
-  const protocol::MapSegment message{segment.number, segment.address, segment.bytes.value, segment.kind, release};
+  const protocol::MapSegment message{segment.number, segment.address, segment.bytes.value,
+                                     segment.kind,   release,         segment.swap.on_host()};
   if (release) {
     worker.connection->send(message);
   } else {
-    worker.connection->send(message, segment.memory);
+    worker.connection->send(message, segment.working_memory());
   }
 }
 
@@ -110,7 +111,7 @@ void WorkerExecutor::send_everything(Session& session, VirtualDevice& device) {
 
 void WorkerExecutor::send_device_segments(Session& session, VirtualDevice& device) {
   for (Segment* segment : SegmentStore::of_device(session, device.index)) {
-    if (segment->memory) map_segment(device, *segment);
+    if (segment->working_memory()) map_segment(device, *segment);
   }
   proceed(device);
 }
