@@ -55,18 +55,6 @@ class CopiesTest : public HouseholdTest {
   void signal_keepers(int signal) {
     for (const pid_t pid : children_named("heddle-keeper")) ::kill(pid, signal);
   }
-  // A keeper's command line does not name the household; its parent does.
-  std::vector<pid_t> children_named(const std::string& name) {
-    std::vector<pid_t> found;
-    const pid_t parent = house_->heddled();
-    std::ifstream list("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) + "/children");
-    for (pid_t pid; list >> pid;) {
-      std::string words;
-      std::getline(std::ifstream("/proc/" + std::to_string(pid) + "/cmdline"), words, '\0');
-      if (words.ends_with(name)) found.push_back(pid);
-    }
-    return found;
-  }
 
   FakeGpus gpus_;
 };

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <fstream>
+
 #include "daemon/testing/fake_work.h"
 #include "daemon/testing/household.h"
 
@@ -79,6 +81,18 @@ class HouseholdTest : public ::testing::Test {
   static void compute(TestClient& client, uint64_t how = kForGood) {
     client.record(protocol::RecordType::kHostCall, how);
     while (client.header().issued.load() != client.writer().last_sequence()) ::usleep(1000);
+  }
+  // A keeper's command line does not name the household; its parent does.
+  std::vector<pid_t> children_named(const std::string& name) {
+    std::vector<pid_t> found;
+    const pid_t parent = house_->heddled();
+    std::ifstream list("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) + "/children");
+    for (pid_t pid; list >> pid;) {
+      std::string words;
+      std::getline(std::ifstream("/proc/" + std::to_string(pid) + "/cmdline"), words, '\0');
+      if (words.ends_with(name)) found.push_back(pid);
+    }
+    return found;
   }
   // The program frees segment 1, its only one, and so ends its task.
   static void finish(TestClient& client, uint64_t serial = 1) {
