@@ -37,6 +37,9 @@ int devices(bool as_json) {
   const bool revoked = std::any_of(all.begin(), all.end(), [](const Json& device) { return bound_of(device) != "-"; });
   std::vector<std::string> titles{"DEVICE",  "NAME",  "KIND",  "SMS",  "MEMORY",  "USED",
                                   "OUTSIDE", "WARPS", "TASKS", "WARM", "SLOWDOWN"};
+  const bool eager =
+      std::any_of(all.begin(), all.end(), [](const Json& each) { return number_of(each, "on_host") > 0; });
+  if (eager) titles.emplace_back("ON HOST");
   if (revoked) titles.emplace_back("REVOKED IN");
   titles.emplace_back("STATE");
   Table table(titles);
@@ -52,6 +55,7 @@ int devices(bool as_json) {
                                    string_of(device, "tasks"),
                                    string_of(device, "warm_workers"),
                                    pace_of(device)};
+    if (eager) cells.push_back(bytes_of(device, "on_host"));
     if (revoked) cells.push_back(bound_of(device));
     cells.push_back(string_of(device, "state", "ok"));
     table.add(cells);
@@ -59,8 +63,8 @@ int devices(bool as_json) {
   print(table.text());
   const Json swap = answer->value("swap", Json::object());
   if (number_of(swap, "used") > 0)
-    std::printf("Suspended jobs and idle programs have %s in swap space, of %s.\n", bytes_of(swap, "used").c_str(),
-                bytes_of(swap, "limit").c_str());
+    std::printf("Suspended jobs, idle programs and tasks that were launched eagerly have %s in swap space, of %s.\n",
+                bytes_of(swap, "used").c_str(), bytes_of(swap, "limit").c_str());
   return kSuccess;
 }
 

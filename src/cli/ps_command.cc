@@ -79,10 +79,12 @@ std::string reason_of(const Json& task) {
   return reason;
 }
 
-// Of a task that heddled itself has taken off its device, with the reason: "swapped (idle)".
+// Of a task that heddled itself has taken off its device, with the reason: "swapped (idle)". Of one that was launched
+// eagerly, with what of its memory is not on its device: "running (48 MiB on host)".
 std::string state_of(const Json& task) {
   const std::string state = string_of(task, "state"), gives_way = string_of(task, "gives_way");
-  return gives_way.empty() ? state : state + " (" + gives_way + ")";
+  if (!gives_way.empty()) return state + " (" + gives_way + ")";
+  return number_of(task, "on_host") > 0 ? state + " (" + bytes_of(task, "on_host") + " on host)" : state;
 }
 
 // One line a task; a session without one gets a line of its own. What belongs to the session stands in its first line.

@@ -151,6 +151,7 @@ Commands::Json Commands::device_list(const Descriptions& describe) const {
                     {"used", view.promised.value},
                     {"contexts", view.contexts.value},
                     {"outside", view.outside.value},
+                    {"on_host", view.on_host.value},
                     {"free", view.free.value},
                     {"warps", view.warps},
                     {"max_warps", view.max_warps},

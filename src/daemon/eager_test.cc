@@ -21,6 +21,7 @@ TEST_F(EagerTest, ATaskThatFitsNowhereRunsWithAPartOnTheHost) {
   EXPECT_THAT(task_of(client)["reason"].get<std::string>(), HasSubstr("launched eagerly: 20 MiB on device 0"));
   expect_used(Bytes{60 * kMiB});
   EXPECT_EQ(swap_used(), kPiece);
+  EXPECT_EQ((*house_->ask({{"command", "devices"}}))["devices"][0]["on_host"], kPiece.value);
   expect_bytes(client);
   finish_pieces(client);
   expect_used(Bytes{40 * kMiB});

@@ -15,6 +15,7 @@ std::vector<DeviceView> Scheduler::devices() const {
                      load.contexts_memory,
                      load.free,
                      load.withheld,
+                     load.on_host,
                      load.warps,
                      pool().max_warps(device),
                      load.workers,

@@ -16,6 +16,7 @@ struct DeviceView {
   Bytes contexts;  // of those, to contexts
   Bytes free;
   Bytes outside;  // kept from programs, because processes outside of heddled use it
+  Bytes on_host;  // memory of tasks here that lies on the host (eager.h)
   uint64_t warps = 0;
   uint64_t max_warps = 0;
   uint32_t workers = 0;
