@@ -11,6 +11,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import case  # noqa: E402
+import eager  # noqa: E402
 import gemini  # noqa: E402
 import page  # noqa: E402
 import rain  # noqa: E402
@@ -117,6 +118,28 @@ class Trem(unittest.TestCase):
         jobs = trem.jobs_of(0.5, trem.REQUESTS, {})
         asked = sum(job["count"] * (float(job["busy"][:-2]) + float(job["busy_most"][:-2])) / 2e9 for job in jobs)
         self.assertAlmostEqual(asked / trem.HORIZON, 0.5 * trem.GPUS, delta=0.05)
+
+
+class Eager(unittest.TestCase):
+    RESULT = {"overrun": 0.01, "timing_valid": True, "jobs": [
+        {"name": "2MM 1", "exit_status": 0, "started_s": 0, "granted_s": 0.5, "ended_s": 4},
+        {"name": "2MM 2", "exit_status": 0, "started_s": 1, "granted_s": 3, "ended_s": 10}]}
+
+    def test_pending_and_running_add_up(self):
+        log = "task 2 gets device 0: launched eagerly: 8 MiB\ntask 2 of session 1 has 4 MiB more on device 0: copied in 1 ms\n"
+        run = eager.Run(self.RESULT, log)
+        self.assertEqual((run.pending, run.running), ({"2MM 1": 0.5, "2MM 2": 1.5}, {"2MM 1": 3.5, "2MM 2": 7}))
+        self.assertEqual((run.launched, run.promoted, run.makespan), (1, 1, 10))
+
+    def test_a_job_that_crashed_is_told(self):
+        crashed = {**self.RESULT, "jobs": [{**self.RESULT["jobs"][0], "exit_status": 1, "granted_s": None}]}
+        with self.assertRaisesRegex(Failed, "2MM 1"):
+            eager.Run(crashed, "")
+
+    def test_the_queue_is_in_the_papers_order_and_its_jobs_differ(self):
+        queue = eager.queue_of(eager.MIXED, "/programs").split("[[job]]")[1:]
+        self.assertEqual(len(set(queue)), len(eager.MIXED))
+        self.assertEqual(["mm2" in job for job in queue], [kind == "2MM" for kind in eager.MIXED])
 
 
 class Reports(unittest.TestCase):

@@ -14,6 +14,7 @@ from simulation import Failed
 SCALE = 128
 CONFIG = """[daemon]
 warm_workers = 2
+eager_launch = {eager_launch}
 log_file = "{directory}/heddled.log"
 [dispatch]
 policy = "{dispatch}"
@@ -23,7 +24,7 @@ level = "{level}"
 [[device]]
 preset = "{preset}"
 count = {count}
-memory = "128M"
+memory = "{memory}"
 slowdown = {slowdown}
 copy_slowdown = 20
 """
@@ -32,14 +33,16 @@ copy_slowdown = 20
 class Node:
     """`with Node(heddle, preset, count) as node:` — its heddled ends with it, whatever happens."""
 
-    def __init__(self, heddle, preset, count, dispatch="open", slowdown=6000, level="off"):
+    def __init__(self, heddle, preset, count, dispatch="open", slowdown=6000, level="off", memory="128M", eager_launch=False, environment=None):
         self.heddle = os.path.abspath(heddle)
-        self.keys = {"preset": preset, "count": count, "dispatch": dispatch, "slowdown": slowdown, "level": level}
+        self.keys = {"preset": preset, "count": count, "dispatch": dispatch, "slowdown": slowdown, "level": level, "memory": memory,
+                     "eager_launch": str(eager_launch).lower()}
+        self.more_environment = environment or {}
 
     def __enter__(self):
         self.temporary = tempfile.TemporaryDirectory(prefix="heddle-experiment-")
         self.directory = self.temporary.name
-        self.environment = dict(os.environ, HEDDLE_SOCKET=f"{self.directory}/control", XDG_RUNTIME_DIR=self.directory)
+        self.environment = dict(os.environ, **self.more_environment, HEDDLE_SOCKET=f"{self.directory}/control", XDG_RUNTIME_DIR=self.directory)
         config = f"{self.directory}/heddle.toml"
         with open(config, "w", encoding="utf-8") as file:
             file.write(CONFIG.format(directory=self.directory, **self.keys))
@@ -69,6 +72,15 @@ class Node:
         with open(result, encoding="utf-8") as file:
             results = json.load(file)
         return results if isinstance(results, list) else [results]
+
+    def compile(self, sources, directory):
+        """The programs of these CUDA sources as `heddle cc` compiles them, there."""
+        for source in sources:
+            self._heddle("cc", "-O3", "-o", os.path.join(directory, os.path.splitext(os.path.basename(source))[0]), source)
+
+    def log(self):
+        with open(f"{self.directory}/heddled.log", encoding="utf-8") as file:
+            return file.read()
 
     @contextlib.contextmanager
     def running(self, jobs):
