@@ -205,7 +205,7 @@ TEST_F(SessionTest, TheDeviceKnowsWhatLiesOnTheHost) {
   need(2);
   ASSERT_TRUE(completes(copy_in(0, kFirst + kSegmentBytes, "there")));
   EXPECT_EQ(device_text(kFirst + kSegmentBytes, 5), "there");
-  EXPECT_THAT(context->on_host(), UnorderedElementsAre(kFirst + kSegmentBytes));
+  EXPECT_THAT(context->mapped(true), UnorderedElementsAre(kFirst + kSegmentBytes));
 }
 
 TEST_F(SessionTest, AFreeOfSomethingThatIsNotMappedIsPassedOver) {

@@ -44,16 +44,12 @@ std::map<device::StreamIndex, FakeContext::Stream> FakeContext::streams() {
   return streams_;
 }
 
-std::set<uint64_t> FakeContext::mapped() {
+std::set<uint64_t> FakeContext::mapped(bool on_host) {
   std::lock_guard lock(mutex_);
+  if (on_host) return on_host_;
   std::set<uint64_t> addresses;
   for (const auto& [address, size] : mapped_) addresses.insert(address);
   return addresses;
-}
-
-std::set<uint64_t> FakeContext::on_host() {
-  std::lock_guard lock(mutex_);
-  return on_host_;
 }
 
 void FakeContext::lies_on_host(uint64_t address, Bytes /*size*/) {

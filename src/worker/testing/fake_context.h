@@ -46,8 +46,7 @@ class FakeContext : public device::Context {
     bool operator==(const Stream&) const = default;
   };
   std::map<device::StreamIndex, Stream> streams();
-  std::set<uint64_t> mapped();
-  std::set<uint64_t> on_host();  // of these, whose memory lies there
+  std::set<uint64_t> mapped(bool on_host = false);  // whose memory lies there, or all
   std::map<uint64_t, Texture> textures();
   std::map<device::Limit, uint64_t> limits();
   Bytes room();
