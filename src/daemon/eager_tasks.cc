@@ -80,13 +80,21 @@ void EagerTasks::promote() {
     for (VirtualDevice& device : session.devices) {
       const bool is_suspended = device.task && device.task->state == TaskState::kSuspended;
       if (is_suspended && device.task->gives_way == GivesWay::kPromotion) promote_suspended(session, device);
-      if (!may_promote(session, device)) continue;
-      const Bytes place = policy::Eager::could_promote(*tasks_.scheduler_, device.task->id);
-      const Bytes fits = bytes_of(promotable(session, device, place));
-      if (fits.value == 0 || fits < bytes_on_host(session, device) - fits) continue;
-      TaskSwaps(tasks_).give_way(session, device, GivesWay::kPromotion);
+      if (may_promote(session, device)) begin_to_promote(session, device);
     }
   }
+}
+
+// The place is the task's from now on: nobody else gets it while the task comes to a cut.
+void EagerTasks::begin_to_promote(Session& session, VirtualDevice& device) {
+  const Bytes place = policy::Eager::could_promote(*tasks_.scheduler_, device.task->id);
+  const std::vector<Segment*> segments = promotable(session, device, place);
+  const Bytes fits = bytes_of(segments);
+  if (fits.value == 0 || fits < bytes_on_host(session, device) - fits) return;
+  for (Segment* segment : segments) segment->swap.place = Segment::Swap::kPromoting;
+  tasks_.scheduler_->promoted(device.task->id, fits, shared_.now());
+  shared_.events.books_changed();
+  TaskSwaps(tasks_).give_way(session, device, GivesWay::kPromotion);
 }
 
 // Not while its program ends the task, or another that it has begun.
@@ -98,21 +106,19 @@ bool EagerTasks::may_promote(const Session& session, const VirtualDevice& device
   return shared_.registry.devices[task.device.value].health == DeviceState::Health::kHealthy;
 }
 
-// The place may be gone meanwhile, and then the task goes on as it was.
 void EagerTasks::promote_suspended(Session& session, VirtualDevice& device) {
   Task& task = *device.task;
   task.gives_way = GivesWay::kNo;
-  const Job* job = shared_.registry.find_job(session.job);
-  const Bytes place = policy::Eager::could_promote(*tasks_.scheduler_, task.id);
-  const std::vector<Segment*> segments = promotable(session, device, place);
-  if (segments.empty() || (job && job->suspended)) {
+  const auto segments = SegmentStore::of_device(session, device.index);
+  const bool any = std::any_of(segments.begin(), segments.end(),
+                               [](const Segment* each) { return each->swap.place == Segment::Swap::kPromoting; });
+  // A heddled before this one meant to, or its program has freed what it was about.
+  if (!any) {
     tasks_.performer_.deposit_task(session, device);
     return tasks_.follow_job(session, device);
   }
   task.swap_began = shared_.now();
-  tasks_.scheduler_->promoted(task.id, bytes_of(segments), shared_.now());
-  shared_.events.books_changed();
-  tasks_.swaps_.promote(session, device, segments);
+  tasks_.swaps_.promote(session, device);
   tasks_.apply(session, device, TaskEvent::kPromoteAsked);
 }
 

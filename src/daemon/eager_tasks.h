@@ -18,7 +18,9 @@ class EagerTasks {
 
   // Once a turn, behind the scheduler's decisions, which this takes again. Nothing where it is switched off.
   void launch();
-  // Once a turn: has tasks suspended for whose memory there is place, and promotes that of those that are.
+  // In a turn, before the scheduler decides, so that memory which has returned is an eager task's before it is that of
+  // requests that wait, and behind it: has tasks suspended for whose memory there is place, and promotes that of those
+  // that are.
   void promote();
 
   // The task was granted so.
@@ -30,6 +32,7 @@ class EagerTasks {
   bool launch_one();
   bool has_space_for(Bytes on_host) const;
   bool may_promote(const Session& session, const VirtualDevice& device) const;
+  void begin_to_promote(Session& session, VirtualDevice& device);
   void promote_suspended(Session& session, VirtualDevice& device);
   void keep_on_host(Session& session, VirtualDevice& device, Bytes bytes, const Error& why);
 

@@ -43,6 +43,39 @@ TEST_F(EagerTest, WhatIsOnTheHostIsPromotedAsMemoryReturns) {
   expect_nothing_left();
 }
 
+// The place that returns is the eager task's, not that of who waits and would fit.
+TEST_F(EagerTest, ItIsPromotedBeforeOthersThatWait) {
+  start(kOneDevice, kEager);
+  TestClient other = running(Bytes{40 * kMiB});
+  TestClient client = eager();
+  TestClient waits = begun(Bytes{30 * kMiB});
+  house_->wait_for("ps", [&](const Json&) { return task_of(waits).value("state", "") == "waiting"; });
+  finish(other);
+  promoted(client);
+  EXPECT_EQ(task_of(waits).value("state", ""), "waiting");
+  expect_bytes(client);
+  finish_pieces(client);
+  EXPECT_TRUE(waits.wait_binding(Binding::kBound));
+}
+
+TEST_F(EagerTest, AJobThatIsSuspendedWhileItComesToACutLeavesWithAllOfItsMemory) {
+  start(kOneDevice, kEager);
+  for (useconds_t round = 0; round < 6; ++round) {
+    TestClient other = running(Bytes{40 * kMiB});
+    TestClient client = eager();
+    finish(other);
+    ::usleep(round * 400);
+    ASSERT_TRUE(house_->ask({{"command", "suspend"}, {"job", job_}, {"swap", true}}));
+    wait_for_state("swapped");
+    expect_used(Bytes{});
+    EXPECT_EQ(swap_used(), Bytes{40 * kMiB});
+    resumed();
+    expect_bytes(client);
+    finish_pieces(client);
+    expect_nothing_left();
+  }
+}
+
 TEST_F(EagerTest, ItIsSwitchedOffByDefault) {
   start(kOneDevice);
   TestClient other = running(Bytes{40 * kMiB});

@@ -60,7 +60,7 @@ struct Segment {
       kSwapped,    // there, and nowhere else
       kReturning,  // being copied back; what lies there is what counts
       kOnHost,     // there, and its task runs with it (eager_tasks.h)
-      kPromoting,  // as kOnHost, and it is being copied to the device, while nobody runs the task
+      kPromoting,  // as kOnHost, and the device has place for it: to be copied there as soon as nobody runs the task
     };
     Place place = kNone;
     Fd memory;

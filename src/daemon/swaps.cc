@@ -99,10 +99,10 @@ void Swaps::in(Session& session, VirtualDevice& device) {
   look(session, device);
 }
 
-void Swaps::promote(Session& session, VirtualDevice& device, const std::vector<Segment*>& segments) {
+void Swaps::promote(Session& session, VirtualDevice& device) {
   begin(device);
-  for (Segment* segment : segments) {
-    segment->swap.place = Place::kPromoting;
+  for (Segment* segment : SegmentStore::of_device(session, device.index)) {
+    if (segment->swap.place != Place::kPromoting) continue;
     if (const Status backed = segments_.back(session, *segment); !backed) return failed(device, backed.error());
     if (segment->memory) copy(session, *segment);
   }
@@ -195,7 +195,7 @@ void Swaps::left(Session& session, VirtualDevice& device) {
   for (Segment* segment : SegmentStore::of_device(session, device.index)) {
     if (segment->swap.place == Place::kLeaving) {
       segments_.left(session, *segment);
-    } else if (segment->swap.place == Place::kOnHost) {
+    } else if (segment->swap.on_host()) {
       segments_.swapped_from_host(session, *segment);
     } else {
       segments_.unback(session, *segment);

@@ -27,8 +27,8 @@ class Swaps {
   // go.
   void out(Session& session, VirtualDevice& device);
   void in(Session& session, VirtualDevice& device);
-  // Copies these segments of the task, which lie on the host, to its device: likewise.
-  void promote(Session& session, VirtualDevice& device, const std::vector<Segment*>& segments);
+  // Copies what is to be promoted to its device: likewise.
+  void promote(Session& session, VirtualDevice& device);
   // The copies are not wanted any more. What counted before does.
   void stop(Session& session, VirtualDevice& device);
   // MemoryMoved has come: what was copied counts from now on, and the source goes back.

@@ -167,7 +167,7 @@ void Tasks::segment_freed(Session& session, VirtualDevice& device, uint64_t numb
   const Bytes bytes = found->second.bytes;
   SegmentStore::let_go(found->second);
   device.live -= bytes;
-  if (found->second.swap.on_host()) {
+  if (found->second.swap.place == Segment::Swap::kOnHost) {
     scheduler_->host_memory_freed(device.task->id, bytes, shared_.now());
   } else {
     scheduler_->memory_freed(device.task->id, bytes, shared_.now());

@@ -40,6 +40,11 @@ bool TaskSwaps::follow(Session& session, VirtualDevice& device, Job* job) {
     shared_.events.books_changed();  // what becomes of it is decided in the turn
     return true;
   }
+  if (promotes && state == TaskState::kSuspended) {
+    forget_promotion(session, device);
+    device.task->gives_way = GivesWay::kNo;
+    tasks_.performer_.deposit_task(session, device);
+  }
   const bool suspended = job && job->suspended, leaves = suspended || device.task->gives_way != GivesWay::kNo;
   const bool at_once = device.task->gives_way == GivesWay::kDeadlock || (suspended && job->swap);
   if (at_once && state == TaskState::kSuspended && !device.task->keeps_device) {
@@ -63,6 +68,7 @@ bool TaskSwaps::follow(Session& session, VirtualDevice& device, Job* job) {
 
 void TaskSwaps::give_way(Session& session, VirtualDevice& device, GivesWay why) {
   Task& task = *device.task;
+  if (task.gives_way == GivesWay::kPromotion) forget_promotion(session, device);
   task.gives_way = why;
   tasks_.performer_.deposit_task(session, device);
   const char* const because = why == GivesWay::kIdle       ? "its program does nothing with it, and others wait"
@@ -91,11 +97,26 @@ void TaskSwaps::stay(Session& session, VirtualDevice& device, const std::string&
     tasks_.scheduler_->stays(task.id, obstacle, shared_.now());
     shared_.events.books_changed();
   }
-  if (task.gives_way == GivesWay::kPromotion) task.keeps_on_host = true;
+  if (task.gives_way == GivesWay::kPromotion) {
+    task.keeps_on_host = true;
+    forget_promotion(session, device);
+  }
   task.gives_way = GivesWay::kNo;
   if (has_device(task.state)) task.came_back = shared_.now();
   tasks_.performer_.deposit_task(session, device);
   if (task.state != TaskState::kSuspending) say_waiting(device);
+}
+
+// What was to be promoted stays on the host.
+void TaskSwaps::forget_promotion(Session& session, VirtualDevice& device) {
+  Bytes bytes;
+  for (Segment* segment : SegmentStore::of_device(session, device.index)) {
+    if (segment->swap.place != Segment::Swap::kPromoting) continue;
+    segment->swap.place = Segment::Swap::kOnHost;
+    bytes += segment->bytes;
+  }
+  tasks_.scheduler_->returned_to_host(device.task->id, bytes, shared_.now());
+  shared_.events.books_changed();
 }
 
 void TaskSwaps::swap_out(Session& session, VirtualDevice& device, Job* job) {

@@ -24,6 +24,8 @@ class TaskSwaps {
 
   // The task gives its device up for a while.
   void give_way(Session& session, VirtualDevice& device, GivesWay why);
+  // What of its memory was to be promoted stays on the host.
+  void forget_promotion(Session& session, VirtualDevice& device);
   // What its job's being suspended, and its giving way, mean to a task beside its place on a device. True: something
   // was done.
   bool follow(Session& session, VirtualDevice& device, Job* job);

@@ -20,6 +20,7 @@ void Turn::run() {
     }
     if (leases_.plan()) shared_.events.books_changed();
     if (!shared_.events.take_books_changed()) continue;
+    EagerTasks(tasks_).promote();
     tasks_.decide();
     if (!TaskSwaps(tasks_).make_room()) EagerTasks(tasks_).launch();
     EagerTasks(tasks_).promote();

@@ -199,15 +199,6 @@ TEST_F(SessionTest, AnAddressServesAnotherSegmentAfterTheFree) {
   EXPECT_EQ(device_text(kFirst, 4), std::string("\0new", 4));
 }
 
-TEST_F(SessionTest, TheDeviceKnowsWhatLiesOnTheHost) {
-  map(1, kFirst);
-  map_on_host(2, kFirst + kSegmentBytes);
-  need(2);
-  ASSERT_TRUE(completes(copy_in(0, kFirst + kSegmentBytes, "there")));
-  EXPECT_EQ(device_text(kFirst + kSegmentBytes, 5), "there");
-  EXPECT_THAT(context->mapped(true), UnorderedElementsAre(kFirst + kSegmentBytes));
-}
-
 TEST_F(SessionTest, AFreeOfSomethingThatIsNotMappedIsPassedOver) {
   ASSERT_TRUE(completes(simple(RecordType::kFree, 0, 99)));
   EXPECT_EQ(told<protocol::SegmentFreed>(), 0u);

@@ -44,17 +44,11 @@ std::map<device::StreamIndex, FakeContext::Stream> FakeContext::streams() {
   return streams_;
 }
 
-std::set<uint64_t> FakeContext::mapped(bool on_host) {
+std::set<uint64_t> FakeContext::mapped() {
   std::lock_guard lock(mutex_);
-  if (on_host) return on_host_;
   std::set<uint64_t> addresses;
   for (const auto& [address, size] : mapped_) addresses.insert(address);
   return addresses;
-}
-
-void FakeContext::lies_on_host(uint64_t address, Bytes /*size*/) {
-  std::lock_guard lock(mutex_);
-  on_host_.insert(address);
 }
 
 std::map<uint64_t, Texture> FakeContext::textures() {

@@ -46,7 +46,7 @@ class FakeContext : public device::Context {
     bool operator==(const Stream&) const = default;
   };
   std::map<device::StreamIndex, Stream> streams();
-  std::set<uint64_t> mapped(bool on_host = false);  // whose memory lies there, or all
+  std::set<uint64_t> mapped();
   std::map<uint64_t, Texture> textures();
   std::map<device::Limit, uint64_t> limits();
   Bytes room();
@@ -57,7 +57,6 @@ class FakeContext : public device::Context {
   std::string read(uint64_t address, size_t bytes);
 
   Status map(uint64_t address, Bytes size, const Fd& memory, bool host) override;
-  void lies_on_host(uint64_t address, Bytes size) override;
   Status unmap(uint64_t address, Bytes size) override;
   Result<device::Module*> load(std::span<const std::byte> fatbin) override;
   Result<device::Kernel*> kernel(device::Module&, std::string_view name) override;
@@ -110,7 +109,6 @@ class FakeContext : public device::Context {
   std::set<device::StreamIndex> paused_;
   std::map<device::StreamIndex, Stream> streams_;
   std::map<uint64_t, Bytes> mapped_;
-  std::set<uint64_t> on_host_;
   std::map<uint64_t, Texture> textures_;
   std::map<device::Limit, uint64_t> limits_;
   Bytes room_;

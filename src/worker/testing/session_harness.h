@@ -37,8 +37,6 @@ struct SessionHarness : ::testing::Test {
 
   // heddled's side.
   void map(uint64_t number, uint64_t address, protocol::SegmentKind kind = protocol::SegmentKind::kDevice);
-  // A device segment whose memory is the machine's.
-  void map_on_host(uint64_t number, uint64_t address);
   void map_same_memory(uint64_t number, uint64_t address, const Fd& memory,
                        protocol::SegmentKind kind = protocol::SegmentKind::kDevice);
   void release_host(uint64_t number);
