@@ -51,7 +51,7 @@ mps = "{mps}"
 """
 # By name: what it is, program, options, their {n} on devices that do not pace, on those that do, and on GPUs.
 WORKLOADS = {
-    "queued": ("short launches in place, queued", "vecadd", "--size 16384 --streams 1 --iterations {n}", 10000, 200, 100000),
+    "queued": ("short launches in place, queued", "vecadd", "--size 16384 --streams 1 --iterations {n}", 10000, 200, 5000),
     "waited": ("a short launch and copies, each waited for", "vecadd", "--size {n}k --chunk 4096 --streams 1", 16384, 256, 65536),
     "streams": ("short launches and copies on three streams", "vecadd", "--size {n}k", 24576, 1024, 65536),
     "in place": ("a vector of {size} updated again and again", "vecadd",
@@ -60,10 +60,10 @@ WORKLOADS = {
              60, 20, 100),
     "solver": ("a solver that waits in every iteration", "srad_v1", "--rows {side} --columns {side} --iterations {n}",
                60, 20, 1500),
-    "train": ("a network's training", "nn", "--mode train --iterations {n}", 64, 4, 200),
-    "generate": ("a network with many small launches", "nn", "--mode generate --iterations {n}", 1000, 20, 2000),
+    "train": ("a network's training", "nn", "--mode train --iterations {n}", 64, 4, 2000),
+    "generate": ("a network with many small launches", "nn", "--mode generate --iterations {n}", 1000, 20, 5000),
     "long": ("long kernels that update {values} in place", "episodes",
-             "--size {numbers} --steps {steps} --launches 1 --gap 0 --iterations {n}", 8, 4, 20),
+             "--size {numbers} --steps {steps} --launches 1 --gap 0 --iterations {n}", 8, 4, 200),
 }
 UNPACED = {"elements": "8m", "size": "32 MiB", "side": 512, "values": "1 MiB", "numbers": "256k", "steps": 1000}
 PACED = {"elements": "512k", "size": "2 MiB", "side": 128, "values": "64 KiB", "numbers": "16k", "steps": 100}
