@@ -699,10 +699,11 @@ TEST_F(SessionTest, AnotherWorkerGoesOnWithWhatWasMeasured) {
   context->pause(0);
   launch(0, kNothing);  // dies with its worker
   ASSERT_TRUE(eventually([&] { return usage().busy_since_ns > 0; }));
+  hold_back = true;
   start_worker();
   EXPECT_EQ(usage().launches, 1u);
   EXPECT_EQ(usage().busy_since_ns, 0u);
-  send_module(1);
+  proceed();
   ASSERT_TRUE(completes(launch(0, kNothing)));
   EXPECT_EQ(usage().launches, 3u);  // with the one that was run again
 }
