@@ -14,6 +14,8 @@
 namespace heddle {
 namespace {
 
+const std::string kFormat = input_log_format() + "\n";
+
 std::string text_of(const std::string& path) {
   std::stringstream text;
   text << std::ifstream(path).rdbuf();
@@ -41,7 +43,7 @@ TEST_F(InputLogPath, LinesAreAppendedForItsOwnerAlone) {
     ASSERT_TRUE(log) << log.error().text;
     (*log)->write(line);
   }
-  EXPECT_EQ(text_of(path), "0 format 3\nfirst\n0 format 3\nsecond\n");
+  EXPECT_EQ(text_of(path), kFormat + "first\n" + kFormat + "second\n");
   EXPECT_EQ(mode(), 0600u);
 }
 
@@ -52,10 +54,10 @@ TEST_F(InputLogPath, LineThatWasNotFinishedIsTakenOut) {
     ASSERT_TRUE(log) << log.error().text;
     (*log)->write("next");
   }
-  EXPECT_EQ(text_of(path), "whole\n0 format 3\nnext\n");
+  EXPECT_EQ(text_of(path), "whole\n" + kFormat + "next\n");
   std::ofstream(path) << std::string(200'000, 'x');
   ASSERT_TRUE(InputLogFile::open(path, {}, {}));
-  EXPECT_EQ(text_of(path), "0 format 3\n");
+  EXPECT_EQ(text_of(path), kFormat);
 }
 
 TEST_F(InputLogPath, FileThatOthersMayReadBecomesItsOwnersAlone) {
@@ -89,7 +91,7 @@ TEST_F(InputLogPath, EndsWithALineThatSaysSoBeforeItIsLargerThanItsLimit) {
       (*log)->flush();
     }
   }
-  const std::string whole = "0 format 3\nfirst\nsecond\nthird\n0 full 40\n";
+  const std::string whole = kFormat + "first\nsecond\nthird\n0 full 40\n";
   EXPECT_EQ(text_of(path), whole);
   ASSERT_EQ(ended.size(), 1u);
   EXPECT_EQ(ended[0].code, ErrorCode::kLimitExceeded);
@@ -115,14 +117,14 @@ TEST_F(InputLogPath, OneThatEndedTakesNothingBeforeItsLimitIsLarger) {
     (*log)->write(line);
   };
   write_with(Bytes{100}, std::string(90, 'x').c_str());
-  const std::string whole = "0 format 3\n0 full 100\n";
+  const std::string whole = kFormat + "0 full 100\n";
   ASSERT_EQ(text_of(path), whole);
   for (const uint64_t most : {100, 60}) write_with(Bytes{most}, "fits");
   EXPECT_EQ(text_of(path), whole);
   EXPECT_EQ(ended, 3u);
   write_with(Bytes{101}, "fits");
   write_with(Bytes{}, "too");
-  EXPECT_EQ(text_of(path), whole + "0 format 3\nfits\n0 format 3\ntoo\n");
+  EXPECT_EQ(text_of(path), whole + kFormat + "fits\n" + kFormat + "too\n");
   EXPECT_EQ(ended, 3u);
 }
 
@@ -132,7 +134,7 @@ TEST_F(InputLogPath, WhatComesAtTheLimitIsLeftOutAsAWhole) {
   ASSERT_TRUE(log);
   for (const char* line : {"a", "b", "a line that is too long", "c"}) (*log)->write(line);
   (*log)->flush();
-  EXPECT_EQ(text_of(path), "0 format 3\n0 full 36\n");
+  EXPECT_EQ(text_of(path), kFormat + "0 full 36\n");
 }
 
 // A disk that is full: what a file may hold stands for it.
@@ -154,7 +156,7 @@ TEST_F(InputLogPath, SaysOnceThatItCannotBeWrittenAndLeavesWholeLines) {
   EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
   ::signal(SIGXFSZ, handler);
   EXPECT_EQ(failures, 1);
-  EXPECT_EQ(text_of(path), "0 format 3\nfirst\n");
+  EXPECT_EQ(text_of(path), kFormat + "first\n");
 }
 
 }  // namespace
