@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include "core/sanitizer.h"
 #include "swapping.h"
 
 namespace heddle::e2e {
@@ -11,6 +12,11 @@ namespace {
 // Of the device's 64 MiB a program at its first step holds 42; the others are of 24 MiB in two pieces.
 class EagerLaunch : public Swapping {
  protected:
+  void SetUp() override {
+#ifdef HEDDLE_SANITIZED
+    GTEST_SKIP() << "a kernel of this size takes a sanitizer minutes; daemon/eager_test.cc runs there";
+#endif
+  }
   void set_up(const char* level = "off") {
     Swapping::set_up("[daemon]\nwarm_workers = 1\neager_launch = true\n[swap]\nidle = '0s'\n[durability]\nlevel = '" +
                      std::string(level) +
