@@ -34,13 +34,7 @@ TEST_F(EagerTest, WhatIsOnTheHostIsPromotedAsMemoryReturns) {
   start(kOneDevice, kEager);
   TestClient other = running(Bytes{40 * kMiB});
   TestClient client = eager();
-  finish(other);
-  promoted(client);
-  expect_used(Bytes{40 * kMiB});
-  EXPECT_EQ(swap_used(), Bytes{});
-  expect_bytes(client);
-  finish_pieces(client);
-  expect_nothing_left();
+  expect_promoted_behind(other, client);
 }
 
 // The place that returns is the eager task's, not that of who waits and would fit.

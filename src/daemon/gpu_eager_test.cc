@@ -14,14 +14,6 @@ using protocol::Binding;
 using protocol::RecordType;
 using ::testing::HasSubstr;
 
-constexpr const char* kSmallGpu = R"(
-[[gpu]]
-mps = "off"
-memory = "64M"
-context_memory = "0"
-variables_stay = true
-)";
-
 class GpuEagerTest : public EagerFixture {
  protected:
   void wait_for_on_host(const TestClient& client, Bytes bytes) {
@@ -42,13 +34,7 @@ TEST_F(GpuEagerTest, ATaskThatFitsNowhereRunsWithAPartOnTheHost) {
   EXPECT_EQ(on_host(client), kPiece);
   EXPECT_EQ(swap_used(), kPiece);
   expect_bytes(client);
-  finish(other);
-  promoted(client);
-  expect_used(Bytes{40 * kMiB});
-  EXPECT_EQ(swap_used(), Bytes{});
-  expect_bytes(client);
-  finish_pieces(client);
-  expect_nothing_left();
+  expect_promoted_behind(other, client);
 }
 
 TEST_F(GpuEagerTest, WhereTheMachineHasNoMemoryForItTheProgramIsTold) {

@@ -11,14 +11,6 @@ namespace {
 using protocol::RecordType;
 using ::testing::HasSubstr;
 
-constexpr const char* kOneGpu = R"(
-[[gpu]]
-mps = "off"
-memory = "64M"
-context_memory = "0"
-variables_stay = true
-)";
-
 class GpuSwapTest : public SuspendJobTest {
  protected:
   Result<Json> tell_to_swap() { return house_->ask({{"command", "suspend"}, {"job", job_}, {"swap", true}}); }
@@ -39,7 +31,7 @@ class GpuSwapTest : public SuspendJobTest {
 };
 
 TEST_F(GpuSwapTest, MemoryLeavesAndComesBackAndItsPlaceIsOthersMeanwhile) {
-  start(kOneGpu);
+  start(kSmallGpu);
   TestClient client = with_byte();
   ASSERT_TRUE(tell_to_swap());
   wait_for_state("swapped");
@@ -57,7 +49,7 @@ TEST_F(GpuSwapTest, MemoryLeavesAndComesBackAndItsPlaceIsOthersMeanwhile) {
 
 TEST_F(GpuSwapTest, WhereTheMachineHasNoMemoryForItItStays) {
   std::ofstream(gpus_.host_room()) << 0;
-  start(kOneGpu);
+  start(kSmallGpu);
   TestClient client = with_byte();
   ASSERT_TRUE(tell_to_swap());
   Json job;

@@ -85,31 +85,38 @@ INSTANTIATE_TEST_SUITE_P(Replay, EveryPolicy,
                                                               "rtf", "guf"),
                                             ::testing::Values("open", "fs", "tfs", "las", "token", "token:overlap")));
 
+TimePoint at_second(int64_t second) {
+  return TimePoint(std::chrono::seconds(second));
+}
+
+// Of 16 GiB, the only one.
+policy::DeviceSpec only_device() {
+  return {.name = "one",
+          .model = "one",
+          .memory = Bytes{16 * kGiB},
+          .sms = 1,
+          .sm = {.whole = {.blocks = 32, .warps = 64}}};
+}
+
 // As heddled does: a task leaves its device, wants one, wants none after all, and is found again after a restart.
 TEST(Replay, SwappedTasksAreDecidedTheSameAgain) {
   TextLog log;
-  const auto at = [](int64_t second) { return TimePoint(std::chrono::seconds(second)); };
-  const policy::DeviceSpec device{.name = "one",
-                                  .model = "one",
-                                  .memory = Bytes{16 * kGiB},
-                                  .sms = 1,
-                                  .sm = {.whole = {.blocks = 32, .warps = 64}}};
   for (const bool restarted : {false, true}) {
-    policy::RecordedScheduler scheduler("mgb-warps", *policy::make_placement("mgb-warps"), {device}, {}, &log);
+    policy::RecordedScheduler scheduler("mgb-warps", *policy::make_placement("mgb-warps"), {only_device()}, {}, &log);
     const policy::TaskRequest task{{1}, {1}, {1}, 0, "", Bytes{10 * kGiB}, {1, 128, 0, {}}};
-    scheduler.session_opened({1}, {1}, "one", {}, at(0));
+    scheduler.session_opened({1}, {1}, "one", {}, at_second(0));
     if (restarted) {
-      ASSERT_TRUE(scheduler.adopt_swapped(task, at(0)));
+      ASSERT_TRUE(scheduler.adopt_swapped(task, at_second(0)));
     } else {
-      scheduler.task_arrived(task, at(0));
-      ASSERT_EQ(scheduler.decisions(at(0)).size(), 1u);
-      scheduler.swapped_out({1}, at(1));
+      scheduler.task_arrived(task, at_second(0));
+      ASSERT_EQ(scheduler.decisions(at_second(0)).size(), 1u);
+      scheduler.swapped_out({1}, at_second(1));
     }
-    scheduler.resume_requested({1}, at(2));
-    scheduler.resume_withdrawn({1}, at(3));
-    EXPECT_TRUE(scheduler.decisions(at(3)).empty());
-    scheduler.resume_requested({1}, at(4));
-    ASSERT_EQ(scheduler.decisions(at(4)).size(), 1u);
+    scheduler.resume_requested({1}, at_second(2));
+    scheduler.resume_withdrawn({1}, at_second(3));
+    EXPECT_TRUE(scheduler.decisions(at_second(3)).empty());
+    scheduler.resume_requested({1}, at_second(4));
+    ASSERT_EQ(scheduler.decisions(at_second(4)).size(), 1u);
   }
   const ReplayOutcome outcome = replayed(log.text());
   EXPECT_EQ(outcome.schedulers, 2u);
@@ -120,33 +127,27 @@ TEST(Replay, SwappedTasksAreDecidedTheSameAgain) {
 // As heddled does: a task is launched with a part of its memory, gets some more, and is found again after a restart.
 TEST(Replay, EagerTasksAreDecidedTheSameAgain) {
   TextLog log;
-  const auto at = [](int64_t second) { return TimePoint(std::chrono::seconds(second)); };
-  const policy::DeviceSpec device{.name = "one",
-                                  .model = "one",
-                                  .memory = Bytes{16 * kGiB},
-                                  .sms = 1,
-                                  .sm = {.whole = {.blocks = 32, .warps = 64}}};
   for (const bool restarted : {false, true}) {
-    policy::RecordedScheduler scheduler("mgb-warps", *policy::make_placement("mgb-warps"), {device}, {}, &log);
+    policy::RecordedScheduler scheduler("mgb-warps", *policy::make_placement("mgb-warps"), {only_device()}, {}, &log);
     policy::TaskRequest eager{{2}, {2}, {2}, 0, "", Bytes{10 * kGiB}, {1, 128, 0, {}}};
-    for (const uint64_t session : {1, 2, 3}) scheduler.session_opened({session}, {session}, "one", {}, at(0));
-    scheduler.task_arrived({{1}, {1}, {1}, 0, "", Bytes{8 * kGiB}, {1, 128, 0, {}}}, at(0));
+    for (const uint64_t session : {1, 2, 3}) scheduler.session_opened({session}, {session}, "one", {}, at_second(0));
+    scheduler.task_arrived({{1}, {1}, {1}, 0, "", Bytes{8 * kGiB}, {1, 128, 0, {}}}, at_second(0));
     if (restarted) {
       eager.on_host = Bytes{4 * kGiB};
-      ASSERT_TRUE(scheduler.adopt(eager, {0}, at(0)));
-      ASSERT_EQ(scheduler.decisions(at(0)).size(), 1u);
+      ASSERT_TRUE(scheduler.adopt(eager, {0}, at_second(0)));
+      ASSERT_EQ(scheduler.decisions(at_second(0)).size(), 1u);
     } else {
-      scheduler.task_arrived(eager, at(0));
-      ASSERT_EQ(scheduler.decisions(at(0)).size(), 1u);
-      scheduler.launched_eagerly({2}, {0}, Bytes{4 * kGiB}, at(1));
-      ASSERT_EQ(scheduler.decisions(at(1)).size(), 1u);
+      scheduler.task_arrived(eager, at_second(0));
+      ASSERT_EQ(scheduler.decisions(at_second(0)).size(), 1u);
+      scheduler.launched_eagerly({2}, {0}, Bytes{4 * kGiB}, at_second(1));
+      ASSERT_EQ(scheduler.decisions(at_second(1)).size(), 1u);
     }
-    scheduler.task_ended({1}, at(2));
-    scheduler.promoted({2}, Bytes{3 * kGiB}, at(2));
-    scheduler.returned_to_host({2}, Bytes{kGiB}, at(3));
-    scheduler.host_memory_freed({2}, Bytes{kGiB}, at(3));
-    scheduler.task_arrived({{3}, {3}, {3}, 0, "", Bytes{8 * kGiB}, {1, 128, 0, {}}}, at(4));
-    ASSERT_EQ(scheduler.decisions(at(4)).size(), 1u);
+    scheduler.task_ended({1}, at_second(2));
+    scheduler.promoted({2}, Bytes{3 * kGiB}, at_second(2));
+    scheduler.returned_to_host({2}, Bytes{kGiB}, at_second(3));
+    scheduler.host_memory_freed({2}, Bytes{kGiB}, at_second(3));
+    scheduler.task_arrived({{3}, {3}, {3}, 0, "", Bytes{8 * kGiB}, {1, 128, 0, {}}}, at_second(4));
+    ASSERT_EQ(scheduler.decisions(at_second(4)).size(), 1u);
   }
   const ReplayOutcome outcome = replayed(log.text());
   EXPECT_EQ(outcome.schedulers, 2u);
@@ -157,30 +158,24 @@ TEST(Replay, EagerTasksAreDecidedTheSameAgain) {
 // As heddled does: one of two that wait for each other leaves, the other cannot when they do so again.
 TEST(Replay, DeadlocksThatEndBySwappingAreDecidedTheSameAgain) {
   TextLog log;
-  const auto at = [](int64_t second) { return TimePoint(std::chrono::seconds(second)); };
-  const policy::DeviceSpec device{.name = "one",
-                                  .model = "one",
-                                  .memory = Bytes{16 * kGiB},
-                                  .sms = 1,
-                                  .sm = {.whole = {.blocks = 32, .warps = 64}}};
-  policy::RecordedScheduler scheduler("mgb-warps", *policy::make_placement("mgb-warps"), {device}, {.swaps = true},
-                                      &log);
+  policy::RecordedScheduler scheduler("mgb-warps", *policy::make_placement("mgb-warps"), {only_device()},
+                                      {.swaps = true}, &log);
   for (const uint64_t id : {1, 2}) {
-    scheduler.session_opened({id}, {id}, "one", {}, at(0));
-    scheduler.task_arrived({{id}, {id}, {id}, 0, "", Bytes{6 * kGiB}, {1, 128, 0, {}}}, at(0));
+    scheduler.session_opened({id}, {id}, "one", {}, at_second(0));
+    scheduler.task_arrived({{id}, {id}, {id}, 0, "", Bytes{6 * kGiB}, {1, 128, 0, {}}}, at_second(0));
   }
-  ASSERT_EQ(scheduler.decisions(at(0)).size(), 2u);
-  for (const uint64_t id : {1, 2}) scheduler.extension_requested({id}, Bytes{5 * kGiB}, at(1));
-  ASSERT_EQ(scheduler.decisions(at(1)).size(), 1u);
-  scheduler.swapped_out({2}, at(2));
-  scheduler.resume_requested({2}, at(2));
-  ASSERT_EQ(scheduler.decisions(at(2)).size(), 1u);
-  scheduler.memory_freed({1}, Bytes{6 * kGiB}, at(3));
-  ASSERT_EQ(scheduler.decisions(at(3)).size(), 2u);  // the second is back, with all
-  for (const uint64_t id : {1, 2}) scheduler.extension_requested({id}, Bytes{2 * kGiB}, at(4));
-  ASSERT_EQ(scheduler.decisions(at(4)).size(), 1u);
-  scheduler.stays({2}, "swap space is full", at(5));
-  ASSERT_EQ(scheduler.decisions(at(5)).size(), 1u);  // refused
+  ASSERT_EQ(scheduler.decisions(at_second(0)).size(), 2u);
+  for (const uint64_t id : {1, 2}) scheduler.extension_requested({id}, Bytes{5 * kGiB}, at_second(1));
+  ASSERT_EQ(scheduler.decisions(at_second(1)).size(), 1u);
+  scheduler.swapped_out({2}, at_second(2));
+  scheduler.resume_requested({2}, at_second(2));
+  ASSERT_EQ(scheduler.decisions(at_second(2)).size(), 1u);
+  scheduler.memory_freed({1}, Bytes{6 * kGiB}, at_second(3));
+  ASSERT_EQ(scheduler.decisions(at_second(3)).size(), 2u);  // the second is back, with all
+  for (const uint64_t id : {1, 2}) scheduler.extension_requested({id}, Bytes{2 * kGiB}, at_second(4));
+  ASSERT_EQ(scheduler.decisions(at_second(4)).size(), 1u);
+  scheduler.stays({2}, "swap space is full", at_second(5));
+  ASSERT_EQ(scheduler.decisions(at_second(5)).size(), 1u);  // refused
   const ReplayOutcome outcome = replayed(log.text());
   EXPECT_EQ(outcome.answers, 8u);
   EXPECT_EQ(outcome.different, 0u);

@@ -59,6 +59,16 @@ class EagerFixture : public SuspendJobTest {
     client.record(protocol::RecordType::kTaskEnd, 1);
     EXPECT_TRUE(client.wait_binding(protocol::Binding::kUnbound)) << client.error_text();
   }
+  // The other one's memory becomes this one's.
+  void expect_promoted_behind(TestClient& other, TestClient& client) {
+    finish(other);
+    promoted(client);
+    expect_used(Bytes{40 * kMiB});
+    EXPECT_EQ(swap_used(), Bytes{});
+    expect_bytes(client);
+    finish_pieces(client);
+    expect_nothing_left();
+  }
   void expect_nothing_left() {
     expect_used(Bytes{});
     EXPECT_EQ(swap_used(), Bytes{});

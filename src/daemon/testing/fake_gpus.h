@@ -9,6 +9,15 @@
 
 namespace heddle::daemon::testing {
 
+// One GPU, of the memory of a small software device.
+inline constexpr const char* kSmallGpu = R"(
+[[gpu]]
+mps = "off"
+memory = "64M"
+context_memory = "0"
+variables_stay = true
+)";
+
 // The driver for tests in NVIDIA's place, for a household that starts while this lives: files beside it say what
 // machine it plays.
 class FakeGpus {
