@@ -109,8 +109,10 @@ void SharedFaults::faulted(DeviceId id, const SharedFault& fault) {
   Case& of = cases_[id];
   of.fault = fault;
   of.left.clear();
-  if (!workers_.under_mps(id)) of.trials.clear();
-  if (!workers_.under_mps(id)) device_of(id).on_trial.clear();
+  if (!workers_.under_mps(id)) {  // else they are tried where the fault does not reach
+    of.trials.clear();
+    device_of(id).on_trial.clear();
+  }
   if (!fault.own_text.empty()) of.reports[fault.origin] = {fault.cuda_error, fault.own_text};
   device_of(id).health = Health::kFaulted;
   for (const auto& [worker_id, worker] : shared_.registry.workers) {

@@ -89,8 +89,11 @@ void Workers::serve_outside_mps(DeviceId device) {
   for (auto& [id, worker] : shared_.registry.workers) {
     const bool idle = worker.state == Worker::State::kStarting || worker.state == Worker::State::kWarm;
     if (worker.device != device || !worker.outside_mps || !idle) continue;
-    if (wanted == 0) discard(worker);
-    if (wanted > 0) --wanted;
+    if (wanted > 0) {
+      --wanted;
+    } else {
+      discard(worker);
+    }
   }
   for (; wanted > 0; --wanted) {
     if (shared_.now() < state.next_start) return start_later(device, state.next_start);

@@ -17,7 +17,7 @@ seen() { # seen FIELD: a task has it, in `heddle ps --json`
 import json, sys
 tasks = [task for session in json.load(sys.stdin)['sessions'] for task in session['tasks']]
 found = [task['$1'] for task in tasks if task.get('$1')]
-print(*found[:1]); sys.exit(not found)" && return
+sys.exit(not found)" && return
     kill -0 "$program" 2> /dev/null || return 1
     sleep 0.05
   done
