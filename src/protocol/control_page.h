@@ -83,7 +83,7 @@ enum class Obstacle : uint64_t {
   kVariables,     // the modules have more bytes of variables than are saved
   kModules,       // more modules were loaded than are noted
   kNotSaved,      // the device did not copy the variables
-  kAddresses,     // the program may have addresses of its modules', and the next worker would have these elsewhere
+  kAddresses,     // the program may have addresses of variables or functions, and the next worker has others
 };
 
 // Where the ring's workers stand in its log.

@@ -21,8 +21,8 @@
 // Where long work alone is protected (LongWork), an epoch opens with long work, once everything before it is done, and
 // is drained when that is done. What is short passes by: it is noted as work that cannot be run again, which it is
 // while it is under way, and its memory is not looked at. So does long work whose copies would take more than a small
-// part of its own time. Beside long work it is protected too, so that streams go on
-// side by side; but behind long work on the only stream it waits for the epoch's end rather than have memory saved.
+// part of its own time. Beside long work what is short is protected too, so that streams go on side by side; but behind
+// long work on the only stream it waits for the epoch's end rather than have memory saved.
 // Work that is known to be very long has an epoch of its own there, so that no more than it is done again.
 //
 // Issuer's thread only.

@@ -4,9 +4,9 @@
 // with it.
 //
 // Which modules were loaded, in which order, and where their variables lie is noted as it happens: a next worker loads
-// them in that order, and finds whether it has every variable where the program may know it to be. Where the next
-// worker has them elsewhere, mostly (`stay`), that is decided beforehand: until the program may have an address of its
-// modules' they may lie anywhere, and from then on no other worker can go on.
+// them in that order, and finds whether it has every variable where the program may know it to be. A device that does
+// not promise that (`stay`) may have them anywhere, as long as the program cannot have the address of a variable or
+// function; once it may, no other worker can go on.
 //
 // What they hold is saved when the ring is quiet, or an epoch ends (epoch.h), after records that may have written them:
 // whole, beside what was saved last. That takes at most a hundredth of the time: a program that waits for each of its
