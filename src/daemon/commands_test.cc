@@ -51,6 +51,23 @@ TEST_F(CommandTest, AJobLivesAsLongAsItsOpenerOrASession) {
   EXPECT_EQ(ps["jobs"][0]["name"], "test");
 }
 
+// As a program does whose greeting heddled died of, before it heard the answer.
+TEST_F(CommandTest, AProgramThatGreetsAgainFindsItsJobAlthoughNobodyElseKeepsIt) {
+  start();
+  auto opener = protocol::connect_to(house_->socket());
+  const auto job = Household::ask(*opener, {{"command", "job_open"}, {"name", "train"}, {"memory", 16 * kMiB}});
+  ASSERT_TRUE(job);
+  {
+    const TestClient first = opened((*job)["job"], (*job)["secret"]);
+    opener->close();
+  }
+  const TestClient again = opened((*job)["job"], (*job)["secret"]);
+  EXPECT_EQ(again.welcome().budget_bytes, 16 * kMiB);
+  const Json ps = house_->wait_for("ps", [](const Json& answer) { return answer["sessions"].size() == 1; });
+  ASSERT_EQ(ps["jobs"].size(), 1);
+  EXPECT_EQ(ps["jobs"][0]["job"], (*job)["job"]);
+}
+
 TEST_F(CommandTest, AJobIsShownWithWhatItAsksForOfADevice) {
   start();
   auto opener = protocol::connect_to(house_->socket());

@@ -3,6 +3,7 @@
 #include <sys/epoll.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "daemon/cuda_codes.h"
 #include "daemon/resumable.h"
@@ -38,6 +39,14 @@ Result<Session*> Sessions::hello(const Hello& hello, Connection& connection, con
         "this heddled speaks protocol version %u, the program's runtime version %u: install both from one release",
         protocol::kProtocolVersion, hello.version);
   if (hello.resume_session != 0) return resume(hello, connection, peer);
+  // Its forerunner may be the only session of that job.
+  joined_ = JobId{hello.job};
+  auto session = open(hello, connection, peer);
+  drop_if_empty(std::exchange(joined_, JobId{}));
+  return session;
+}
+
+Result<Session*> Sessions::open(const Hello& hello, Connection& connection, const PeerCredentials& peer) {
   end_forerunners(peer.pid);
   HEDDLE_TRY(check_limits(peer.uid));
   auto process = connection.socket().peer_pidfd();
@@ -244,7 +253,7 @@ void Sessions::abandon(JobId id) {
 
 void Sessions::drop_if_empty(JobId id) {
   const Job* job = shared_.registry.find_job(id);
-  if (!job || job->opener || !job->sessions.empty()) return;
+  if (!job || job->opener || !job->sessions.empty() || id == joined_) return;
   shared_.vault.withdraw(NoteKind::kJob, id.value);
   shared_.registry.jobs.erase(id);
 }

@@ -51,6 +51,7 @@ class Sessions {
   void deposit_job(const Job& job);
 
  private:
+  Result<Session*> open(const protocol::Hello& hello, Connection& connection, const protocol::PeerCredentials& peer);
   Result<Session*> resume(const protocol::Hello& hello, Connection& connection, const protocol::PeerCredentials& peer);
   Result<Job*> job_of(const protocol::Hello& hello, const protocol::PeerCredentials& peer);
   Status check_limits(uid_t uid) const;
@@ -61,6 +62,7 @@ class Sessions {
   Shared& shared_;
   Tasks& tasks_;
   SegmentStore& segments_;
+  JobId joined_{};  // the job that a program is about to join: it stays although it is empty
 };
 
 }  // namespace heddle::daemon
