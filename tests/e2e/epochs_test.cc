@@ -76,10 +76,12 @@ TEST_P(Epochs, ProgramsPrintWhatTheyPrintUndisturbed) {
   std::string told;
   for (int round = 0; round < kRounds; ++round) {
     Process job = node.spawn_run(command());
-    for (int i = 0; i < kMostKills && job.running(); ++i) {
+    for (int left = kMostKills; left > 0 && job.running();) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20 + random() % 150));
       const pid_t worker = at_work(node);
-      if (worker > 1) kills += ::kill(worker, SIGKILL) == 0;
+      if (worker <= 1 || ::kill(worker, SIGKILL) != 0) continue;
+      ++kills;
+      --left;
     }
     const Finished finished = job.wait();
     if (finished.status != 0) {
