@@ -117,6 +117,9 @@ class Context {
   // Host memory outside of the window that copies will start from or end at, for as long as the context lives: a device
   // that copies faster where it may pin memory does so at the first of them.
   virtual void pin_later(uint64_t /*address*/, Bytes /*size*/) {}
+  // What begins there is not pinned any more, until the next copy: its pages may be given back. The caller has made
+  // sure that nothing in flight uses it.
+  virtual void unpin(uint64_t /*address*/) {}
 
   // Loads a fat binary as nvcc embedded it. Its variables get addresses and their initial values.
   virtual Result<Module*> load(std::span<const std::byte> fatbin) = 0;

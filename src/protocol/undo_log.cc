@@ -14,6 +14,8 @@ namespace {
 constexpr uint64_t kTable =
     ControlPage::kMemoryBytes.value - ControlPage::kUndoTableBytes.value;  // where it begins in the memfd
 constexpr uint64_t kAlignment = 64;
+// Of an area there are no more pieces than kMostPieces: each may cost an entry.
+constexpr uint64_t kLeastPieceBytes = 8 * kMiB, kMostPieces = 1024;
 
 }  // namespace
 
@@ -41,6 +43,7 @@ Result<UndoLog> UndoLog::attach(const Fd& fd) {
   UndoLog log;
   log.mapping_ = std::move(*mapping);
   log.area_bytes_ = size->value - ControlPage::kMemoryBytes.value;
+  log.piece_bytes_ = std::max(kLeastPieceBytes, round_up(log.area_bytes_ / kMostPieces, kLeastPieceBytes));
   return log;
 }
 
@@ -71,35 +74,56 @@ void UndoLog::clear() {
   used_ = 0;
 }
 
-bool UndoLog::has_room(uint64_t entries, uint64_t bytes) const {
-  const uint64_t padding = entries * kAlignment;
-  return entries <= kMostEntries - count() && padding <= area_bytes_ - used_ && bytes <= area_bytes_ - used_ - padding;
+bool UndoLog::has_room(uint64_t parts, uint64_t bytes) const {
+  const uint64_t entries = kMostEntries - count(), space = area_bytes_ - used_;
+  const uint64_t padding = parts * kAlignment;
+  if (parts > entries || padding > space || bytes > space - padding) return false;
+  // A part that begins in one piece and ends in another has an entry in each.
+  const uint64_t divided = (used_ + padding + bytes) / piece_bytes_ - used_ / piece_bytes_;
+  return divided <= entries - parts;
 }
 
-std::vector<std::span<std::byte>> UndoLog::add(uint64_t sequence, std::span<const Part> parts) {
+uint64_t UndoLog::left_in_piece() const {
+  return piece_bytes_ - used_ % piece_bytes_;
+}
+
+std::vector<UndoLog::Copy> UndoLog::add(uint64_t sequence, std::span<const Part> parts) {
+  std::vector<Copy> copies;
+  for (const Part& part : parts) {
+    for (uint64_t done = 0; done < part.bytes;) {
+      const uint64_t bytes = std::min(part.bytes - done, left_in_piece());
+      copies.push_back({{part.segment, part.offset + done, bytes}, {area() + used_, bytes}});
+      done += bytes;
+      used_ = round_up(used_ + bytes, kAlignment);
+    }
+  }
   const uint64_t first = count();
-  std::vector<std::span<std::byte>> places;
-  for (uint64_t index = 0; index < parts.size(); ++index) {
+  for (uint64_t index = 0; index < copies.size(); ++index) {
     Entry& added = entry(first + index);
-    const Part& part = parts[index];
+    const auto& [from, to] = copies[index];
     const std::pair<std::atomic<uint64_t>*, uint64_t> words[] = {{&added.stamp, 0},
-                                                                 {&added.stamped, first + parts.size() - 1},
-                                                                 {&added.segment, part.segment},
-                                                                 {&added.offset, part.offset},
-                                                                 {&added.bytes, part.bytes},
-                                                                 {&added.place, used_},
+                                                                 {&added.stamped, first + copies.size() - 1},
+                                                                 {&added.segment, from.segment},
+                                                                 {&added.offset, from.offset},
+                                                                 {&added.bytes, from.bytes},
+                                                                 {&added.place, to.data() - area()},
                                                                  {&added.sequence, sequence}};
     for (const auto& [word, value] : words) word->store(value, std::memory_order_relaxed);
-    places.emplace_back(area() + used_, part.bytes);
-    used_ = round_up(used_ + part.bytes, kAlignment);
   }
-  head().count.store(first + parts.size(), std::memory_order_release);
-  return places;
+  head().count.store(first + copies.size(), std::memory_order_release);
+  return copies;
 }
 
 UndoLog::Stamp UndoLog::stamp() const {
   Entry& last = entry(count() - 1);
   return {&last.sequence, &last.stamp};
+}
+
+std::vector<std::span<std::byte>> UndoLog::pieces() const {
+  std::vector<std::span<std::byte>> pieces;
+  for (uint64_t at = 0; at < area_bytes_; at += piece_bytes_)
+    pieces.emplace_back(area() + at, std::min(piece_bytes_, area_bytes_ - at));
+  return pieces;
 }
 
 void UndoLog::trim() {

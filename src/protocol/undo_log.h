@@ -36,22 +36,31 @@ class UndoLog {
 
   // Worker. A new epoch: nothing is in the log.
   void clear();
-  bool has_room(uint64_t entries, uint64_t bytes) const;
+  // For so many parts, of so many bytes together.
+  bool has_room(uint64_t parts, uint64_t bytes) const;
   bool empty() const { return count() == 0; }
   uint64_t bytes() const;  // of all entries
   Bytes capacity() const { return Bytes{area_bytes_}; }
-  // What a record will write to of segments; there must be room. Returns where each copy goes.
+  // What a record will write to of segments; there must be room. Returns which copies are to be made: no copy lies in
+  // two pieces of the area.
   struct Part {
     uint64_t segment = 0, offset = 0, bytes = 0;
   };
-  std::vector<std::span<std::byte>> add(uint64_t sequence, std::span<const Part> parts);
+  struct Copy {
+    Part from;
+    std::span<std::byte> to;
+  };
+  std::vector<Copy> add(uint64_t sequence, std::span<const Part> parts);
   // Of what was added last: eight bytes that are to be copied behind its copies.
   struct Stamp {
     const void* from;
     void* to;
   };
   Stamp stamp() const;
-  // Memory behind the area goes back to the system. Nothing may be in the log.
+  // The area in the parts that a device may pin singly, each when it is first used: pinning takes the driver 0.3 ms a
+  // MiB, and most epochs need little.
+  std::vector<std::span<std::byte>> pieces() const;
+  // Memory behind the area goes back to the system. Nothing may be in the log, nor be pinned.
   void trim();
 
   // What the worker before has left of the epoch behind `completed`, in the order in which it was added. Entries that
@@ -65,10 +74,11 @@ class UndoLog {
   Head& head() const;
   Entry& entry(uint64_t index) const;
   uint64_t count() const;
+  uint64_t left_in_piece() const;
   std::byte* area() const;
 
   Mapping mapping_;
-  uint64_t area_bytes_ = 0, used_ = 0;
+  uint64_t area_bytes_ = 0, piece_bytes_ = 0, used_ = 0;
 };
 
 }  // namespace heddle::protocol

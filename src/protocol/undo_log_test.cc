@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "protocol/control_page.h"
@@ -28,7 +29,8 @@ struct UndoLogTest : testing::Test {
   }
   void add(uint64_t sequence, std::vector<UndoLog::Part> parts, bool stamped = true) {
     ASSERT_TRUE(log.has_room(parts.size(), parts.size() * 64));
-    for (auto place : log.add(sequence, parts)) std::memset(place.data(), static_cast<int>(sequence), place.size());
+    for (const auto& copy : log.add(sequence, parts))
+      std::memset(copy.to.data(), static_cast<int>(sequence), copy.to.size());
     if (stamped) make_stamp(log);
   }
   static std::vector<uint64_t> sequences(UndoLog& log, uint64_t completed) {
@@ -98,6 +100,48 @@ TEST_F(UndoLogTest, ItIsFullWhereItsAreaIs) {
   EXPECT_FALSE(log.has_room(UndoLog::kMostEntries + 1, 0));
   add(1, {{7, 0, kAreaBytes / 2}});
   EXPECT_FALSE(log.has_room(1, kAreaBytes / 2));
+}
+
+TEST_F(UndoLogTest, NoCopyLiesInTwoPiecesOfTheArea) {
+  constexpr uint64_t kLarge = 20 * kMiB;
+  auto made = ControlPage::create(Bytes{2 * kLarge});
+  ASSERT_TRUE(made) << made.error().text;
+  auto large = UndoLog::attach(made->first);
+  ASSERT_TRUE(large) << large.error().text;
+  const auto pieces = large->pieces();
+  uint64_t sum = 0;
+  for (const auto piece : pieces) sum += piece.size();
+  EXPECT_EQ(sum, 2 * kLarge);
+  ASSERT_TRUE(large->has_room(2, kLarge + 100));
+  const UndoLog::Part parts[] = {{7, 0, 100}, {8, 4096, kLarge}};
+  uint64_t copied = 0;
+  for (const auto& [from, to] : large->add(3, parts)) {
+    const auto inside = [&, copy = to](std::span<std::byte> piece) {
+      return copy.data() >= piece.data() && copy.data() + copy.size() <= piece.data() + piece.size();
+    };
+    EXPECT_EQ(std::count_if(pieces.begin(), pieces.end(), inside), 1) << from.offset << ": " << to.size();
+    if (from.segment == 8) {
+      EXPECT_EQ(from.offset, 4096 + copied);
+      copied += from.bytes;
+    }
+    EXPECT_EQ(from.bytes, to.size());
+  }
+  EXPECT_EQ(copied, kLarge);
+  make_stamp(*large);
+  EXPECT_EQ(large->left(2).size(), 1 + (kLarge + 100) / pieces[0].size() + 1) << "each counts by the one stamp";
+}
+
+// In a table that is nearly full.
+TEST_F(UndoLogTest, APartThatIsDividedNeedsRoomForEachOfItsEntries) {
+  auto made = ControlPage::create(Bytes{32 * kMiB});
+  ASSERT_TRUE(made) << made.error().text;
+  auto large = UndoLog::attach(made->first);
+  ASSERT_TRUE(large) << large.error().text;
+  const std::vector<UndoLog::Part> many(UndoLog::kMostEntries - 2, {7, 0, 1});
+  ASSERT_TRUE(large->has_room(many.size(), many.size()));
+  large->add(1, many);
+  EXPECT_TRUE(large->has_room(1, large->pieces()[0].size()));
+  EXPECT_FALSE(large->has_room(1, 2 * large->pieces()[0].size()));
 }
 
 TEST_F(UndoLogTest, APageWithoutAnAreaHasNoRoom) {

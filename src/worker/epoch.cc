@@ -36,6 +36,7 @@ Epoch::Epoch(protocol::RingMemory& ring, Modules& modules, OwnCopies& copies, Co
       undo_(std::move(undo)),
       memory_(buffers) {
   ring_.header().holds_back.store(keeps(), std::memory_order_relaxed);
+  for (const auto piece : undo_.pieces()) copies_.pin_later(piece);
 }
 
 void Epoch::mapped(uint64_t number, uint64_t address, uint64_t bytes, bool host) {
@@ -204,12 +205,10 @@ Checked<device::Tag> Epoch::save(uint32_t stream, uint64_t sequence, const Preca
       return tl::unexpected(refusal_of("wait for a save", waits.error()));
   }
   if (needed.saves.empty()) return 0;
-  const auto places = undo_.add(sequence, parts_of(needed));
-  for (size_t i = 0; i < places.size(); ++i) {
-    const Save& save = needed.saves[i];
+  for (const auto& [part, to] : undo_.add(sequence, parts_of(needed))) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): the device's
-    const auto* from = reinterpret_cast<const void*>(memory_.address_of(save.segment) + save.bytes.begin);
-    const auto copied = copies_.copy(stream, device::CopyDirection::kToHost, from, places[i].data(), places[i].size());
+    const auto* from = reinterpret_cast<const void*>(memory_.address_of(part.segment) + part.offset);
+    const auto copied = copies_.copy(stream, device::CopyDirection::kToHost, from, to.data(), to.size());
     if (!copied) return tl::unexpected(refusal_of("save", copied.error()));
   }
   const protocol::UndoLog::Stamp stamp = undo_.stamp();
@@ -300,6 +299,7 @@ void Epoch::fail() {
 void Epoch::end_task() {
   if (!keeps()) return;
   undo_.clear();
+  for (const auto piece : undo_.pieces()) copies_.unpin(piece);
   undo_.trim();
 }
 

@@ -10,6 +10,14 @@ constexpr uint64_t kTelling = 64 * kKiB;
 
 }  // namespace
 
+void OwnCopies::pin_later(std::span<std::byte> memory) {
+  context_.pin_later(reinterpret_cast<uintptr_t>(memory.data()), Bytes{memory.size()});
+}
+
+void OwnCopies::unpin(std::span<std::byte> memory) {
+  context_.unpin(reinterpret_cast<uintptr_t>(memory.data()));
+}
+
 device::Tag OwnCopies::begin(uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   bytes_ += bytes;

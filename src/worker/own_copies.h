@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <span>
 
 #include "device/device.h"
 
@@ -19,6 +20,10 @@ class OwnCopies {
 
   explicit OwnCopies(device::Context& context) : context_(context) {}
 
+  // Host memory that copies will start from or end at, until unpin(): the device may pin it. Nothing of it is under
+  // way then.
+  void pin_later(std::span<std::byte> memory);
+  void unpin(std::span<std::byte> memory);
   // Returns its tag.
   Result<device::Tag> copy(device::StreamIndex stream, device::CopyDirection direction, const void* from, void* to,
                            uint64_t bytes);

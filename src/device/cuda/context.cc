@@ -110,6 +110,11 @@ Status CudaContext::unmap(uint64_t address, Bytes size) {
   return engine_->unmap(address, size);
 }
 
+void CudaContext::unpin(uint64_t address) {
+  engine_->make_current();
+  window_->unpin(address);
+}
+
 Result<device::Module*> CudaContext::load(std::span<const std::byte> fatbin) {
   engine_->make_current();
   auto program = Program::load(driver_, fatbin, arch_);

@@ -20,6 +20,7 @@ class CudaContext : public device::Context {
   Status unmap(uint64_t address, Bytes size) override;
   void set_room(Bytes room) override { engine_->set_room(room); }
   void pin_later(uint64_t address, Bytes size) override { window_->pin_later(address, size); }
+  void unpin(uint64_t address) override;
 
   Result<device::Module*> load(std::span<const std::byte> fatbin) override;
   Result<device::Kernel*> kernel(device::Module& module, std::string_view name) override;

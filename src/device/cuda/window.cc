@@ -204,6 +204,13 @@ bool Window::accessible(uint64_t address, uint64_t bytes) const {
   return !touches || (!wraps && covered(address, bytes));
 }
 
+void Window::unpin(uint64_t address) {
+  const auto found = pinnable_.find(address);
+  if (found == pinnable_.end()) return;
+  if (found->second.pin == Pin::kPinned) driver_.cuMemHostUnregister(pointer(address));
+  found->second.pin = Pin::kNotYet;
+}
+
 bool Window::pinned(uint64_t address, uint64_t bytes) {
   if (address - shape_.base < shape_.bytes) return true;  // accessible() and register_mapped() have seen to that
   const auto behind = pinnable_.upper_bound(address);

@@ -80,6 +80,8 @@ class Window {
 
   // Host memory outside of the window that copies will touch: registered with the driver at the first of them.
   void pin_later(uint64_t address, Bytes size) { pinnable_[address] = {size.value, Pin::kNotYet}; }
+  // What pin_later() named is not registered any more, until the next of them.
+  void unpin(uint64_t address);
   // Whether the driver can copy from and to there asynchronously. Registers what pin_later() named. What the driver
   // refuses to register is not an error: such copies are staged.
   bool pinned(uint64_t address, uint64_t bytes);

@@ -99,6 +99,24 @@ TEST_F(WindowTest, HostMemoryThatIsFreedBeforeItIsUsedIsNeverRegistered) {
   EXPECT_THAT(gone, IsEmpty());
 }
 
+TEST_F(WindowTest, MemoryOutsideIsPinnedAtTheFirstCopyUntilItIsUnpinned) {
+  constexpr uint64_t kAddress = 4096;
+  window->pin_later(kAddress, Bytes{kStep});
+  window->unpin(kAddress);
+  EXPECT_THAT(registered, IsEmpty());
+  EXPECT_THAT(gone, IsEmpty());
+  EXPECT_TRUE(window->pinned(kAddress + 8, 8));
+  EXPECT_TRUE(window->pinned(kAddress, kStep));
+  EXPECT_FALSE(window->pinned(kAddress, kStep + 1));
+  EXPECT_THAT(registered, ElementsAre(kAddress));
+  window->unpin(kAddress);
+  EXPECT_THAT(gone, ElementsAre(kAddress));
+  EXPECT_TRUE(window->pinned(kAddress, 8));
+  EXPECT_THAT(registered, ElementsAre(kAddress, kAddress));
+  window.reset();
+  EXPECT_THAT(gone, ElementsAre(kAddress, kAddress));
+}
+
 TEST_F(WindowTest, MemoryThatTheDriverRefusesIsRefusedAtTheNextWork) {
   const uint64_t address = host(0);
   register_result = CUDA_ERROR_OUT_OF_MEMORY;
