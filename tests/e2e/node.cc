@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -59,6 +60,20 @@ std::vector<char*> pointers_to(std::vector<std::string>& strings) {
   for (std::string& text : strings) pointers.push_back(text.data());
   pointers.push_back(nullptr);
   return pointers;
+}
+
+// Whether all threads of a process that was stopped have heard of it, or are gone.
+bool stands_still(pid_t pid) {
+  const auto is_stopped = [](const std::filesystem::path& thread) {
+    const std::string stat = contents_of(thread / "stat");  // PID (NAME) STATE, and the name may have anything in it
+    const size_t name_ends = stat.rfind(')');
+    return name_ends == std::string::npos || std::string("TZX").find(stat[name_ends + 2]) != std::string::npos;
+  };
+  return Node::eventually([&] {
+    std::error_code gone;
+    const std::filesystem::directory_iterator threads("/proc/" + std::to_string(pid) + "/task", gone);
+    return std::all_of(begin(threads), end(threads), [&](const auto& thread) { return is_stopped(thread.path()); });
+  });
 }
 
 }  // namespace
@@ -242,6 +257,20 @@ bool Node::warm() {
   });
 }
 
+// What is asked of the task counts: once the worker stands still, it stays so.
+pid_t Node::stop_worker(const std::function<Json()>& task, const std::function<bool(const Json&)>& wanted) {
+  pid_t worker = -1;
+  const bool stopped = eventually([&] {
+    worker = task().value("worker_pid", -1);
+    if (worker <= 1 || ::kill(worker, SIGSTOP) != 0) return false;
+    const Json now = stands_still(worker) ? task() : Json::object();
+    const bool is_wanted = now.value("worker_pid", -1) == worker && wanted(now);
+    if (!is_wanted) ::kill(worker, SIGCONT);
+    return is_wanted;
+  });
+  return stopped ? worker : -1;
+}
+
 pid_t Node::stop_at_work(const Json& id) {
   const auto task = [&] {
     for (const Json& session : ask({{"command", "ps"}}).value("sessions", Json::array())) {
@@ -249,15 +278,23 @@ pid_t Node::stop_at_work(const Json& id) {
     }
     return Json::object();
   };
-  pid_t worker = -1;
-  const bool at_work = eventually([&] {
-    worker = task().value("worker_pid", -1);
-    if (worker <= 1 || ::kill(worker, SIGSTOP) != 0) return false;
-    const bool loses = task()["drained"] == false;
-    if (!loses) ::kill(worker, SIGCONT);
-    return loses;
-  });
-  return at_work ? worker : -1;
+  return stop_worker(task, [](const Json& now) { return now["drained"] == false; });
+}
+
+pid_t Node::kill_at_work(pid_t last, std::optional<uint32_t> virtual_device) {
+  const auto busy_task = [&] {
+    const Json all = ask({{"command", "ps"}, {"whole", true}});
+    const Json sessions = all.value("sessions", Json::array());
+    if (sessions.empty() || sessions[0]["usage"]["busy_now"] != true) return Json::object();
+    for (const Json& task : sessions[0]["tasks"]) {
+      if (!task.contains("device") || (virtual_device && task["virtual_device"] != *virtual_device)) continue;
+      const bool busy = all["devices"][task["device"].get<size_t>()]["usage"]["busy_now"] == true;
+      if (busy && task.value("worker_pid", last) != last) return task;
+    }
+    return Json::object();
+  };
+  const pid_t worker = stop_worker(busy_task, [](const Json& now) { return now["drained"] == true; });
+  return worker > 1 && ::kill(worker, SIGKILL) == 0 ? worker : -1;
 }
 
 pid_t Node::daemon_pid() {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -101,6 +102,9 @@ class Node {
   // Stops the worker of the session's task, or of the first session's, in the middle of work that its death would lose;
   // -1 where it has none. Between two launches nothing would be lost, and another worker would go on.
   pid_t stop_at_work(const Json& session = {});
+  // Kills the worker of the first session's task, of that device of the program's if one is named, in the middle of
+  // work that can be run again; -1 where it comes to none. `last`: was killed before, and may be named still.
+  pid_t kill_at_work(pid_t last = 0, std::optional<uint32_t> virtual_device = {});
 
   pid_t daemon_pid();
   pid_t vault_pid();
@@ -111,6 +115,8 @@ class Node {
   std::string log() const;
 
  private:
+  // Stops a task's worker at a moment at which `wanted` holds of the task; -1 where none comes.
+  static pid_t stop_worker(const std::function<Json()>& task, const std::function<bool(const Json&)>& wanted);
   std::map<std::string, std::string> environment() const;
   std::vector<pid_t> processes_of_node() const;
   std::vector<pid_t> running(const std::string& program) const;  // processes of the node that execute it

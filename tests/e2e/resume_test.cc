@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include <optional>
 #include <random>
 #include <thread>
 
@@ -137,30 +136,6 @@ struct RunAgain : testing::TestWithParam<std::tuple<const char*, const char*>> {
     return std::string(std::get<0>(info.param)) + "_" + (one_kernel(info.param) ? "one_kernel" : "streams");
   }
   static bool one_kernel(const ParamType& param) { return std::string(std::get<1>(param)) == "1"; }
-
-  // Of the only session, where a worker other than `last` is busy.
-  std::optional<Json> busy(Node& node, pid_t last) {
-    const Json ps = node.ask({{"command", "ps"}});
-    if (!ps.contains("sessions") || ps["sessions"].empty() || ps["sessions"][0]["tasks"].empty()) return std::nullopt;
-    const Json& session = ps["sessions"][0];
-    const pid_t worker = session["tasks"][0].value("worker_pid", 0);
-    if (worker <= 1 || worker == last || session["usage"]["busy_now"] != true) return std::nullopt;
-    return session["tasks"][0];
-  }
-  // Returns the worker that was killed in the middle of work that can be run again.
-  pid_t kills_at_work(Node& node, pid_t last) {
-    pid_t worker = -1;
-    const bool killed = Node::eventually([&] {
-      const auto task = busy(node, last);
-      if (!task) return false;
-      worker = (*task)["worker_pid"].get<pid_t>();
-      if (::kill(worker, SIGSTOP) != 0) return false;
-      const auto stopped = busy(node, last);
-      const bool can_be_run_again = stopped && (*stopped)["drained"] == true;
-      return ::kill(worker, can_be_run_again ? SIGKILL : SIGCONT) == 0 && can_be_run_again;
-    });
-    return killed ? worker : -1;
-  }
 };
 
 TEST_P(RunAgain, WithEpochs) {
@@ -173,7 +148,7 @@ TEST_P(RunAgain, WithEpochs) {
                                 "--chunk", one_kernel(GetParam()) ? "4000000" : "65536"});
   pid_t last = 0;
   for (int death = 0; death < 3; ++death) {
-    last = kills_at_work(node, last);
+    last = node.kill_at_work(last);
     ASSERT_GT(last, 1) << job.out() << node.ask({{"command", "ps"}}) << node.log();
   }
   const Finished finished = job.wait();
