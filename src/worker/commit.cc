@@ -1,5 +1,8 @@
 #include "worker/commit.h"
 
+#include "core/clock.h"
+#include "protocol/ring_reader.h"
+
 namespace heddle::worker {
 namespace {
 
@@ -19,6 +22,33 @@ void Commit::release() {
   held_.take([this](uint32_t number, uint64_t sequence) { stream(number, sequence); },
              [this](const Uncommitted::Event& each) { event(each.event, each.sequence, each.when); });
   show(cut_.completed, cut_.record_head);
+}
+
+// The forerunner's words of streams and events died with it. They are those of the records between what is shown and
+// the cut, which stand in the ring until record_head has passed them. The ring is the program's: where it makes no
+// sense the program is shown less, and nobody else is.
+void Commit::show_again(const protocol::LogState& log) {
+  const protocol::RingHeader& header = ring_.header();
+  auto reader = protocol::RingReader::attach(ring_, header.record_head.load(std::memory_order_acquire),
+                                             header.completed.load(std::memory_order_acquire));
+  const TimePoint now = MonotonicClock().now();
+  for (protocol::Record record{}; reader && record.header.sequence < log.completed;) {
+    const auto got = reader->next(record);
+    if (!got || !*got) break;
+    if (record.header.sequence <= log.completed) show_record(record.header, now);
+  }
+  show(log.completed, log.record_head);
+  ring_client();
+}
+
+// Of an event the time is lost; it was reached before now.
+void Commit::show_record(const protocol::RecordHeader& record, TimePoint now) {
+  raise_to(ring_.streams()[record.stream].completed, record.sequence);
+  if (record.type != protocol::RecordType::kEventRecord || record.a >= protocol::kMaxEvents) return;
+  protocol::EventSlot& event = ring_.events()[record.a];
+  if (event.completed.load(std::memory_order_relaxed) >= record.sequence) return;
+  event.time_ns.store(static_cast<uint64_t>(now.time_since_epoch().count()), std::memory_order_relaxed);
+  event.completed.store(record.sequence, std::memory_order_release);
 }
 
 // Text that was printed last; a new worker has printed none, and leaves what its forerunner has shown. A commit and the

@@ -25,8 +25,8 @@ class Commit {
 
   // Where the worker before stood, or this one stands.
   protocol::LogState log() const { return page_.log(); }
-  // A new worker: shows what its forerunner may have noted and not shown.
-  void show_again(const protocol::LogState& log) { show(log.completed, log.record_head); }
+  // A new worker, before it takes records: shows what its forerunner may have noted and not shown.
+  void show_again(const protocol::LogState& log);
   // Issuer. The page's words are of this task from now on; `fresh`: of this worker alone.
   void begin_task(uint64_t serial, bool fresh) { page_.begin_task(serial, fresh); }
   // Issuer, before the record is handed over: what it does cannot be done again.
@@ -110,6 +110,7 @@ class Commit {
   void drained(uint64_t serial) { outbox_.put(protocol::Drained{serial}); }
 
  private:
+  void show_record(const protocol::RecordHeader& record, TimePoint now);
   void tell_heddled(const Refusal& refusal, bool held_back);
   void show(uint64_t completed, uint64_t record_end) {
     protocol::RingHeader& header = ring_.header();

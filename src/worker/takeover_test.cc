@@ -277,6 +277,25 @@ TEST_F(TakeoverElsewhere, VariablesThatBeginWithAddressesAreInTheWay) {
 }
 
 // The program had it back, or not: the segment is the worker's to give back.
+// It dies when it has noted what is done, and has shown nothing of it.
+TEST_F(TakeoverTest, WhatItsForerunnerNotedIsShown) {
+  live_stream(2, protocol::kStreamNonBlocking);
+  map(1, kTestBase);
+  simple(RecordType::kNeed, 0, 1);
+  const uint64_t filled = fill(2, kTestBase, 8, 1);
+  const uint64_t recorded = simple(RecordType::kEventRecord, 2, 5);
+  ASSERT_TRUE(completes(recorded));
+  ASSERT_GE(control_page.log().completed, recorded);
+  session.reset();
+  const uint64_t head = header().record_head;
+  header().committed = header().completed = header().record_head = stream(2).completed = ring.events()[5].completed = 0;
+  start_worker();
+  EXPECT_TRUE(completes(recorded));
+  EXPECT_TRUE(eventually([&] { return stream(2).completed.load() >= filled; }));
+  EXPECT_TRUE(eventually([&] { return ring.events()[5].completed.load() == recorded; }));
+  EXPECT_EQ(header().record_head.load(), head);
+}
+
 TEST_F(TakeoverTest, FreesThatWereSaidAreNoted) {
   map(1, kTestBase);
   map(2, kTestBase + kSegmentBytes);
