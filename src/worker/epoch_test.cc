@@ -2,9 +2,8 @@
 
 #include "worker/epoch.h"
 
-#include <unistd.h>
-
 #include "worker/testing/epoch_harness.h"
+#include "worker/testing/in_a_process.h"
 
 namespace heddle::worker {
 namespace {
@@ -81,6 +80,34 @@ TEST_F(EpochTest, ThreeDeathsInTheSameEpochAreOneRun) {
   start();
   ASSERT_TRUE(completes(writer->last_sequence()));
   EXPECT_EQ(at(kFirst), 8u);
+}
+
+// The copies are handed over, and none of them is made, or the first.
+TEST_F(EpochTest, AWorkerThatDiesWhileItPutsMemoryBackIsOneDeathMore) {
+  ASSERT_TRUE(completes(run(kAdd, kFirst, 5)));
+  ASSERT_TRUE(completes(run(kAdd, kSecond, 6)));
+  hold_open();
+  run(kWait, 0, 0, 2);
+  run(kAdd, kFirst, 7);
+  ASSERT_TRUE(handed_over(run(kAdd, kSecond, 8)));
+  session.reset();
+  for (const bool first_is_back : {false, true}) {
+    EXPECT_EQ(testing::in_a_process([&] {
+                prepare_context = [this](FakeContext& device) {
+                  prepare(device);
+                  device.pause(0);
+                };
+                start();
+                const bool begun = eventually([&] { return context->handed_over().size() == 2; });
+                if (first_is_back) number(kFirst) = 5;
+                return begun ? 0 : 1;
+              }),
+              0);
+    EXPECT_EQ(at_rest(0), first_is_back ? 5u : 12u);
+  }
+  dies_and_next_finishes();
+  EXPECT_EQ(at(kFirst), 12u);
+  EXPECT_EQ(at(kSecond), 14u);
 }
 
 TEST_F(EpochTest, AtomicsWhoseResultIsUsedAreRestored) {
@@ -254,9 +281,7 @@ TEST_F(EpochTest, ATaskEndsBehindItsCommit) {
   simple(RecordType::kTaskEnd, 0, kTaskSerial);
   ASSERT_TRUE(eventually([&] { return told<protocol::TaskEnded>() == 1; }));
   EXPECT_TRUE(control_page.log().ended);
-  uint64_t number = 0;
-  ASSERT_EQ(::pread(memory[0].get(), &number, sizeof number, 0), 8);
-  EXPECT_EQ(number, 5u);
+  EXPECT_EQ(at_rest(0), 5u);
 }
 
 TEST_F(EpochTest, AFaultEndsTheEpoch) {

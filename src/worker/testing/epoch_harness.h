@@ -2,6 +2,8 @@
 
 // A program whose worker keeps epochs, and dies in the middle of its work.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -129,6 +131,12 @@ struct EpochHarness : SessionHarness {
   uint64_t at(uint64_t address) {
     uint64_t value = 0;
     std::memcpy(&value, device_text(address, sizeof value).data(), sizeof value);
+    return value;
+  }
+  // The segment's first number, where no worker has it mapped.
+  uint64_t at_rest(size_t segment) {
+    uint64_t value = 0;
+    EXPECT_EQ(::pread(memory[segment].get(), &value, sizeof value, 0), 8);
     return value;
   }
   void dies_and_next_finishes() {
