@@ -1,0 +1,62 @@
+// Workers are killed in the middle of work that can be run again just then: nobody loses anything, and programs print
+// what they print undisturbed.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "steps.h"
+
+namespace heddle::e2e {
+namespace {
+
+constexpr int kDeaths = 3;
+
+std::string run_again_config(const std::string& slowdown, const std::string& more = "", int devices = 1) {
+  return "[daemon]\nwarm_workers = 2\n" + more +
+         "[durability]\nlevel = 'full'\n[[device]]\npreset = 'P100'\ncount = " + std::to_string(devices) +
+         "\nmemory = '256M'\nslowdown = " + slowdown + "\ncopy_slowdown = 10\n";
+}
+
+struct Way {
+  const char* name;
+  const char* slowdown;
+  const char* daemon = "";  // of its configuration
+};
+
+void PrintTo(const Way& each, std::ostream* out) {
+  *out << each.name;
+}
+
+// What each does stands in programs/run_again.cu.
+const Way kWays[] = {{"reductions", "700"},
+                     {"overwritten", "500"},
+                     {"full_log", "200", "ring_records = '128K'\n"},
+                     {"full_bulk", "500", "ring_bulk = '128K'\n"},
+                     {"one_copy", "200"}};
+
+struct InTheMiddle : testing::TestWithParam<Way> {};
+
+TEST_P(InTheMiddle, NothingIsLost) {
+  HEDDLE_NEEDS_PROGRAM("run_again");
+  Node node(run_again_config(GetParam().slowdown, GetParam().daemon));
+  ASSERT_TRUE(node.ready()) << node.why();
+  const Arguments command{program("run_again"), GetParam().name};
+  const Finished undisturbed = node.run(command);
+  ASSERT_EQ(undisturbed.status, 0) << undisturbed.out << undisturbed.err;
+  Process job = node.spawn_run(command);
+  pid_t last = 0;
+  for (int death = 0; death < kDeaths; ++death) {
+    last = node.kill_at_work(last);
+    ASSERT_GT(last, 1) << death << job.out() << node.ask({{"command", "ps"}}) << node.log();
+  }
+  const Finished finished = job.wait();
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node.log();
+  EXPECT_EQ(finished.out, undisturbed.out) << finished.err << node.log();
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, InTheMiddle, testing::ValuesIn(kWays),
+                         [](const auto& instance) { return std::string(instance.param.name); });
+
+}  // namespace
+}  // namespace heddle::e2e
