@@ -10,7 +10,7 @@
 #include <fstream>
 #include <set>
 
-#include "node.h"
+#include "steps.h"
 
 namespace heddle::e2e {
 namespace {
@@ -308,9 +308,9 @@ TEST_F(SharedGpu, AHeddledThatIsKilledComesBackToAFullGpu) {
 
 // Two GPUs, and under this policy each of a program's devices is one of them.
 struct TwoGpus : PlayedGpu {
-  void start(const std::string& gpus) {
+  void start(const std::string& gpus, const std::string& more = "") {
     play("gpus", gpus);
-    node = std::make_unique<Node>(Node::gpu_config(), "sa");
+    node = std::make_unique<Node>(more + Node::gpu_config(), "sa");
     ASSERT_TRUE(node->ready() && warm()) << node->why() << node->log();
   }
   uint64_t keeper_copies() const {
@@ -331,6 +331,32 @@ TEST_F(TwoGpus, AKeeperCopiesBetweenThem) {
   ASSERT_NO_FATAL_FAILURE(start("2"));
   run_peer_copy();
   EXPECT_EQ(keeper_copies(), 4u) << "of the program's copies so many are large: three linear ones and a box";
+}
+
+// Keepers stand still from before a step's copies until the first device's worker is dead: the first of the copies is
+// under way by then, or is asked for meanwhile.
+TEST_F(TwoGpus, AKeeperCopiesBesideWorkThatIsRunAgain) {
+  HEDDLE_NEEDS_PROGRAM("copies_beside");
+  ASSERT_NO_FATAL_FAILURE(start("2", "[durability]\nlevel = 'full'\n"));
+  Steps steps(*node);
+  const std::string wanted = steps.undisturbed("copies_beside");
+  const uint64_t copies = keeper_copies();
+  EXPECT_GT(copies, 0u);
+  Process job = steps.spawn("copies_beside");
+  pid_t last = 0;
+  for (int step = 1; step <= kSteps; ++step) {
+    ASSERT_TRUE(steps.begins(job, step)) << job.out() << job.err() << node->log();
+    const std::vector<pid_t> keepers = node->keeper_pids();
+    for (const pid_t keeper : keepers) ::kill(keeper, SIGSTOP);
+    steps.go(step);
+    last = node->kill_at_work(last, 0);
+    for (const pid_t keeper : keepers) ::kill(keeper, SIGCONT);
+    ASSERT_GT(last, 1) << step << job.out() << node->ask({{"command", "ps"}}) << node->log();
+  }
+  const Finished finished = job.wait();
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node->log();
+  EXPECT_EQ(finished.out, wanted) << finished.err << node->log();
+  EXPECT_EQ(keeper_copies(), 2 * copies);
 }
 
 TEST_F(TwoGpus, TheProgramCopiesBetweenThemWhereTheyDoNotReachEachOther) {

@@ -58,5 +58,27 @@ TEST_P(InTheMiddle, NothingIsLost) {
 INSTANTIATE_TEST_SUITE_P(Of, InTheMiddle, testing::ValuesIn(kWays),
                          [](const auto& instance) { return std::string(instance.param.name); });
 
+// Copies between software devices go through the program. Nothing tells how far one is when the first device's worker
+// dies; so one dies in each step.
+TEST(RunAgain, BesideCopiesFromDeviceToDevice) {
+  HEDDLE_NEEDS_PROGRAM("copies_beside");
+  Node node(run_again_config("1000", "", 2), "sa");
+  ASSERT_TRUE(node.ready()) << node.why();
+  Steps steps(node);
+  const std::string wanted = steps.undisturbed("copies_beside");
+  Process job = steps.spawn("copies_beside");
+  pid_t last = 0;
+  for (int step = 1; step <= kSteps; ++step) {
+    ASSERT_TRUE(steps.begins(job, step)) << job.out() << job.err() << node.log();
+    steps.go(step);
+    last = node.kill_at_work(last, 0);
+    ASSERT_GT(last, 1) << step << job.out() << node.ask({{"command", "ps"}}) << node.log();
+  }
+  const Finished finished = job.wait();
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node.log();
+  EXPECT_EQ(finished.out, wanted) << finished.err << node.log();
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
+}
+
 }  // namespace
 }  // namespace heddle::e2e

@@ -47,12 +47,13 @@ class Steps {
   // The step waits at a pipe, until go() opens it.
   void waits_at_pipe(int step) { EXPECT_EQ(::mkfifo((directory_ + "/" + std::to_string(step)).c_str(), 0600), 0); }
   void go(int step) { std::ofstream(directory_ + "/" + std::to_string(step)).flush(); }
-  // The program stands before the step, and everything before it is done and saved.
+  // The program stands before the step.
+  static bool begins(const Process& process, int step) {
+    return Node::eventually([&] { return has_begun(process, step); });
+  }
+  // And everything before it is done and saved.
   bool reaches(const Process& process, int step) {
-    return Node::eventually([&] {
-      return process.out().find("step " + std::to_string(step) + "\n") != std::string::npos &&
-             task()["drained"] == true;
-    });
+    return Node::eventually([&] { return has_begun(process, step) && task()["drained"] == true; });
   }
   Json task() {
     const Json ps = node_.ask({{"command", "ps"}});
@@ -70,6 +71,9 @@ class Steps {
   }
 
  private:
+  static bool has_begun(const Process& process, int step) {
+    return process.out().find("step " + std::to_string(step) + "\n") != std::string::npos;
+  }
   Arguments command(const std::string& name) const {
     Arguments command{program(name), directory_, std::to_string(count_)};
     command.insert(command.end(), more_.begin(), more_.end());
