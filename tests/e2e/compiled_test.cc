@@ -136,6 +136,37 @@ TEST_F(Compiled, WithoutSideDevicesTasksOfOneDeviceStayTogether) {
   EXPECT_EQ(program.wait().out, "PASS\n") << node.log();
 }
 
+// One of the two tasks' workers dies in the middle of its kernel.
+struct SideDevice : testing::TestWithParam<size_t> {};
+
+TEST_P(SideDevice, ThatLosesItsWorkerGoesOnAndTheOtherIsLeftAlone) {
+  Node node(
+      "[durability]\nlevel = 'full'\n[[device]]\npreset = 'P100'\ncount = 2\nmemory = '64M'\nslowdown = 60000\n"
+      "copy_slowdown = 0\n");
+  ASSERT_TRUE(node.ready()) << node.why();
+  const Finished undisturbed = node.run({compiled("apart")});
+  ASSERT_EQ(undisturbed.out, "PASS\n") << undisturbed.err;
+  Process program = node.spawn_run({compiled("apart"), node.directory() + "/go_on"});
+  const Json before = tasks_with_all_memory(node);
+  ASSERT_EQ(before.size(), 2u) << before;
+  const size_t victim = GetParam(), other = 1 - victim;
+  ASSERT_EQ(node.kill_at_work(0, before[victim]["virtual_device"]), before[victim]["worker_pid"]) << before;
+  Json now;
+  EXPECT_TRUE(Node::eventually([&] {
+    now = node.ask({{"command", "ps"}})["sessions"][0]["tasks"];
+    return now[victim].value("resumptions", 0) == 1 && now[victim]["state"] == "running";
+  })) << now;
+  EXPECT_EQ(now[other]["worker_pid"], before[other]["worker_pid"]);
+  EXPECT_FALSE(now[other].contains("resumptions")) << now;
+  go_on(node);
+  const Finished finished = program.wait();
+  EXPECT_EQ(finished.out, undisturbed.out) << finished.err << node.log();
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, SideDevice, testing::Values(0, 1),
+                         [](const auto& instance) { return instance.param == 0 ? "the_first" : "the_second"; });
+
 TEST_F(Compiled, ABufferGoesBackAfterItsLastUse) {
   EXPECT_EQ(node.run({compiled("early")}).out, "PASS, holding 1 buffers\n");
   ::setenv("HEDDLE_EAGER_FREE", "0", 1);
