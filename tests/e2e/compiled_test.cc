@@ -136,8 +136,13 @@ TEST_F(Compiled, WithoutSideDevicesTasksOfOneDeviceStayTogether) {
   EXPECT_EQ(program.wait().out, "PASS\n") << node.log();
 }
 
-// One of the two tasks' workers dies in the middle of its kernel.
-struct SideDevice : testing::TestWithParam<size_t> {};
+// One of the two tasks' workers dies in the middle of its kernel, when some blocks have written.
+struct SideDevice : testing::TestWithParam<size_t> {
+  static int64_t busy_ms(Node& node, const Json& device) {
+    const Json devices = node.ask({{"command", "devices"}})["devices"];
+    return devices[device.get<size_t>()]["usage"]["busy_ns"].get<int64_t>() / 1'000'000;
+  }
+};
 
 TEST_P(SideDevice, ThatLosesItsWorkerGoesOnAndTheOtherIsLeftAlone) {
   Node node(
@@ -150,6 +155,8 @@ TEST_P(SideDevice, ThatLosesItsWorkerGoesOnAndTheOtherIsLeftAlone) {
   const Json before = tasks_with_all_memory(node);
   ASSERT_EQ(before.size(), 2u) << before;
   const size_t victim = GetParam(), other = 1 - victim;
+  const int64_t busy = busy_ms(node, before[victim]["device"]);
+  ASSERT_TRUE(Node::eventually([&] { return busy_ms(node, before[victim]["device"]) > busy + 300; }));
   ASSERT_EQ(node.kill_at_work(0, before[victim]["virtual_device"]), before[victim]["worker_pid"]) << before;
   Json now;
   EXPECT_TRUE(Node::eventually([&] {

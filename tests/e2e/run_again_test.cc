@@ -2,14 +2,11 @@
 // what they print undisturbed.
 
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include "steps.h"
 
 namespace heddle::e2e {
 namespace {
-
-constexpr int kDeaths = 3;
 
 std::string run_again_config(const std::string& slowdown, const std::string& more = "", int devices = 1) {
   return "[daemon]\nwarm_workers = 2\n" + more +
@@ -36,6 +33,13 @@ const Way kWays[] = {{"reductions", "700"},
 
 struct InTheMiddle : testing::TestWithParam<Way> {};
 
+void expect_nothing_lost(Node& node, Process& job, const std::string& wanted) {
+  const Finished finished = job.wait();
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node.log();
+  EXPECT_EQ(finished.out, wanted) << finished.err << node.log();
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
+}
+
 TEST_P(InTheMiddle, NothingIsLost) {
   HEDDLE_NEEDS_PROGRAM("run_again");
   Node node(run_again_config(GetParam().slowdown, GetParam().daemon));
@@ -45,18 +49,35 @@ TEST_P(InTheMiddle, NothingIsLost) {
   ASSERT_EQ(undisturbed.status, 0) << undisturbed.out << undisturbed.err;
   Process job = node.spawn_run(command);
   pid_t last = 0;
-  for (int death = 0; death < kDeaths; ++death) {
+  for (int death = 0; death < 3; ++death) {
     last = node.kill_at_work(last);
     ASSERT_GT(last, 1) << death << job.out() << node.ask({{"command", "ps"}}) << node.log();
   }
-  const Finished finished = job.wait();
-  EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node.log();
-  EXPECT_EQ(finished.out, undisturbed.out) << finished.err << node.log();
-  EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
+  expect_nothing_lost(node, job, undisturbed.out);
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, InTheMiddle, testing::ValuesIn(kWays),
                          [](const auto& instance) { return std::string(instance.param.name); });
+
+// Products that add to what is there, and random numbers that go on where they were. Between two deaths the program
+// gets on, so that they are in calls of each kind.
+TEST(RunAgain, CallsOfLibraries) {
+  HEDDLE_NEEDS_PROGRAM("libraries_outlive");
+  Node node(run_again_config("1500000"));
+  ASSERT_TRUE(node.ready()) << node.why();
+  Steps steps(node, {}, 60);
+  const std::string wanted = steps.undisturbed("libraries_outlive");
+  steps.go_on();
+  Process job = steps.spawn("libraries_outlive");
+  pid_t last = 0;
+  for (int death = 0; death < 8; ++death) {
+    const size_t printed = job.out().size();
+    ASSERT_TRUE(Node::eventually([&] { return job.out().size() > printed; })) << printed << node.log();
+    last = node.kill_at_work(last);
+    ASSERT_GT(last, 1) << death << job.out() << node.ask({{"command", "ps"}}) << node.log();
+  }
+  expect_nothing_lost(node, job, wanted);
+}
 
 // Copies between software devices go through the program. Nothing tells how far one is when the first device's worker
 // dies; so one dies in each step.
@@ -74,10 +95,7 @@ TEST(RunAgain, BesideCopiesFromDeviceToDevice) {
     last = node.kill_at_work(last, 0);
     ASSERT_GT(last, 1) << step << job.out() << node.ask({{"command", "ps"}}) << node.log();
   }
-  const Finished finished = job.wait();
-  EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node.log();
-  EXPECT_EQ(finished.out, wanted) << finished.err << node.log();
-  EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
+  expect_nothing_lost(node, job, wanted);
 }
 
 }  // namespace
