@@ -18,28 +18,29 @@ bool has_bytes(const Segment& segment) {
   return segment.kind == protocol::SegmentKind::kDevice;
 }
 
+std::vector<Bytes> sizes_of(const std::vector<Segment*>& segments) {
+  std::vector<Bytes> sizes;
+  for (const Segment* each : segments) sizes.push_back(each->bytes);
+  return sizes;
+}
+
 // Of the task's segments, those that go to the host where the device has so much for all of them.
 std::vector<Segment*> host_part(Session& session, const VirtualDevice& device, Bytes on_device) {
   std::vector<Segment*> segments = SegmentStore::of_device(session, device.index);
   std::stable_partition(segments.begin(), segments.end(), [](const Segment* each) { return !has_bytes(*each); });
-  std::vector<Segment*> on_host;
-  for (Segment* segment : segments) {
-    const bool fits = segment->bytes <= on_device;
-    if (fits) on_device -= segment->bytes;
-    if (!fits && has_bytes(*segment)) on_host.push_back(segment);
-    if (!fits && !has_bytes(*segment)) return {};
-  }
-  return on_host;
+  for (const size_t fits : policy::segments_that_fit(sizes_of(segments), on_device)) segments[fits] = nullptr;
+  std::erase(segments, nullptr);
+  if (!std::all_of(segments.begin(), segments.end(), [](const Segment* each) { return has_bytes(*each); })) return {};
+  return segments;
 }
 
 // Of what lies on the host, what a device has place for.
 std::vector<Segment*> promotable(Session& session, const VirtualDevice& device, Bytes place) {
-  std::vector<Segment*> segments;
+  std::vector<Segment*> on_host, segments;
   for (Segment* segment : SegmentStore::of_device(session, device.index)) {
-    if (segment->swap.place != Segment::Swap::kOnHost || !segment->swap.memory || segment->bytes > place) continue;
-    place -= segment->bytes;
-    segments.push_back(segment);
+    if (segment->swap.place == Segment::Swap::kOnHost && segment->swap.memory) on_host.push_back(segment);
   }
+  for (const size_t fits : policy::segments_that_fit(sizes_of(on_host), place)) segments.push_back(on_host[fits]);
   return segments;
 }
 
@@ -56,8 +57,7 @@ bool EagerTasks::launch_one() {
     const auto [session, device] = shared_.registry.owner_of(place.task);
     if (!session || device->task->state != TaskState::kWaiting || device->task->serial == 0) continue;
     const Bytes on_host = bytes_of(host_part(*session, *device, place.most));
-    const bool enough = on_host.value != 0 && on_host < device->live && device->live - on_host >= place.least;
-    if (!enough || !has_space_for(on_host)) continue;
+    if (!policy::may_launch(place, device->live, on_host, swap_free())) continue;
     tasks_.scheduler_->launched_eagerly(place.task, place.device, on_host, shared_.now());
     tasks_.decide();
     return true;
@@ -65,9 +65,9 @@ bool EagerTasks::launch_one() {
   return false;
 }
 
-bool EagerTasks::has_space_for(Bytes on_host) const {
+Bytes EagerTasks::swap_free() const {
   const Bytes limit = *shared_.config.swap.host, used = shared_.registry.swapped;
-  return used <= limit && on_host <= limit - used;
+  return used <= limit ? limit - used : Bytes{};
 }
 
 void EagerTasks::put_on_host(Session& session, VirtualDevice& device, const policy::Decision& granted) {
@@ -90,7 +90,7 @@ void EagerTasks::begin_to_promote(Session& session, VirtualDevice& device) {
   const Bytes place = policy::Eager::could_promote(*tasks_.scheduler_, device.task->id);
   const std::vector<Segment*> segments = promotable(session, device, place);
   const Bytes fits = bytes_of(segments);
-  if (fits.value == 0 || fits < bytes_on_host(session, device) - fits) return;
+  if (!policy::is_worth_promoting(fits, bytes_on_host(session, device))) return;
   for (Segment* segment : segments) segment->swap.place = Segment::Swap::kPromoting;
   tasks_.scheduler_->promoted(device.task->id, fits, shared_.now());
   shared_.events.books_changed();

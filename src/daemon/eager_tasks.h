@@ -30,7 +30,7 @@ class EagerTasks {
 
  private:
   bool launch_one();
-  bool has_space_for(Bytes on_host) const;
+  Bytes swap_free() const;
   bool may_promote(const Session& session, const VirtualDevice& device) const;
   void begin_to_promote(Session& session, VirtualDevice& device);
   void promote_suspended(Session& session, VirtualDevice& device);

@@ -158,4 +158,23 @@ void Eager::host_memory_freed(TaskId id, Bytes less, TimePoint now) {
   scheduler_.budgets_.give_back(task->session, less);
 }
 
+std::vector<size_t> segments_that_fit(const std::vector<Bytes>& segments, Bytes space) {
+  std::vector<size_t> fit;
+  for (size_t i = 0; i < segments.size(); ++i) {
+    if (segments[i] > space) continue;
+    space -= segments[i];
+    fit.push_back(i);
+  }
+  return fit;
+}
+
+bool may_launch(const EagerPlace& place, Bytes memory, Bytes on_host, Bytes swap_free) {
+  if (on_host.value == 0 || on_host >= memory || on_host > swap_free) return false;
+  return memory - on_host >= place.least;
+}
+
+bool is_worth_promoting(Bytes bytes, Bytes on_host) {
+  return bytes.value != 0 && bytes >= on_host - bytes;
+}
+
 }  // namespace heddle::policy

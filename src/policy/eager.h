@@ -22,8 +22,8 @@ struct EagerPlace {
 // names no limit: a GPU reads host memory some 60 times slower than its own. As memory returns on the device, the
 // task's host memory may be promoted to it; a request that has reserved the device goes before.
 //
-// How memory is cut, and whether the host has as much, is the caller's to know. So he asks who could, chooses, and says
-// what he did.
+// How memory is cut into segments, and whether the host has as much, is the caller's to know. So he asks who could,
+// chooses (by the rules below, so that heddled and the simulator choose alike), and says what he did.
 class Eager {
  public:
   explicit Eager(Scheduler& scheduler) : scheduler_(scheduler) {}
@@ -48,5 +48,17 @@ class Eager {
 
   Scheduler& scheduler_;
 };
+
+// The rules by which whole segments of a task go to the device or to the host.
+
+// The indices of those segments that fit into `space` together, the first ones first; one that does not fit is passed
+// over.
+std::vector<size_t> segments_that_fit(const std::vector<Bytes>& segments, Bytes space);
+// Whether a task with `memory` may be launched there with `on_host` of it on the host, of whose swap space `swap_free`
+// is left.
+bool may_launch(const EagerPlace& place, Bytes memory, Bytes on_host, Bytes swap_free);
+// Whether promoting `bytes` of what a task has on the host is worth an interruption of its work: at least half of it,
+// so that a task is interrupted a few times at most.
+bool is_worth_promoting(Bytes bytes, Bytes on_host);
 
 }  // namespace heddle::policy

@@ -239,5 +239,27 @@ TEST(EagerTask, MayBecomeAsLargeAsItsDevice) {
   EXPECT_THAT(decided[0].reason, HasSubstr("the task has 12 GiB there"));
 }
 
+TEST(EagerSegments, GoToTheDeviceInTheirOrderAsFarAsTheyFit) {
+  const std::vector<Bytes> segments{gib(4), gib(7), gib(3), gib(1)};
+  EXPECT_THAT(segments_that_fit(segments, gib(8)), ElementsAre(0, 2, 3));
+  EXPECT_THAT(segments_that_fit(segments, gib(15)), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(segments_that_fit(segments, gib(0)), IsEmpty());
+}
+
+TEST(EagerSegments, AreLaunchedWithHalfOnTheDeviceAndPlaceForTheRestInSwapSpace) {
+  const EagerPlace place{{1}, {0}, gib(6), gib(8)};
+  EXPECT_TRUE(may_launch(place, gib(12), gib(6), gib(6)));
+  EXPECT_FALSE(may_launch(place, gib(12), gib(7), gib(16)));
+  EXPECT_FALSE(may_launch(place, gib(12), gib(6), gib(5)));
+  EXPECT_FALSE(may_launch(place, gib(12), gib(0), gib(16)));
+  EXPECT_FALSE(may_launch({{1}, {0}, gib(0), gib(8)}, gib(12), gib(12), gib(16)));
+}
+
+TEST(EagerSegments, ArePromotedWhenHalfOfThemFits) {
+  EXPECT_TRUE(is_worth_promoting(gib(3), gib(6)));
+  EXPECT_FALSE(is_worth_promoting(gib(2), gib(6)));
+  EXPECT_FALSE(is_worth_promoting(gib(0), gib(0)));
+}
+
 }  // namespace
 }  // namespace heddle::policy
