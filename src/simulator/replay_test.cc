@@ -5,24 +5,15 @@
 #include <random>
 #include <sstream>
 
-#include "core/input_log.h"
 #include "policy/placement/table.h"
 #include "policy/record/recorded_scheduler.h"
+#include "simulator/testing/text_log.h"
 #include "simulator/world.h"
 
 namespace heddle::simulator {
 namespace {
 
 using ::testing::HasSubstr;
-
-class TextLog : public InputLog {
- public:
-  void write(std::string_view line) override { (text_ += line) += '\n'; }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_ = input_log_format() + "\n";
-};
 
 ReplayOutcome replayed(const std::string& text) {
   std::istringstream log(text);
