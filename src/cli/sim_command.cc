@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/report/report.h"
+#include "cli/sim_eager.h"
 #include "cli/sim_report.h"
 #include "cli/sim_sla.h"
 #include "core/input_log.h"
@@ -18,8 +19,13 @@ namespace {
 constexpr char kExample[] =
     "A scenario is a TOML file:\n"
     "  policy = \"mgb-warps\"     # and dispatch, workers, horizon, seed, age_limit, window, terminate, resume, epoch\n"
+    "  eager_launch = true      # tasks may begin with a part of their memory on the host, in swap space\n"
+    "  eager_free = false       # true: buffers are freed behind the last burst that uses them\n"
+    "  [swap]\n"
+    "  host = \"64G\"             # the size of swap space; 0, the default: there is none\n"
     "  [[device]]\n"
     "  preset = \"P100\"          # and count, memory, context, slowdown, copy_slowdown, sharing, model\n"
+    "  copy_bandwidth = \"12G\"   # between the host and the device, a second: the preset's is the default\n"
     "  count = 2\n"
     "  [[job]]\n"
     "  name = \"train\"           # and app, weight, share, limit, model\n"
@@ -30,7 +36,10 @@ constexpr char kExample[] =
     "  host = \"5ms\"\n"
     "  copy = \"1ms\"\n"
     "  busy = \"20ms\"            # kernel: how long one of them is; busy_most: each is drawn between the two\n"
-    "  class = \"user-facing\"    # each burst is a request that is to end within slo; batch: the default";
+    "  class = \"user-facing\"    # each burst is a request that is to end within slo; batch: the default\n"
+    "  [[job.buffer]]           # what its memory consists of; a job with two or more may be launched eagerly\n"
+    "  size = \"4G\"              # memory is the sum, and may be left out\n"
+    "  touched = \"4G\"           # by the kernels of each burst, from the burst from until the burst until";
 
 struct SimOptions {
   std::string file, log, report;
@@ -93,7 +102,8 @@ Json json_of(const simulator::JobOutcome& job) {
             {"turnaround", job.runs > 0 ? Json(seconds(job.turnaround) / job.runs) : Json()},
             {"waited", seconds(job.waited)},
             {"busy", seconds(job.busy)},
-            {"runs", job.runs}};
+            {"runs", job.runs},
+            {"eager", eager_json(job.eager)}};
   if (!job.refused.empty()) json["refused"] = job.refused;
   return json;
 }
@@ -115,6 +125,7 @@ Json json_of(const Simulated& run, bool lists_jobs) {
             {"events", outcome.events}};
   json["requests"] = requests_json(outcome.user_facing);
   json["batch"] = revocations_json(outcome.batch);
+  json["eager"] = eager_json(outcome.eager());
   for (const Duration busy : outcome.busy) json["device_busy"].push_back(seconds(busy));
   if (!lists_jobs) return json;
   for (const auto& job : outcome.jobs) json["jobs"].push_back(json_of(job));
@@ -162,6 +173,23 @@ std::string requests_of(const std::vector<Simulated>& runs) {
   return any ? "\n" + table.text() : "";
 }
 
+bool any_eager(const std::vector<Simulated>& runs) {
+  return std::any_of(runs.begin(), runs.end(), [](const Simulated& run) { return run.outcome.eager().launches > 0; });
+}
+
+// Empty where no task was launched eagerly.
+std::string eager_of(const std::vector<Simulated>& runs) {
+  std::vector<std::string> columns{"POLICY", "DISPATCH"};
+  columns.insert(columns.end(), eager_columns().begin(), eager_columns().end());
+  Table table(columns);
+  for (const Simulated& run : runs) {
+    std::vector<std::string> row{run.policy, run.dispatch};
+    for (std::string& cell : eager_row(run.outcome.eager())) row.push_back(std::move(cell));
+    table.add(row);
+  }
+  return any_eager(runs) ? "\n" + table.text() : "";
+}
+
 Status report_runs(const SimOptions& options, const std::vector<Simulated>& runs) {
   std::vector<ReportRun> reports;
   for (const Simulated& run : runs) {
@@ -169,6 +197,9 @@ Status report_runs(const SimOptions& options, const std::vector<Simulated>& runs
     report.name = name_of(run);
     const auto row = row_of(run, runs.front().outcome.runs_per_second());
     for (size_t i = 0; i < row.size(); ++i) report.figures.emplace_back(kSimColumns[i], row[i]);
+    if (!any_eager(runs)) continue;
+    const auto cells = eager_row(run.outcome.eager());
+    for (size_t i = 0; i < cells.size(); ++i) report.figures.emplace_back(eager_columns()[i], cells[i]);
   }
   return write_report(options.report, "Simulated: " + options.file, reports);
 }
@@ -269,6 +300,7 @@ void show(const SimOptions& options, const std::vector<Simulated>& runs) {
   }
   print(table_of(runs));
   print(requests_of(runs));
+  print(eager_of(runs));
   if (!options.lists_jobs) return;
   for (const Simulated& run : runs) print(jobs_of(run));
 }

@@ -19,6 +19,7 @@ struct Event {
     kResumed,     // another one goes on, under the same
     kDispatch,    // the dispatch policy of device `index` wants to decide
     kSchedule,    // the scheduler wants to decide
+    kPromoted,    // another worker goes on with job `index`, behind a promotion
     kAdmission,   // jobs that wait in line may be admitted
   };
   TimePoint at;

@@ -15,6 +15,15 @@ struct Job {
     kCopy,     // the burst's copy: on the device, or waits for its lease
     kKernels,  // the burst's kernels, likewise
   };
+  // Where the memory of one of its buffers lies.
+  enum class MemoryPlace { kDevice, kHost, kPromoting, kFreed };
+  // The promotion of memory to its device (eager_jobs.h).
+  enum class Promotion {
+    kNone,
+    kDraining,  // its worker ends the kernel or the copy under way
+    kCopying,
+    kResuming,  // another worker takes over
+  };
   const JobShape* shape = nullptr;
   JobOutcome outcome;
   Phase phase = Phase::kAway;
@@ -36,8 +45,12 @@ struct Job {
   Duration busy{};                    // that the present burst's kernels take
   Duration committed{};               // of them, not to be run again
   bool resumes = false;               // its worker was terminated in the burst
-  std::optional<TimePoint> request;   // when the present burst arrived; none: it has ended
-  std::optional<TimePoint> issued;    // when its first work went to the device
+  std::vector<MemoryPlace> memory;    // of the present task, by buffer of its shape
+  Promotion promotion = Promotion::kNone;
+  TimePoint copies_since{};          // where its promotion is copying
+  double stretch = 1;                // of the present piece, by memory on the host
+  std::optional<TimePoint> request;  // when the present burst arrived; none: it has ended
+  std::optional<TimePoint> issued;   // when its first work went to the device
 
   // Its copy and kernels are next, which take `length`.
   void begin_piece(Duration length) {
@@ -57,6 +70,8 @@ struct Job {
   void end_request(Outcome& outcome, TimePoint now);
   // Of the burst's kernels, with `done` of them behind it: epochs are at least so long, and end with a kernel.
   Duration committed_with(Duration done, Duration epoch) const;
+  // Of the present burst in its task, from 1.
+  uint32_t burst_number() const { return shape->bursts - bursts_left + 1; }
   bool in_burst() const { return phase == Phase::kCopy || phase == Phase::kKernels; }
 };
 

@@ -15,6 +15,21 @@ double mean_run(const JobOutcome& job) {
 
 }  // namespace
 
+EagerUse& EagerUse::operator+=(const EagerUse& other) {
+  launches += other.launches;
+  on_host += other.on_host;
+  promotions += other.promotions;
+  promoted += other.promoted;
+  moving += other.moving;
+  return *this;
+}
+
+EagerUse Outcome::eager() const {
+  EagerUse sum;
+  for (const JobOutcome& job : jobs) sum += job.eager;
+  return sum;
+}
+
 uint64_t Outcome::completed() const {
   uint64_t runs = 0;
   for (const JobOutcome& job : jobs) runs += job.runs;

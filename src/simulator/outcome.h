@@ -10,6 +10,16 @@
 
 namespace heddle::simulator {
 
+// What came of Eager Launch.
+struct EagerUse {
+  uint64_t launches = 0;    // of tasks, with a part of their memory on the host
+  Bytes on_host;            // the parts, together
+  uint64_t promotions = 0;  // copies of some of that to the device
+  Bytes promoted;           // what they copied
+  Duration moving{};        // that they took; the task does not compute meanwhile
+  EagerUse& operator+=(const EagerUse& other);
+};
+
 // What became of one job.
 struct JobOutcome {
   std::string name;
@@ -22,6 +32,7 @@ struct JobOutcome {
   Duration busy{};                   // that a kernel of it was on a device
   uint32_t runs = 0;                 // that were completed
   std::string refused;               // why; empty: it was not
+  EagerUse eager;
 };
 
 // When tasks had devices and when kernels were on them, for people to look at. In the order of their ends.
@@ -50,6 +61,7 @@ struct Outcome {
   policy::Sla batch;             // what others were busy with; under a deadline policy, what revocations cost them
 
   uint64_t completed() const;  // runs
+  EagerUse eager() const;      // of all jobs
   double runs_per_second() const;
   Duration mean_turnaround() const;  // of completed runs
 };

@@ -28,16 +28,21 @@ Result<std::vector<DeviceModel>> parse_devices(const toml::table& table, const s
   keys.read("context", context);
   keys.read("slowdown", device->slowdown);
   keys.read("copy_slowdown", device->copy_slowdown);
+  Bytes copies{device->copy_bytes_per_s};
+  keys.read("copy_bandwidth", copies);
   keys.read("sharing", sharing);
   if (sharing != "concurrent" && sharing != "time-sliced")
     keys.wrong("sharing", "it is '" + sharing + "', but must be concurrent or time-sliced");
   if (device->slowdown <= 0) keys.wrong("slowdown", "simulated time needs one above 0");
   if (device->copy_slowdown <= 0) keys.wrong("copy_slowdown", "simulated time needs one above 0");
+  if (copies.value == 0)
+    keys.wrong("copy_bandwidth", "it is 0, but copies to and from the host need at least 1 byte a second");
   if (model.size() >= sizeof device->model) keys.wrong("model", "a name of at most 31 bytes is wanted");
   HEDDLE_TRY(keys.finish());
   if (!model.empty()) std::snprintf(device->model, sizeof device->model, "%s", model.c_str());
   device->memory_bytes = memory.value;
   device->context_bytes = context.value;
+  device->copy_bytes_per_s = copies.value;
   device->sharing = sharing == "concurrent" ? Sharing::kConcurrent : Sharing::kTimeSliced;
   return std::vector<DeviceModel>(count, *device);
 }
@@ -50,6 +55,59 @@ void check_class(TomlTable& keys, const std::string& kind, bool says_slo, JobSha
     keys.wrong("slo",
                "batch jobs have none: only a job of class = \"user-facing\" has requests that are to end in time");
   if (shape.slo <= Duration::zero()) keys.wrong("slo", "how long a request may take is wanted: \"200ms\"");
+}
+
+// Calls `use` for each table of the array `key`.
+template <class Use>
+Status for_each_table(const toml::table& root, const char* key, const std::string& file, Use use) {
+  const toml::node* node = root.get(key);
+  if (!node) return {};
+  const toml::array* tables = node->as_array();
+  if (!tables)
+    return fail(ErrorCode::kInvalidArgument, "%s: '%s' is no list of tables: [[%s]]", file.c_str(), key, key);
+  for (const toml::node& each : *tables) {
+    if (!each.is_table())
+      return fail(ErrorCode::kInvalidArgument, "%s: '%s' is no list of tables: [[%s]]", file.c_str(), key, key);
+    HEDDLE_TRY(use(*each.as_table()));
+  }
+  return {};
+}
+
+Result<Buffer> parse_buffer(const toml::table& table, const std::string& file, uint32_t bursts) {
+  TomlTable keys(table, file, "job.buffer");
+  Buffer buffer;
+  keys.read("size", buffer.size);
+  buffer.touched = buffer.size;
+  keys.read("touched", buffer.touched);
+  keys.read("from", buffer.from, 1, bursts);
+  buffer.until = bursts;
+  keys.read("until", buffer.until, buffer.from, bursts);
+  if (buffer.size.value == 0) keys.wrong("size", "it is 0, but a buffer has at least 1 byte: \"512M\"");
+  HEDDLE_TRY(keys.finish());
+  return buffer;
+}
+
+// The buffers' sizes are the memory, whether that is said as well or not.
+Status parse_buffers(const toml::table& table, const std::string& file, TomlTable& keys, JobShape& shape) {
+  keys.leave("buffer");
+  Bytes sum;
+  HEDDLE_TRY(for_each_table(table, "buffer", file, [&](const toml::table& each) -> Status {
+    auto buffer = parse_buffer(each, file, shape.bursts);
+    if (!buffer) return tl::unexpected(std::move(buffer).error());
+    if (buffer->size.value > UINT64_MAX - sum.value)
+      return fail(ErrorCode::kInvalidArgument,
+                  "%s:%u: job.buffer.size: it is %s, and all of the job's are 16 EiB or more", file.c_str(),
+                  static_cast<unsigned>(each.source().begin.line), to_string(buffer->size).c_str());
+    sum += buffer->size;
+    shape.buffers.push_back(*buffer);
+    return {};
+  }));
+  if (shape.buffers.empty()) return {};
+  if (table.contains("memory") && shape.memory != sum)
+    keys.wrong("memory", "it is " + std::to_string(shape.memory.value) + " bytes, but the job's buffers have " +
+                             std::to_string(sum.value) + " together: leave it out");
+  shape.memory = sum;
+  return {};
 }
 
 Result<JobLine> parse_job(const toml::table& table, const std::string& file, size_t number) {
@@ -93,28 +151,13 @@ Result<JobLine> parse_job(const toml::table& table, const std::string& file, siz
     keys.wrong("busy_most", "it is " + to_string(shape.busy_most) + ", but must not be below busy, " +
                                 to_string(shape.busy) + ": each burst is drawn between the two");
   check_class(keys, kind, says_slo, shape);
+  HEDDLE_TRY(parse_buffers(table, file, keys, shape));
   if (const auto wrong = wrong_share(shape.weight, shape.request, shape.limit)) keys.wrong(wrong->key, wrong->text);
   HEDDLE_TRY(keys.finish());
   shape.need = {blocks, threads, registers, shared};
   if (shape.app.empty()) shape.app = shape.name;
   line.random = arrivals == "random";
   return line;
-}
-
-// Calls `use` for each table of the array `key`.
-template <class Use>
-Status for_each_table(const toml::table& root, const char* key, const std::string& file, Use use) {
-  const toml::node* node = root.get(key);
-  if (!node) return {};
-  const toml::array* tables = node->as_array();
-  if (!tables)
-    return fail(ErrorCode::kInvalidArgument, "%s: '%s' is no list of tables: [[%s]]", file.c_str(), key, key);
-  for (const toml::node& each : *tables) {
-    if (!each.is_table())
-      return fail(ErrorCode::kInvalidArgument, "%s: '%s' is no list of tables: [[%s]]", file.c_str(), key, key);
-    HEDDLE_TRY(use(*each.as_table()));
-  }
-  return {};
 }
 
 void read_workers(const toml::table& root, TomlTable& keys, Workers& workers) {
@@ -129,10 +172,21 @@ void read_workers(const toml::table& root, TomlTable& keys, Workers& workers) {
   }
 }
 
+Status read_swap(const toml::table& root, const std::string& file, Scenario& scenario) {
+  const toml::node* node = root.get("swap");
+  if (!node) return {};
+  if (!node->is_table()) return fail(ErrorCode::kInvalidArgument, "%s: 'swap' is no table: [swap]", file.c_str());
+  TomlTable keys(*node->as_table(), file, "swap");
+  keys.read("host", scenario.swap.host);
+  return keys.finish();
+}
+
 Status read_root(const toml::table& root, const std::string& file, Scenario& scenario) {
   TomlTable keys(root, file, "scenario");
   keys.leave("device");
   keys.leave("job");
+  keys.leave("swap");
+  HEDDLE_TRY(read_swap(root, file, scenario));
   keys.read("policy", scenario.policy);
   keys.read("dispatch", scenario.dispatch);
   keys.read("age_limit", scenario.age_limit);
@@ -143,6 +197,11 @@ Status read_root(const toml::table& root, const std::string& file, Scenario& sce
   read_workers(root, keys, scenario.workers);
   keys.read("horizon", scenario.horizon);
   keys.read("seed", scenario.seed);
+  keys.read("eager_launch", scenario.eager_launch);
+  keys.read("eager_free", scenario.eager_free);
+  if (scenario.eager_launch && scenario.swap.host.value == 0)
+    keys.wrong("eager_launch",
+               "it is true, but swap space, where tasks have memory on the host, has 0 bytes: set host in [swap]");
   return keys.finish();
 }
 

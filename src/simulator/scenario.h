@@ -12,6 +12,15 @@
 
 namespace heddle::simulator {
 
+// Memory of a task that lies in one place as a whole: on its device, or, of a task that is launched eagerly, on the
+// host.
+struct Buffer {
+  Bytes size;
+  Bytes touched;  // that the kernels of each burst which uses it read and write in it
+  // The first and the last burst of a task whose kernels use it, counted from 1.
+  uint32_t from = 1, until = UINT32_MAX;
+};
+
 // What a job does. A job is one process that uses one device: `tasks` one after the other, each with `memory` and
 // `bursts` bursts; a burst is a time on the host, then a copy, then kernels back to back. Times are those of a device
 // without slowdown that nobody else uses.
@@ -23,6 +32,7 @@ struct JobShape {
   policy::JobClass kind = policy::JobClass::kBatch;
   Duration slo = policy::kDefaultSlo;  // of a user-facing job's bursts
   Bytes memory;
+  std::vector<Buffer> buffers;  // what the memory consists of, in the order of their allocation; none: it is one
   policy::ComputeNeed need;
   uint32_t tasks = 1;
   uint32_t bursts = 1;
@@ -57,12 +67,20 @@ struct RevocationCosts {
   Duration epoch{};
 };
 
+// As in heddled's configuration.
+struct SwapSpace {
+  Bytes host;  // of the host's memory; 0: there is none
+};
+
 struct Scenario {
   std::string policy = "mgb-warps";
   std::string dispatch = "open";
   Duration age_limit = std::chrono::seconds(2);
   Duration window = std::chrono::milliseconds(2);  // of work in flight under exclusive dispatch, on the device's clock
   RevocationCosts revocation;
+  bool eager_launch = false;  // tasks may begin with a part of their memory on the host (policy/eager.h)
+  bool eager_free = false;    // a buffer is freed behind the last burst that uses it, and not with its task
+  SwapSpace swap;
   Workers workers;     // jobs that come later wait in line
   Duration horizon{};  // the end; 0: when all jobs have ended
   uint32_t seed = 1;   // of random arrivals

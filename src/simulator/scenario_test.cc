@@ -48,6 +48,70 @@ repeats = true
   EXPECT_EQ(line.shape.kernel, Duration{});
 }
 
+TEST(Scenario, HasSwapSpaceForEagerLaunches) {
+  const auto scenario = parse_scenario(R"(
+eager_launch = true
+eager_free = true
+[swap]
+host = "64G"
+[[device]]
+copy_bandwidth = 54000000000
+[[job]]
+busy = "1s"
+bursts = 4
+[[job.buffer]]
+size = "3G"
+[[job.buffer]]
+size = "1G"
+touched = "5G"
+from = 2
+until = 3
+[[job]]
+busy = "1s"
+memory = "2G"
+)",
+                                       "here");
+  ASSERT_TRUE(scenario) << scenario.error().text;
+  EXPECT_TRUE(scenario->eager_launch);
+  EXPECT_TRUE(scenario->eager_free);
+  EXPECT_EQ(scenario->swap.host, Bytes{64 * kGiB});
+  EXPECT_EQ(scenario->devices[0].copy_bytes_per_s, 54'000'000'000u);
+  const JobShape& shape = scenario->jobs[0].shape;
+  EXPECT_EQ(shape.memory, Bytes{4 * kGiB});
+  ASSERT_EQ(shape.buffers.size(), 2u);
+  EXPECT_EQ(shape.buffers[0].touched, Bytes{3 * kGiB});
+  EXPECT_EQ(shape.buffers[0].from, 1u);
+  EXPECT_EQ(shape.buffers[0].until, 4u);
+  EXPECT_EQ(shape.buffers[1].touched, Bytes{5 * kGiB});
+  EXPECT_EQ(shape.buffers[1].from, 2u);
+  EXPECT_EQ(shape.buffers[1].until, 3u);
+  EXPECT_TRUE(scenario->jobs[1].shape.buffers.empty());
+  EXPECT_EQ(scenario->jobs[1].shape.memory, Bytes{2 * kGiB});
+}
+
+TEST(Scenario, SaysWhatIsWrongWithSwapSpaceAndBuffers) {
+  const auto why = [](const std::string& root, const std::string& job) {
+    const auto scenario = parse_scenario(root + "[[device]]\n[[job]]\nbusy = '1s'\nbursts = 4\n" + job, "here");
+    return scenario ? std::string() : scenario.error().text;
+  };
+  EXPECT_THAT(why("eager_launch = true\n", ""), HasSubstr("here:1: scenario.eager_launch: it is true, but swap space"));
+  EXPECT_THAT(why("swap = 3\n", ""), HasSubstr("'swap' is no table"));
+  EXPECT_THAT(why("[swap]\nspace = '1G'\n", ""), HasSubstr("here:2: swap.space"));
+  EXPECT_THAT(why("", "memory = '1G'\nbuffer = [{size = '2G'}]\n"),
+              HasSubstr("job.memory: it is 1073741824 bytes, but the job's buffers have 2147483648"));
+  EXPECT_THAT(why("", "buffer = [{touched = '2G'}]\n"), HasSubstr("job.buffer.size: it is 0"));
+  EXPECT_THAT(why("", "buffer = [{size = '2G', until = 5}]\n"),
+              HasSubstr("job.buffer.until: it is 5, but a whole number from 1 to 4 is wanted"));
+  EXPECT_THAT(why("", "buffer = [{size = '2G', from = 3, until = 2}]\n"), HasSubstr("job.buffer.until"));
+  EXPECT_THAT(why("", "buffer = [{size = '2G', from = 0}]\n"), HasSubstr("job.buffer.from"));
+  EXPECT_THAT(why("", "buffer = 3\n"), HasSubstr("'buffer' is no list of tables"));
+  EXPECT_THAT(why("", "buffer = [{size = 9223372036854775807}, {size = 9223372036854775807}, {size = 2}]\n"),
+              HasSubstr("job.buffer.size"));
+  const auto slow = parse_scenario("[[device]]\ncopy_bandwidth = 0\n[[job]]\nbusy = '1s'\n", "here");
+  ASSERT_FALSE(slow);
+  EXPECT_THAT(slow.error().text, HasSubstr("here:2: device.copy_bandwidth: it is 0"));
+}
+
 TEST(Scenario, WorkersAreANumberOrAuto) {
   const auto scenario = parse_scenario("workers = 'auto'\n[[device]]\n[[job]]\nbusy = '1ms'\n", "here");
   ASSERT_TRUE(scenario) << scenario.error().text;

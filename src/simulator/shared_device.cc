@@ -16,9 +16,9 @@ size_t SharedDevice::find(JobIndex job) const {
   return static_cast<size_t>(found - works_.begin());
 }
 
-void SharedDevice::add(JobIndex job, Kind kind, Duration length, uint64_t warps, TimePoint now) {
+void SharedDevice::add(JobIndex job, Kind kind, Duration length, uint64_t warps, TimePoint now, double stretch) {
   advance(now);
-  works_.push_back({job, kind, double(length.count()), 0, std::max<uint64_t>(1, warps)});
+  works_.push_back({job, kind, double(length.count()), 0, std::max<uint64_t>(1, warps), std::max(1.0, stretch)});
   if (kind == Kind::kCopy) {
     ++copies_;
   } else {
@@ -61,8 +61,8 @@ Duration SharedDevice::left_of(JobIndex job, TimePoint now) {
 
 double SharedDevice::rate(const Work& work) const {
   if (work.kind == Kind::kCopy) return 1 / (copies_ * copy_slowdown_);
-  if (!concurrent_) return 1 / (kernels_ * slowdown_);
-  return std::min(1.0, warps_ / double(resident_)) / slowdown_;
+  if (!concurrent_) return 1 / (kernels_ * slowdown_ * work.stretch);
+  return std::min(1.0, warps_ / double(resident_)) / (slowdown_ * work.stretch);
 }
 
 void SharedDevice::advance(TimePoint now) {

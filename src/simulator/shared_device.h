@@ -19,14 +19,16 @@ using JobIndex = uint32_t;
 //   kernels, time-sliced    each at 1 / how many there are
 //   copies                  each at 1 / how many there are: one engine, for the way that programs wait for
 //
-// and all of it divided by the device's slowdowns. Launches of their own cost nothing.
+// and all of it divided by the device's slowdowns, and kernels by how much memory on the host slows them besides.
+// Launches of their own cost nothing.
 class SharedDevice {
  public:
   explicit SharedDevice(const DeviceModel& model);
 
   enum class Kind { kKernels, kCopy };
-  // The job must have nothing here yet. `warps`: that its kernels keep resident, at least 1.
-  void add(JobIndex job, Kind kind, Duration length, uint64_t warps, TimePoint now);
+  // The job must have nothing here yet. `warps`: that its kernels keep resident, at least 1. `stretch`, from 1: how
+  // many times as long they take because they reach memory on the host.
+  void add(JobIndex job, Kind kind, Duration length, uint64_t warps, TimePoint now, double stretch = 1);
   // What of it was left to do, by the length that it was given.
   Duration remove(JobIndex job, TimePoint now);
   bool has(JobIndex job) const { return find(job) != works_.size(); }
@@ -58,6 +60,7 @@ class SharedDevice {
     double left;      // nanoseconds of its length
     double withheld;  // behind the cut
     uint64_t warps;
+    double stretch;
     Duration on{};  // time that it has been here
   };
   size_t find(JobIndex job) const;

@@ -70,6 +70,20 @@ TEST(SharedDevice, ASlowDeviceTakesAsMuchLonger) {
   EXPECT_EQ(device.next()->at, at(35));
 }
 
+// One that waits for the bus half of its time stays twice as long, and has its warps on the device meanwhile.
+TEST(SharedDevice, KernelsThatAreStretchedTakeAsMuchLonger) {
+  SharedDevice device(p100());
+  device.add(1, Kind::kKernels, ms(10), 3584, at(0), 2);
+  EXPECT_EQ(device.next()->at, at(20));
+  device.add(2, Kind::kKernels, ms(10), 3584, at(10));
+  EXPECT_EQ(device.left_of(1, at(10)), ms(5));
+  EXPECT_EQ(device.next()->at, at(30));
+  EXPECT_EQ(device.next()->job, 1u);
+  device.cut(1, ms(1), at(12));
+  EXPECT_EQ(device.next()->at, at(16));
+  EXPECT_EQ(device.remove(1, at(16)), std::chrono::microseconds(3500));
+}
+
 TEST(SharedDevice, WhatIsCutOffIsLeft) {
   SharedDevice device(p100());
   device.add(1, Kind::kKernels, ms(100), 1, at(0));

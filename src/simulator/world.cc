@@ -104,6 +104,7 @@ Outcome World::play() {
       show_use(job, busy);
     }
     if (each.in_burst() || each.phase == Job::Phase::kHost) show_stay(job);
+    if (each.promotion == Job::Promotion::kCopying) each.outcome.eager.moving += now_ - each.copies_since;
     if (each.phase == Job::Phase::kWaiting) each.outcome.waited += now_ - each.waits_since;
     last = std::max(last, each.outcome.ended.value_or(TimePoint{}));
     outcome_.jobs.push_back(std::move(each.outcome));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <random>
@@ -27,6 +28,8 @@ class World {
   static Result<Outcome> run(const Scenario& scenario, InputLog* log = nullptr, Timeline* timeline = nullptr);
 
  private:
+  friend class EagerJobs;  // its part for jobs that have memory on the host (eager_jobs.h)
+
   struct Lease {
     JobIndex holder;
     uint64_t number;
@@ -50,6 +53,9 @@ class World {
     std::optional<TimePoint> decision;  // when it wants to be asked next
 
     Lease* lease_of(JobIndex job);  // null where it holds none
+    // The kernel of the job that is under way ends, and so does what is in flight behind it, which `window` bounds; a
+    // copy ends. Nothing follows.
+    void drain(JobIndex index, const Job& job, Duration window, TimePoint now);
   };
 
   World(const Scenario& scenario, Timeline* timeline) : scenario_(scenario), timeline_(timeline) {}
@@ -123,6 +129,8 @@ class World {
   std::optional<TimePoint> comes_of_age_;  // the next request
   std::vector<uint32_t> told_;             // places whose dispatch is to decide
   std::vector<policy::LeaseOrder> orders_;
+  std::map<SessionId, JobIndex> on_host_;  // jobs that have memory on the host
+  Bytes swapped_;                          // all that they have there
   Outcome outcome_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "simulator/eager_jobs.h"
 #include "simulator/world.h"
 
 namespace heddle::simulator {
@@ -19,6 +20,7 @@ void World::begin_burst(JobIndex index) {
   job.burst = Duration{};
   job.begin_request(now_);
   ++job.bursts;
+  if (job.promotion != Job::Promotion::kNone) return;  // it asks for the device behind that
   if (place.dispatch->exclusive()) {
     place.dispatch->pending(lessee_of(index), now_);
     told(place);
@@ -30,9 +32,10 @@ void World::begin_burst(JobIndex index) {
   go_on(index);
 }
 
-// The phase's work goes to the device.
+// The phase's work goes to the device, unless no worker serves the job.
 void World::go_on(JobIndex index) {
   Job& job = jobs_[index];
+  if (job.promotion != Job::Promotion::kNone) return;
   Place& place = place_of(job);
   if (Lease* lease = place.lease_of(index)) {
     lease->fresh = false;
@@ -41,7 +44,9 @@ void World::go_on(JobIndex index) {
   }
   if (!job.issued) job.issued = now_;
   const bool copies = job.phase == Job::Phase::kCopy;
-  place.shared.add(index, copies ? SharedDevice::Kind::kCopy : SharedDevice::Kind::kKernels, job.left, job.warps, now_);
+  job.stretch = copies ? 1 : EagerJobs(*this).stretch_of(job);
+  place.shared.add(index, copies ? SharedDevice::Kind::kCopy : SharedDevice::Kind::kKernels, job.left, job.warps, now_,
+                   job.stretch);
   watch(place);
 }
 
@@ -67,8 +72,9 @@ void World::work_done(JobIndex index) {
   if (job.left <= Duration::zero() && job.phase == Job::Phase::kCopy) {
     job.phase = Job::Phase::kKernels;
     job.left = job.busy;
-    if (!taken_back) return go_on(index);
+    if (!taken_back && job.promotion == Job::Promotion::kNone) return go_on(index);
   }
+  if (job.promotion != Job::Promotion::kNone) return EagerJobs(*this).drained(index);
   if (job.left > Duration::zero()) return give_back(place, index);  // the rest waits for the next lease
   burst_over(index);
 }
@@ -76,6 +82,7 @@ void World::work_done(JobIndex index) {
 void World::burst_over(JobIndex index) {
   Job& job = jobs_[index];
   Place& place = place_of(job);
+  EagerJobs(*this).free_unused(index);
   // Without a pause the ring never runs empty: it goes on as one burst.
   if (job.shape->host <= Duration::zero() && job.bursts_left > 1) {
     --job.bursts_left;
@@ -103,16 +110,18 @@ void World::lend(Place& place, const policy::Lend& order) {
   if (jobs_[index].in_burst()) go_on(index);
 }
 
-// The kernel under way ends, and so does what is in flight behind it, which the window bounds; a copy ends.
 void World::withdraw(Place& place, Lease& lease) {
   if (std::exchange(lease.withdrawing, true)) return;
   const JobIndex index = lease.holder;
-  const Job& job = jobs_[index];
   if (!place.shared.has(index)) return give_back(place, index);
-  if (job.phase != Job::Phase::kKernels) return;
-  const Duration window(static_cast<int64_t>(double(scenario_.window.count()) / place.model.slowdown));
-  place.shared.cut(index, std::max(window, job.kernel()), now_);
+  place.drain(index, jobs_[index], scenario_.window, now_);
   watch(place);
+}
+
+void World::Place::drain(JobIndex index, const Job& job, Duration window, TimePoint now) {
+  if (job.phase != Job::Phase::kKernels) return;
+  const Duration in_flight(static_cast<int64_t>(double(window.count()) / (model.slowdown * job.stretch)));
+  shared.cut(index, std::max(in_flight, job.kernel()), now);
 }
 
 void World::give_back(Place& place, JobIndex holder) {
@@ -137,7 +146,7 @@ void World::tell_service(Place& place, JobIndex index) {
   service.longest_burst = job.longest_burst;
   if (deadlines_ && job.phase == Job::Phase::kKernels && place.shared.has(index)) {
     const Duration done = job.busy - place.shared.left_of(index, now_);
-    const double slowdown = place.model.slowdown;
+    const double slowdown = place.model.slowdown * job.stretch;
     service.drain = Duration(static_cast<int64_t>(double(std::min(job.kernel(), job.busy - done).count()) * slowdown));
     service.uncommitted = done - job.committed_with(done, scenario_.revocation.epoch);
   }

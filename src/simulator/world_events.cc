@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "simulator/eager_jobs.h"
 #include "simulator/world.h"
 
 namespace heddle::simulator {
@@ -15,7 +16,8 @@ void World::handle(const Event& event) {
     case Event::Kind::kWorkDone: {
       Place& place = places_[event.index];
       if (place.version != event.version) return;  // something else has come or gone since
-      return work_done(place.shared.next()->job);
+      const JobIndex job = place.shared.next()->job;
+      return EagerJobs::is_promotion(job) ? EagerJobs(*this).copied(EagerJobs::promoted_job(job)) : work_done(job);
     }
     case Event::Kind::kLeaseEnds:
     case Event::Kind::kWorkerGone:
@@ -37,6 +39,8 @@ void World::handle(const Event& event) {
       place.decision.reset();
       return told(place);
     }
+    case Event::Kind::kPromoted:
+      return EagerJobs(*this).resumed(event.index);
     case Event::Kind::kAdmission:
       admission_due_ = false;
       ask_admission_ = true;
@@ -47,13 +51,17 @@ void World::handle(const Event& event) {
   }
 }
 
-// As heddled's turn: the scheduler once about all that has changed, then each device's dispatch.
+// As heddled's turn: the scheduler once about all that has changed, then each device's dispatch. What returns of memory
+// is an eager job's before it is others'.
 void World::decide() {
   do {
     plan();
     while (books_changed_) {
       books_changed_ = false;
+      EagerJobs(*this).promote();
       for (const policy::Decision& decision : scheduler_->decisions(now_)) carry_out(decision);
+      EagerJobs(*this).launch();
+      EagerJobs(*this).promote();
       const auto next = scheduler_->next_deadline();
       if (next && next != comes_of_age_) queue_.put({std::max(now_, *next), Event::Kind::kSchedule});
       comes_of_age_ = next;

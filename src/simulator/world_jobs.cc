@@ -1,6 +1,7 @@
 // Jobs: from their arrival to their end.
 
 #include "policy/occupancy.h"
+#include "simulator/eager_jobs.h"
 #include "simulator/world.h"
 
 namespace heddle::simulator {
@@ -65,6 +66,7 @@ void World::carry_out(const policy::Decision& decision) {
   job.device = decision.device;
   Place& place = place_of(job);
   job.warps = policy::resident(job.shape->need, specs_[decision.device.value]).warps;
+  EagerJobs(*this).granted(index, decision.on_host);
   ++use_.tasks;
   use_.warps += job.warps;
   job.bursts_left = job.shape->bursts;
@@ -94,6 +96,7 @@ void World::end_task(JobIndex index) {
     place.dispatch->left(lessee_of(index), now_);
     told(place);
   }
+  EagerJobs(*this).task_ended(index);
   tasks_.erase(job.task);
   policy::Service used;
   used.busy = job.outcome.busy - job.busy_before;
