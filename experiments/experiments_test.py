@@ -142,6 +142,39 @@ class Eager(unittest.TestCase):
         self.assertEqual(["mm2" in job for job in queue], [kind == "2MM" for kind in eager.MIXED])
 
 
+class EagerSimulated(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        simulator = Simulator(HEDDLE)
+        cls.made = eager.simulate(simulator, 1, silent)
+        cls.mixed = eager.count_all(simulator, eager.MIXED, silent, "mixed")
+        cls.products = eager.count_all(simulator, eager.PRODUCTS, silent, "2MM alone")
+
+    def test_what_does_not_hold_has_a_reason(self):
+        missed = self.made.missed()
+        self.assertEqual([claim.text.split(",")[0] for claim in missed], ["mean pending time", "the whole queue", "mean turnaround"])
+        self.assertTrue(all(claim.why for claim in missed))
+
+    def test_nothing_is_launched_eagerly_unless_asked_for(self):
+        for runs in (self.mixed, self.products):
+            self.assertEqual([runs[way].launched for way in ("CASE", "Eager Free")], [0, 0])
+            self.assertTrue(all(runs[way].launched > 0 for way in ("Eager Launch", "both")))
+
+    def test_both_are_above_each_for_kernels_that_touch_little_on_the_host(self):
+        self.assertLess(self.products["Eager Launch"].makespan, 0.9 * self.products["CASE"].makespan)
+        self.assertLess(self.products["both"].makespan, self.products["Eager Free"].makespan)
+
+    def test_without_reservations_all_that_returns_is_promoted(self):
+        patient = eager.count(Simulator(HEDDLE), eager.MIXED, False, True, age_limit="1h")
+        self.assertEqual(patient.moved, patient.on_host)
+        self.assertGreater(patient.launched, self.mixed["Eager Launch"].launched)
+
+    def test_it_agrees_with_what_ran_on_software_devices(self):
+        # docs/results/2026-11-25-eager-software.md: 50.2 s, and 37.6 s of 2MM alone
+        self.assertAlmostEqual(self.mixed["CASE"].makespan, 50.2, delta=0.15 * 50.2)
+        self.assertAlmostEqual(self.products["CASE"].makespan, 37.6, delta=0.05 * 37.6)
+
+
 class Reports(unittest.TestCase):
     MADE = Reproduction("paper", "A <title>", "simulated", [Claim("more & more", "2", "1", False, "because")],
                         [Exhibit("Figure 1", "something", "speedup", ["a", "b"], {"x": [1, None], "y": [3, 4]}, {"a": 2.5})],

@@ -15,6 +15,10 @@ class Failed(Exception):
 def _value(value):
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {_value(each)}" for key, each in value.items()) + "}"
     return json.dumps(value) if isinstance(value, str) else repr(value)
 
 
@@ -29,7 +33,7 @@ def seconds(value):
 
 @dataclasses.dataclass
 class Scenario:
-    """As docs/simulating.md has it: `devices` and `jobs` are tables of keys, `keys` those of the root."""
+    """As docs/simulating.md has it: `devices` and `jobs` are tables of keys, `keys` those of the root. A table in a table is a dict."""
 
     devices: list[dict]
     jobs: list[dict]
