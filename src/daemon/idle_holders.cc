@@ -1,12 +1,10 @@
 #include "daemon/idle_holders.h"
 
 #include "daemon/resumable.h"
+#include "policy/swapping.h"
 
 namespace heddle::daemon {
 namespace {
-
-// What copies cost is a tenth of the time at most.
-constexpr int kStaysForIdle = 5, kStaysForCopies = 10;
 
 uint64_t last_record(const VirtualDevice& device) {
   return device.ring->header().last_sequence.load(std::memory_order_acquire);
@@ -16,7 +14,7 @@ uint64_t last_record(const VirtualDevice& device) {
 
 bool may_leave_again(const Task& task, Duration idle, TimePoint now) {
   if (task.came_back == TimePoint{}) return true;
-  return now - task.came_back >= std::max(kStaysForIdle * idle, kStaysForCopies * task.swap_took);
+  return policy::may_leave_again(now - task.came_back, task.swap_took, idle);
 }
 
 bool has_work(const VirtualDevice& device) {

@@ -27,8 +27,7 @@ class IdleHolders {
   EventLoop::Timer alarm_;
 };
 
-// Whether a task that has come back, or was to give way and stayed, was there for long enough: for five times as long
-// as a program must be idle, and ten times as long as its memory was on the way.
+// Whether a task that has come back, or was to give way and stayed, was there for long enough (policy/swapping.h).
 bool may_leave_again(const Task& task, Duration idle, TimePoint now);
 // Whether the program has appended records that are not done, or waits for memory: its task needs a device.
 bool has_work(const VirtualDevice& device);

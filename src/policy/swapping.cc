@@ -13,6 +13,9 @@ namespace {
 // Of those that wait: each is tried on copies of the books.
 constexpr size_t kMostLookedAt = 16;
 
+// What copies cost is a tenth of the time at most.
+constexpr int kStaysForIdle = 5, kStaysForCopies = 10;
+
 }  // namespace
 
 // The one that stands in the line goes before those that do not yet.
@@ -188,6 +191,10 @@ std::vector<TaskId> Swapping::who_makes_room(const Scheduler& scheduler, const s
     }
   }
   return {};
+}
+
+bool may_leave_again(Duration stayed, Duration copied, Duration idle) {
+  return stayed >= std::max(kStaysForIdle * idle, kStaysForCopies * copied);
 }
 
 }  // namespace heddle::policy

@@ -48,4 +48,8 @@ class Swapping {
   Scheduler& scheduler_;
 };
 
+// Whether a task that has come back `stayed` ago may leave its device again because it does nothing: after five times
+// as long as it must be `idle` for that, and ten times as long as its memory was `copied`.
+bool may_leave_again(Duration stayed, Duration copied, Duration idle);
+
 }  // namespace heddle::policy

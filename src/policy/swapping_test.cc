@@ -381,5 +381,13 @@ TEST(MakeRoom, ForSmsWhereThoseAreWaitedFor) {
   EXPECT_THAT(Swapping::who_makes_room(it.scheduler, {{1}}, it.now), ElementsAre(TaskId{1}));
 }
 
+TEST(IdleTasks, StayForFiveTimesAsLongAsTheyMustBeIdleAndForTenTimesTheirCopies) {
+  using std::chrono::milliseconds;
+  EXPECT_FALSE(may_leave_again(milliseconds(4999), milliseconds(499), milliseconds(1000)));
+  EXPECT_TRUE(may_leave_again(milliseconds(5000), milliseconds(499), milliseconds(1000)));
+  EXPECT_FALSE(may_leave_again(milliseconds(5009), milliseconds(501), milliseconds(1000)));
+  EXPECT_TRUE(may_leave_again(milliseconds(5010), milliseconds(501), milliseconds(1000)));
+}
+
 }  // namespace
 }  // namespace heddle::policy
