@@ -23,6 +23,7 @@ constexpr char kExample[] =
     "  eager_free = false       # true: buffers are freed behind the last burst that uses them\n"
     "  [swap]\n"
     "  host = \"64G\"             # the size of swap space; 0, the default: there is none\n"
+    "  idle = \"1s\"              # that others wait, and a job is on the host, before it gives way; 0: it never does\n"
     "  [[device]]\n"
     "  preset = \"P100\"          # and count, memory, context, slowdown, copy_slowdown, sharing, model\n"
     "  copy_bandwidth = \"12G\"   # between the host and the device, a second: the preset's is the default\n"
@@ -103,7 +104,8 @@ Json json_of(const simulator::JobOutcome& job) {
             {"waited", seconds(job.waited)},
             {"busy", seconds(job.busy)},
             {"runs", job.runs},
-            {"eager", eager_json(job.eager)}};
+            {"eager", eager_json(job.eager)},
+            {"swap", swap_json(job.swap)}};
   if (!job.refused.empty()) json["refused"] = job.refused;
   return json;
 }
@@ -126,6 +128,7 @@ Json json_of(const Simulated& run, bool lists_jobs) {
   json["requests"] = requests_json(outcome.user_facing);
   json["batch"] = revocations_json(outcome.batch);
   json["eager"] = eager_json(outcome.eager());
+  json["swap"] = swap_json(outcome.swap());
   for (const Duration busy : outcome.busy) json["device_busy"].push_back(seconds(busy));
   if (!lists_jobs) return json;
   for (const auto& job : outcome.jobs) json["jobs"].push_back(json_of(job));
@@ -190,6 +193,23 @@ std::string eager_of(const std::vector<Simulated>& runs) {
   return any_eager(runs) ? "\n" + table.text() : "";
 }
 
+bool any_swap(const std::vector<Simulated>& runs) {
+  return std::any_of(runs.begin(), runs.end(), [](const Simulated& run) { return run.outcome.swap().count > 0; });
+}
+
+// Empty where no job gave way.
+std::string swap_of(const std::vector<Simulated>& runs) {
+  std::vector<std::string> columns{"POLICY", "DISPATCH"};
+  columns.insert(columns.end(), swap_columns().begin(), swap_columns().end());
+  Table table(columns);
+  for (const Simulated& run : runs) {
+    std::vector<std::string> row{run.policy, run.dispatch};
+    for (std::string& cell : swap_row(run.outcome.swap())) row.push_back(std::move(cell));
+    table.add(row);
+  }
+  return any_swap(runs) ? "\n" + table.text() : "";
+}
+
 Status report_runs(const SimOptions& options, const std::vector<Simulated>& runs) {
   std::vector<ReportRun> reports;
   for (const Simulated& run : runs) {
@@ -197,9 +217,11 @@ Status report_runs(const SimOptions& options, const std::vector<Simulated>& runs
     report.name = name_of(run);
     const auto row = row_of(run, runs.front().outcome.runs_per_second());
     for (size_t i = 0; i < row.size(); ++i) report.figures.emplace_back(kSimColumns[i], row[i]);
-    if (!any_eager(runs)) continue;
-    const auto cells = eager_row(run.outcome.eager());
-    for (size_t i = 0; i < cells.size(); ++i) report.figures.emplace_back(eager_columns()[i], cells[i]);
+    const auto add = [&](const std::vector<std::string>& columns, const std::vector<std::string>& cells) {
+      for (size_t i = 0; i < cells.size(); ++i) report.figures.emplace_back(columns[i], cells[i]);
+    };
+    if (any_eager(runs)) add(eager_columns(), eager_row(run.outcome.eager()));
+    if (any_swap(runs)) add(swap_columns(), swap_row(run.outcome.swap()));
   }
   return write_report(options.report, "Simulated: " + options.file, reports);
 }
@@ -301,6 +323,7 @@ void show(const SimOptions& options, const std::vector<Simulated>& runs) {
   print(table_of(runs));
   print(requests_of(runs));
   print(eager_of(runs));
+  print(swap_of(runs));
   if (!options.lists_jobs) return;
   for (const Simulated& run : runs) print(jobs_of(run));
 }

@@ -20,4 +20,19 @@ std::vector<std::string> eager_row(const simulator::EagerUse& eager) {
           to_string(eager.promoted), to_string(eager.moving)};
 }
 
+Json swap_json(const simulator::SwapUse& swap) {
+  return {{"count", swap.count},
+          {"moved", swap.moved.value},
+          {"moving", std::chrono::duration<double>(swap.moving).count()}};
+}
+
+const std::vector<std::string>& swap_columns() {
+  static const std::vector<std::string> columns{"SWAPPED OUT", "COPIED", "COPYING"};
+  return columns;
+}
+
+std::vector<std::string> swap_row(const simulator::SwapUse& swap) {
+  return {std::to_string(swap.count), to_string(swap.moved), to_string(swap.moving)};
+}
+
 }  // namespace heddle::cli

@@ -29,14 +29,23 @@ std::vector<Bytes> sizes_of(const std::vector<Buffer>& buffers) {
   return sizes;
 }
 
-// At least a nanosecond.
-Duration copy_time(Bytes bytes, const DeviceModel& model) {
+}  // namespace
+
+Bytes EagerJobs::bytes_on_device(const Job& job) {
+  return job.shape->buffers.empty() ? job.shape->memory : bytes_at(job, MemoryPlace::kDevice);
+}
+
+Duration EagerJobs::copy_time(Bytes bytes, const DeviceModel& model) {
   const double ns = double(bytes.value) / double(model.copy_bytes_per_s) * 1e9;
   constexpr double kLongest = 3e18;  // a hundred years
   return Duration(static_cast<int64_t>(std::clamp(ns, 1.0, kLongest)));
 }
 
-}  // namespace
+void EagerJobs::all_on_device(JobIndex index) {
+  Job& job = world_.jobs_[index];
+  std::replace(job.memory.begin(), job.memory.end(), MemoryPlace::kHost, MemoryPlace::kDevice);
+  forget_where_none(job);
+}
 
 void EagerJobs::launch() {
   if (!world_.scenario_.eager_launch) return;
@@ -124,11 +133,11 @@ void EagerJobs::promote() {
   }
 }
 
-// Not while its worker is being terminated.
+// Not while its worker is being terminated, or no worker serves it.
 bool EagerJobs::may_promote(JobIndex index) {
   const Job& job = world_.jobs_[index];
   const World::Lease* lease = world_.place_of(job).lease_of(index);
-  return job.promotion == Promotion::kNone && !(lease && lease->terminated);
+  return !job.is_away() && !(lease && lease->terminated);
 }
 
 // The place is the job's from now on: nobody else gets it while the job comes to a cut.

@@ -37,6 +37,12 @@ class EagerJobs {
   // How many times as long the kernels of its present burst take, because of what they touch on the host.
   double stretch_of(const Job& job) const;
 
+  static Bytes bytes_on_device(const Job& job);
+  // Through a device's copy engine, without its slowdown; at least a nanosecond.
+  static Duration copy_time(Bytes bytes, const DeviceModel& model);
+  // The task has left its device: what it comes back with goes there.
+  void all_on_device(JobIndex job);
+
   // Steps of a promotion: its job's work has left the device; the memory is there; another worker has taken over.
   void drained(JobIndex job);
   void copied(JobIndex job);

@@ -1,6 +1,7 @@
 #include "simulator/job.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace heddle::simulator {
 
@@ -10,6 +11,15 @@ policy::Tenant Job::tenant() const {
 
 policy::Sla& Job::sla(Outcome& outcome_of_all) const {
   return shape->kind == policy::JobClass::kUserFacing ? outcome_of_all.user_facing : outcome_of_all.batch;
+}
+
+policy::Service Job::take_service() {
+  policy::Service used;
+  used.busy = outcome.busy - std::exchange(busy_before, outcome.busy);
+  used.copies = copied - std::exchange(copied_before, copied);
+  used.bursts = std::exchange(bursts, 0);
+  told_bursts = 0;
+  return used;
 }
 
 void Job::begin_request(TimePoint now) {

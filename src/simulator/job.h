@@ -24,6 +24,15 @@ struct Job {
     kCopying,
     kResuming,  // another worker takes over
   };
+  // Its memory, on its way to swap space and back (idle_jobs.h).
+  enum class Swap {
+    kNone,
+    kOut,       // is being copied there; the job has its device
+    kSwapped,   // is there, and the job does nothing with a device
+    kWaiting,   // is there, and its burst waits for a device
+    kIn,        // is being copied back
+    kResuming,  // is on its device, and another worker takes over
+  };
   const JobShape* shape = nullptr;
   JobOutcome outcome;
   Phase phase = Phase::kAway;
@@ -47,10 +56,14 @@ struct Job {
   bool resumes = false;               // its worker was terminated in the burst
   std::vector<MemoryPlace> memory;    // of the present task, by buffer of its shape
   Promotion promotion = Promotion::kNone;
-  TimePoint copies_since{};          // where its promotion is copying
-  double stretch = 1;                // of the present piece, by memory on the host
-  std::optional<TimePoint> request;  // when the present burst arrived; none: it has ended
-  std::optional<TimePoint> issued;   // when its first work went to the device
+  Swap swap = Swap::kNone;
+  std::optional<TimePoint> quiet;      // when it was first seen to compute on the host, of the present time there
+  std::optional<TimePoint> came_back;  // when it last had its device again
+  Duration swap_took{};                // of the last copies: there, and back if it is
+  TimePoint copies_since{};            // where its memory is being copied
+  double stretch = 1;                  // of the present piece, by memory on the host
+  std::optional<TimePoint> request;    // when the present burst arrived; none: it has ended
+  std::optional<TimePoint> issued;     // when its first work went to the device
 
   // Its copy and kernels are next, which take `length`.
   void begin_piece(Duration length) {
@@ -70,6 +83,10 @@ struct Job {
   void end_request(Outcome& outcome, TimePoint now);
   // Of the burst's kernels, with `done` of them behind it: epochs are at least so long, and end with a kernel.
   Duration committed_with(Duration done, Duration epoch) const;
+  // What it has used of its device since it has it; from now on counted anew.
+  policy::Service take_service();
+  // No worker serves it: its bursts wait.
+  bool is_away() const { return promotion != Promotion::kNone || swap != Swap::kNone; }
   // Of the present burst in its task, from 1.
   uint32_t burst_number() const { return shape->bursts - bursts_left + 1; }
   bool in_burst() const { return phase == Phase::kCopy || phase == Phase::kKernels; }

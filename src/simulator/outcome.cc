@@ -24,6 +24,19 @@ EagerUse& EagerUse::operator+=(const EagerUse& other) {
   return *this;
 }
 
+SwapUse& SwapUse::operator+=(const SwapUse& other) {
+  count += other.count;
+  moved += other.moved;
+  moving += other.moving;
+  return *this;
+}
+
+SwapUse Outcome::swap() const {
+  SwapUse sum;
+  for (const JobOutcome& job : jobs) sum += job.swap;
+  return sum;
+}
+
 EagerUse Outcome::eager() const {
   EagerUse sum;
   for (const JobOutcome& job : jobs) sum += job.eager;

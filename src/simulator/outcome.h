@@ -20,6 +20,14 @@ struct EagerUse {
   EagerUse& operator+=(const EagerUse& other);
 };
 
+// What came of idle jobs that gave way.
+struct SwapUse {
+  uint64_t count = 0;  // how often a job's memory has left its device
+  Bytes moved;         // there and back
+  Duration moving{};   // that copies took
+  SwapUse& operator+=(const SwapUse& other);
+};
+
 // What became of one job.
 struct JobOutcome {
   std::string name;
@@ -33,6 +41,7 @@ struct JobOutcome {
   uint32_t runs = 0;                 // that were completed
   std::string refused;               // why; empty: it was not
   EagerUse eager;
+  SwapUse swap;
 };
 
 // When tasks had devices and when kernels were on them, for people to look at. In the order of their ends.
@@ -62,6 +71,7 @@ struct Outcome {
 
   uint64_t completed() const;  // runs
   EagerUse eager() const;      // of all jobs
+  SwapUse swap() const;
   double runs_per_second() const;
   Duration mean_turnaround() const;  // of completed runs
 };

@@ -178,6 +178,7 @@ Status read_swap(const toml::table& root, const std::string& file, Scenario& sce
   if (!node->is_table()) return fail(ErrorCode::kInvalidArgument, "%s: 'swap' is no table: [swap]", file.c_str());
   TomlTable keys(*node->as_table(), file, "swap");
   keys.read("host", scenario.swap.host);
+  keys.read("idle", scenario.swap.idle);
   return keys.finish();
 }
 

@@ -70,6 +70,8 @@ struct RevocationCosts {
 // As in heddled's configuration.
 struct SwapSpace {
   Bytes host;  // of the host's memory; 0: there is none
+  // How long others wait, and a job computes on the host, before its memory leaves its device; 0: it never does.
+  Duration idle = std::chrono::seconds(1);
 };
 
 struct Scenario {

@@ -54,6 +54,7 @@ eager_launch = true
 eager_free = true
 [swap]
 host = "64G"
+idle = "3s"
 [[device]]
 copy_bandwidth = 54000000000
 [[job]]
@@ -75,6 +76,7 @@ memory = "2G"
   EXPECT_TRUE(scenario->eager_launch);
   EXPECT_TRUE(scenario->eager_free);
   EXPECT_EQ(scenario->swap.host, Bytes{64 * kGiB});
+  EXPECT_EQ(scenario->swap.idle, std::chrono::seconds(3));
   EXPECT_EQ(scenario->devices[0].copy_bytes_per_s, 54'000'000'000u);
   const JobShape& shape = scenario->jobs[0].shape;
   EXPECT_EQ(shape.memory, Bytes{4 * kGiB});

@@ -103,9 +103,13 @@ Outcome World::play() {
       each.sla(outcome_).was_busy(busy);
       show_use(job, busy);
     }
-    if (each.in_burst() || each.phase == Job::Phase::kHost) show_stay(job);
+    const bool waits = each.phase == Job::Phase::kWaiting || each.swap == Job::Swap::kWaiting;
+    const bool has_device = !waits && each.phase != Job::Phase::kAway && each.swap != Job::Swap::kSwapped;
+    if (has_device) show_stay(job);
+    if (waits) each.outcome.waited += now_ - each.waits_since;
     if (each.promotion == Job::Promotion::kCopying) each.outcome.eager.moving += now_ - each.copies_since;
-    if (each.phase == Job::Phase::kWaiting) each.outcome.waited += now_ - each.waits_since;
+    if (each.swap == Job::Swap::kOut || each.swap == Job::Swap::kIn)
+      each.outcome.swap.moving += now_ - each.copies_since;
     last = std::max(last, each.outcome.ended.value_or(TimePoint{}));
     outcome_.jobs.push_back(std::move(each.outcome));
   }

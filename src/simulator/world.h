@@ -29,6 +29,7 @@ class World {
 
  private:
   friend class EagerJobs;  // its part for jobs that have memory on the host (eager_jobs.h)
+  friend class IdleJobs;   // and for those that give way (idle_jobs.h)
 
   struct Lease {
     JobIndex holder;
@@ -130,7 +131,10 @@ class World {
   std::vector<uint32_t> told_;             // places whose dispatch is to decide
   std::vector<policy::LeaseOrder> orders_;
   std::map<SessionId, JobIndex> on_host_;  // jobs that have memory on the host
-  Bytes swapped_;                          // all that they have there
+  Bytes swapped_;                          // all that lies in swap space, or is on its way there
+  uint32_t leaving_ = 0;                   // jobs whose memory is
+  TimePoint next_look_{};                  // for idle jobs
+  std::optional<TimePoint> alarm_;         // an event will make it
   Outcome outcome_;
 };
 

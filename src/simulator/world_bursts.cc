@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "simulator/eager_jobs.h"
+#include "simulator/idle_jobs.h"
 #include "simulator/world.h"
 
 namespace heddle::simulator {
@@ -21,6 +22,7 @@ void World::begin_burst(JobIndex index) {
   job.begin_request(now_);
   ++job.bursts;
   if (job.promotion != Job::Promotion::kNone) return;  // it asks for the device behind that
+  if (job.swap != Job::Swap::kNone) return IdleJobs(*this).burst_began(index);
   if (place.dispatch->exclusive()) {
     place.dispatch->pending(lessee_of(index), now_);
     told(place);
@@ -35,7 +37,7 @@ void World::begin_burst(JobIndex index) {
 // The phase's work goes to the device, unless no worker serves the job.
 void World::go_on(JobIndex index) {
   Job& job = jobs_[index];
-  if (job.promotion != Job::Promotion::kNone) return;
+  if (job.is_away()) return;
   Place& place = place_of(job);
   if (Lease* lease = place.lease_of(index)) {
     lease->fresh = false;

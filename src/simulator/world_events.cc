@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "simulator/eager_jobs.h"
+#include "simulator/idle_jobs.h"
 #include "simulator/world.h"
 
 namespace heddle::simulator {
@@ -17,7 +18,8 @@ void World::handle(const Event& event) {
       Place& place = places_[event.index];
       if (place.version != event.version) return;  // something else has come or gone since
       const JobIndex job = place.shared.next()->job;
-      return EagerJobs::is_promotion(job) ? EagerJobs(*this).copied(EagerJobs::promoted_job(job)) : work_done(job);
+      if (EagerJobs::is_promotion(job)) return EagerJobs(*this).copied(EagerJobs::promoted_job(job));
+      return IdleJobs::is_copy(job) ? IdleJobs(*this).copied(IdleJobs::copied_job(job)) : work_done(job);
     }
     case Event::Kind::kLeaseEnds:
     case Event::Kind::kWorkerGone:
@@ -41,6 +43,8 @@ void World::handle(const Event& event) {
     }
     case Event::Kind::kPromoted:
       return EagerJobs(*this).resumed(event.index);
+    case Event::Kind::kReturned:
+      return IdleJobs(*this).resumed(event.index);
     case Event::Kind::kAdmission:
       admission_due_ = false;
       ask_admission_ = true;
@@ -60,7 +64,7 @@ void World::decide() {
       books_changed_ = false;
       EagerJobs(*this).promote();
       for (const policy::Decision& decision : scheduler_->decisions(now_)) carry_out(decision);
-      EagerJobs(*this).launch();
+      if (!IdleJobs(*this).make_room()) EagerJobs(*this).launch();
       EagerJobs(*this).promote();
       const auto next = scheduler_->next_deadline();
       if (next && next != comes_of_age_) queue_.put({std::max(now_, *next), Event::Kind::kSchedule});

@@ -2,6 +2,7 @@
 
 #include "policy/occupancy.h"
 #include "simulator/eager_jobs.h"
+#include "simulator/idle_jobs.h"
 #include "simulator/world.h"
 
 namespace heddle::simulator {
@@ -61,6 +62,7 @@ void World::carry_out(const policy::Decision& decision) {
     job.request.reset();
     return close(index);
   }
+  if (decision.request == policy::RequestKind::kResume) return IdleJobs(*this).device_found(index, decision.device);
   job.granted = now_;
   if (!job.outcome.granted) job.outcome.granted = now_;
   job.device = decision.device;
@@ -84,6 +86,7 @@ void World::carry_out(const policy::Decision& decision) {
 void World::next_burst(JobIndex index) {
   Job& job = jobs_[index];
   job.phase = Job::Phase::kHost;
+  job.quiet.reset();
   queue_.put({now_ + job.shape->host, Event::Kind::kHostDone, index});
 }
 
@@ -98,11 +101,7 @@ void World::end_task(JobIndex index) {
   }
   EagerJobs(*this).task_ended(index);
   tasks_.erase(job.task);
-  policy::Service used;
-  used.busy = job.outcome.busy - job.busy_before;
-  used.copies = job.copied - job.copied_before;
-  used.bursts = job.bursts;
-  scheduler_->served(job.session, job.device, used);
+  scheduler_->served(job.session, job.device, job.take_service());
   scheduler_->task_ended(job.task, now_);
   --use_.tasks;
   use_.warps -= job.warps;
