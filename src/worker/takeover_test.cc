@@ -276,7 +276,6 @@ TEST_F(TakeoverElsewhere, VariablesThatBeginWithAddressesAreInTheWay) {
   EXPECT_EQ(obstacle(), protocol::Obstacle::kAddresses);
 }
 
-// The program had it back, or not: the segment is the worker's to give back.
 // It dies when it has noted what is done, and has shown nothing of it.
 TEST_F(TakeoverTest, WhatItsForerunnerNotedIsShown) {
   live_stream(2, protocol::kStreamNonBlocking);
@@ -296,6 +295,7 @@ TEST_F(TakeoverTest, WhatItsForerunnerNotedIsShown) {
   EXPECT_EQ(header().record_head.load(), head);
 }
 
+// The program had it back, or not: the segment is the worker's to give back.
 TEST_F(TakeoverTest, FreesThatWereSaidAreNoted) {
   map(1, kTestBase);
   map(2, kTestBase + kSegmentBytes);
