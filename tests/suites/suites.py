@@ -3,11 +3,16 @@
 
     suites.py DIRECTORY [--heddle build/dev/bin/heddle] [--suite NAME] [--only REGEX] [--markdown FILE]
     suites.py DIRECTORY --cc build/dev/bin/heddle-cc ...
+    suites.py DIRECTORY --check ...
 
 DIRECTORY holds the suites as their repositories have them: rodinia (yuhc/gpu-rodinia), polybench
 (sgrauerg/polybenchGpu), cuda-samples (NVIDIA/cuda-samples). What is absent is left out. What is built and written
 lies in DIRECTORY/../suites-out (or --out). Sources are not changed, but for the sizes of a few programs that would not
 end in time and have no option for that: `edits` in programs.py, in a copy.
+
+With --check kernels run checked (heddle run --check), and the table says how many accesses each made outside of what
+heddle took its launches to read and write: work that is run again relies on that. What else the checks find (races,
+reads of what nobody wrote) is the programs' own; it is counted, and changes no outcome.
 
 With --cc each program is built by heddle cc too and runs a second time; the table says for both what came out, and how
 many launches are bound, partly or lazily, and why.
@@ -33,6 +38,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SHIM = ["-include", os.path.join(HERE, "names_of_cuda_12.h")]
 HEADERS = ("cuda.h", "cuda_runtime.h", "stdio.h", "stdlib.h", "math.h", "string.h", "sys/time.h", "unistd.h")
 NUMBERS = re.compile(programs.NUMBER)
+FINDING = re.compile(r"^heddle: check: (?!\d+ findings?$).*\n", re.M)
+CHECKED = re.compile(r"^heddle: check: \d+ findings?\n", re.M)  # the last word of a run that was checked
+UNDECLARED = re.compile(r"^heddle: check: undeclared .*", re.M)
+FOUND_SOMETHING = 66  # exit status of heddle run --check
 REFUSAL = re.compile(r"^heddle: (?!.*Assertion `).*|.*(?:not supported|no PTX|Unsupported|unsupported).*", re.M)
 
 
@@ -96,6 +105,7 @@ class Run:
         kind = "cuda" if compiler == "nvcc" else "cc"
         self.out = os.path.join(options.out, program.suite, kind, program.name)
         self.built, self.ran, self.why, self.seconds = "", "", "", 0.0
+        self.undeclared, self.findings = 0, 0  # with --check
 
     def run(self):
         reason = programs.graphical(self.program, self.options.directory)
@@ -188,14 +198,22 @@ class Run:
         program = self.program
         directory = self.prepare(os.path.join(self.out, "run"))
         start = time.monotonic()
-        status, output = shell([self.options.heddle, "run", "--", os.path.join(self.out, "program"),
+        how = ["--check"] if self.options.check else []
+        status, output = shell([self.options.heddle, "run", *how, "--", os.path.join(self.out, "program"),
                                 *program.arguments], directory, self.options.limit, self.environment())
         self.seconds = time.monotonic() - start
         with open(os.path.join(self.out, "output"), "w") as out:
             out.write(output)
+        if self.options.check:
+            self.undeclared, self.findings = len(UNDECLARED.findall(output)), len(FINDING.findall(output))
+            checked = CHECKED.search(output)
+            output = CHECKED.sub("", FINDING.sub("", output))
+            status = 0 if status == FOUND_SOMETHING else status
         refusal = REFUSAL.search(re.sub(r"heddle: no daemon at.*\n", "", output))
         if status is None:
             self.ran, self.why = "time limit", f"{self.options.limit} s"
+        elif self.options.check and not checked:
+            self.ran, self.why = "not checked", output.strip().splitlines()[-1][:110] if output.strip() else ""
         elif refusal and refusal.group(0).startswith("heddle: "):
             self.ran, self.why = "refused", refusal.group(0)[8:150]
         elif program.wrong and re.search(program.wrong, output, re.M):
@@ -247,7 +265,8 @@ class Run:
         return [float(number) for number in NUMBERS.findall(text)][-self.program.last:]
 
     def row(self):
-        return [self.program.name, self.built, self.ran, self.why.replace("|", "/"),
+        checked = [str(self.undeclared), str(self.findings)] if self.options.check else []
+        return [self.program.name, self.built, self.ran, self.why.replace("|", "/"), *checked,
                 f"{self.seconds:.1f}" if self.ran else ""]
 
 
@@ -315,7 +334,10 @@ def markdown(runs):
     lines = []
     for suite in dict.fromkeys(run.program.suite for run in runs):
         rows = [run.row() for run in runs if run.program.suite == suite]
-        lines += [f"\n## {suite}", "", "| program | builds | result | how, or why not | s |", "|---|---|---|---|---|"]
+        columns = ["program", "builds", "result", "how, or why not", "s"]
+        if any(run.options.check for run in runs):
+            columns[4:4] = ["undeclared", "all findings"]
+        lines += [f"\n## {suite}", "", "| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
         lines += ["| " + " | ".join(row) + " |" for row in rows]
         counts = {}
         for row in rows:
@@ -330,6 +352,7 @@ def main():
     parser.add_argument("directory", type=os.path.abspath)
     parser.add_argument("--heddle", default="build/dev/bin/heddle", type=os.path.abspath)
     parser.add_argument("--cc", type=os.path.abspath, help="heddle-cc: each program by both compilers")
+    parser.add_argument("--check", action="store_true", help="run kernels checked, and count undeclared accesses")
     parser.add_argument("--out", type=os.path.abspath)
     parser.add_argument("--suite", default=".")
     parser.add_argument("--only", default=".")
@@ -348,7 +371,7 @@ def main():
     if options.markdown:
         with open(options.markdown, "w") as out:
             out.write(table(runs))
-    return 1 if any(run.ran == "WRONG" for run in runs) else 0
+    return 1 if any(run.ran == "WRONG" or getattr(run, "undeclared", 0) for run in runs) else 0
 
 
 if __name__ == "__main__":
