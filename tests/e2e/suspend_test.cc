@@ -8,53 +8,25 @@
 #include <tuple>
 
 #include "steps.h"
+#include "swapping.h"
 
 namespace heddle::e2e {
 namespace {
 
-std::string config(const std::string& more = "", int slowdown = 0) {
+std::string suspending_config(const std::string& more = "", int slowdown = 0) {
   return "[daemon]\nwarm_workers = 1\n" + more +
          "[[device]]\npreset = 'P100'\nmemory = '256M'\nslowdown = " + std::to_string(slowdown) +
          "\ncopy_slowdown = 0\n";
 }
 
-// The job of the only program that runs, or of the first.
-class Suspending : public testing::Test {
- protected:
-  void set_up(const std::string& config) {
-    node_ = std::make_unique<Node>(config);
-    ASSERT_TRUE(node_->ready()) << node_->why();
-  }
-  Json session() {
-    const Json ps = node_->ask({{"command", "ps"}});
-    return ps.contains("sessions") && !ps["sessions"].empty() ? ps["sessions"][0] : Json();
-  }
-  std::string state() {
-    const Json now = session();
-    return now.is_object() && !now["tasks"].empty() ? now["tasks"][0]["state"].get<std::string>() : "";
-  }
-  bool reaches(const std::string& wanted) {
-    return Node::eventually([&] { return state() == wanted; });
-  }
-  std::string job() { return std::to_string(session()["job"].get<uint64_t>()); }
-  void expect_works(const Arguments& command) {
-    const Finished finished = node_->heddle(command);
-    EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node_->log();
-  }
-  void expect_nothing_left() {
-    EXPECT_TRUE(Node::eventually([&] { return node_->empty(); })) << node_->ask({{"command", "ps"}});
-    EXPECT_TRUE(node_->stop_cleanly());
-  }
-
-  std::unique_ptr<Node> node_;
-};
+struct Suspending : Swapping {};
 
 struct BetweenSteps : Suspending, testing::WithParamInterface<std::tuple<const char*, const char*, const char*>> {};
 
 TEST_P(BetweenSteps, AJobGoesOnWhereItWas) {
   const auto [name, what, more] = GetParam();
   HEDDLE_NEEDS_PROGRAM(name);
-  set_up(config(more));
+  set_up(suspending_config(more));
   Steps steps(*node_);
   const std::string wanted = steps.undisturbed(name);
   ASSERT_NE(wanted.find("PASS"), std::string::npos) << wanted;
@@ -71,9 +43,7 @@ TEST_P(BetweenSteps, AJobGoesOnWhereItWas) {
     EXPECT_EQ(state(), "suspended");
     expect_works({"resume", job()});
   }
-  const Finished finished = program.wait();
-  EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node_->log();
-  EXPECT_EQ(finished.out, wanted) << finished.err;
+  expect_right(program, wanted);
   expect_nothing_left();
 }
 
@@ -104,9 +74,7 @@ TEST_F(Suspending, OnAGpuAJobGoesOnWhereItWas) {
     steps.go(step);
     expect_works({"resume", job()});
   }
-  const Finished finished = program.wait();
-  EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node_->log();
-  EXPECT_EQ(finished.out, wanted) << finished.err;
+  expect_right(program, wanted);
   expect_nothing_left();
 }
 
@@ -136,7 +104,7 @@ TEST_F(Suspending, OnAGpuWhereVariablesDoNotStayAJobThatHasSomeIsRefused) {
 // Whatever the program is at just then, nothing is lost.
 TEST_F(Suspending, AtAnyMomentNothingIsLost) {
   HEDDLE_NEEDS_PROGRAM("outlives");
-  set_up(config());
+  set_up(suspending_config());
   constexpr int kMany = 60;
   Steps steps(*node_, {}, kMany);
   const std::string wanted = steps.undisturbed("outlives");
@@ -167,7 +135,7 @@ TEST_F(Suspending, AtAnyMomentNothingIsLost) {
 struct InMidKernel : Suspending, testing::WithParamInterface<const char*> {
   void SetUp() override {
     HEDDLE_NEEDS_WORKLOADS();
-    set_up(config(GetParam(), 25000));
+    set_up(suspending_config(GetParam(), 25000));
     program_.emplace(node_->spawn_run({workload("vecadd"), "--size", "4000000", "--check", "sample"}));
     ASSERT_TRUE(Node::eventually([&] {
       const Json now = session();
@@ -214,7 +182,7 @@ INSTANTIATE_TEST_SUITE_P(Policies, InMidKernel, testing::Values("", "[dispatch]\
 struct Suspended : Suspending {
   void SetUp() override {
     HEDDLE_NEEDS_PROGRAM("outlives");
-    set_up(config());
+    set_up(suspending_config());
     steps_.emplace(*node_);
     wanted_ = steps_->undisturbed("outlives");
     program_.emplace(steps_->spawn("outlives"));
@@ -249,9 +217,7 @@ TEST_F(Suspended, ItStaysSoWhenHeddledDies) {
   ASSERT_TRUE(reaches("suspended"));
   steps_->go_on();
   expect_works({"resume", job()});
-  const Finished finished = program_->wait();
-  EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node_->log();
-  EXPECT_EQ(finished.out, wanted_);
+  expect_right(*program_, wanted_);
   expect_nothing_left();
 }
 

@@ -14,7 +14,7 @@ inline std::string config(const char* memory, int devices = 1) {
          "\nmemory = '" + memory + "'\nslowdown = 0\ncopy_slowdown = 0\n";
 }
 
-// A node whose devices do not hold all that its programs have.
+// A node, and the job of the only program there, or of the first: to be suspended and swapped.
 class Swapping : public testing::Test {
  protected:
   void set_up(const std::string& config) {
