@@ -5,7 +5,6 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <random>
 #include <thread>
 
@@ -15,14 +14,9 @@
 namespace heddle::e2e {
 namespace {
 
-// HEDDLE_FAULT_ROUNDS and HEDDLE_FAULT_SEED repeat or lengthen a run.
-unsigned setting(const char* name, unsigned fallback) {
-  const char* text = std::getenv(name);
-  return text ? static_cast<unsigned>(std::atoi(text)) : fallback;
-}
-
 enum class Victim { kProgram, kWorker, kDaemon, kVault };
 
+// HEDDLE_FAULT_ROUNDS and HEDDLE_FAULT_SEED repeat or lengthen a run.
 struct Storm {
   explicit Storm(const std::string& config = Node::default_config()) : node(config) {}
   Node node;

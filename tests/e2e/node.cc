@@ -359,6 +359,11 @@ std::string Node::log() const {
   return text;
 }
 
+unsigned setting(const char* name, unsigned fallback) {
+  const char* text = std::getenv(name);
+  return text ? static_cast<unsigned>(std::atoi(text)) : fallback;
+}
+
 std::string workload(const std::string& name, bool static_runtime) {
   const std::string path = std::string(HEDDLE_WORKLOADS) + "/" + name + (static_runtime ? "_static" : "");
   return ::access(path.c_str(), X_OK) == 0 ? path : "";

@@ -124,6 +124,9 @@ class Node {
   std::string directory_, why_;
 };
 
+// A number of the environment's, by which somebody lengthens or repeats a test's run.
+unsigned setting(const char* name, unsigned fallback);
+
 // A workload's executable, or where it was not built (no nvcc) an empty string.
 std::string workload(const std::string& name, bool static_runtime = false);
 

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 
 #include <array>
-#include <cstdlib>
 #include <fstream>
 #include <list>
 #include <optional>
@@ -28,11 +27,6 @@ namespace heddle::e2e {
 namespace {
 
 // HEDDLE_STORM_EVENTS and HEDDLE_STORM_SEED lengthen or repeat a run; `make storm` has 10,000 events.
-unsigned setting(const char* name, unsigned fallback) {
-  const char* text = std::getenv(name);
-  return text ? static_cast<unsigned>(std::atoi(text)) : fallback;
-}
-
 #ifdef HEDDLE_SANITIZED
 constexpr unsigned kEvents = 60;
 #else
