@@ -9,3 +9,13 @@
 #define HEDDLE_SANITIZED 1
 #endif
 #endif
+
+namespace heddle {
+
+#ifdef HEDDLE_SANITIZED
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
+}  // namespace heddle

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/sanitizer.h"
 #include "node.h"
 
 namespace heddle::e2e {
@@ -48,6 +49,7 @@ struct Deadlines : testing::Test {
 };
 
 constexpr int kWithoutEnd = 1 << 20;
+constexpr int kLong = kSanitized ? 500 : 3000;  // bursts; each takes thirty times as long with a sanitizer
 
 TEST_F(Deadlines, RequestsAreServedWhileBatchComputes) {
   Node node(under("priority:soft"));
@@ -98,7 +100,7 @@ TEST_F(Deadlines, BatchIsTerminatedForRequestsAndEndsWithRightResults) {
   ASSERT_TRUE(node.ready()) << node.why();
   Process server = episodes(node, {"--class", "user-facing", "--slo", "50ms", "--name", "server"}, kWithoutEnd, 20);
   ASSERT_TRUE(Node::eventually([&] { return placed(node) == 1; }));
-  Process batch = episodes(node, {"--name", "batch"}, 3000, 0);
+  Process batch = episodes(node, {"--name", "batch"}, kLong, 0);
   const auto revoked = [&](const char* what) {
     const Json job = job_of(node, "batch");
     return job.is_object() && job.contains("revocations") ? job["revocations"][what].get<int>() : 0;

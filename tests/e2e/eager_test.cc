@@ -13,9 +13,7 @@ namespace {
 class EagerLaunch : public Swapping {
  protected:
   void SetUp() override {
-#ifdef HEDDLE_SANITIZED
-    GTEST_SKIP() << "a kernel of this size takes a sanitizer minutes; daemon/eager_test.cc runs there";
-#endif
+    if (kSanitized) GTEST_SKIP() << "a kernel of this size takes a sanitizer minutes; daemon/eager_test.cc runs there";
   }
   void set_up(const char* level = "off") {
     Swapping::set_up("[daemon]\nwarm_workers = 1\neager_launch = true\n[swap]\nidle = '0s'\n[durability]\nlevel = '" +

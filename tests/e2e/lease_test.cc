@@ -25,11 +25,6 @@ Arguments vecadd(int iterations) {
   return {workload("vecadd"), "--size", "100000", "--streams", "1", "--iterations", std::to_string(iterations)};
 }
 // Each launch takes thirty times as long then.
-#ifdef HEDDLE_SANITIZED
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 constexpr int kShort = kSanitized ? 80 : 200, kEndless = 10'000;  // launches
 
 struct Leases : testing::Test {

@@ -243,10 +243,8 @@ memory = "256M"
 context_memory = "0"
 variables_stay = true
 )";
-#ifdef HEDDLE_SANITIZED
   // The only one that the driver for tests has then, and a program may come before a worker could say so.
-  config += "[[window]]\nbase = 0x7e8000000000\ndevice = '448G'\nhost = '32G'\n";
-#endif
+  if (kSanitized) config += "[[window]]\nbase = 0x7e8000000000\ndevice = '448G'\nhost = '32G'\n";
   return config;
 }
 

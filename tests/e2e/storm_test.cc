@@ -27,11 +27,7 @@ namespace heddle::e2e {
 namespace {
 
 // HEDDLE_STORM_EVENTS and HEDDLE_STORM_SEED lengthen or repeat a run; `make storm` has 10,000 events.
-#ifdef HEDDLE_SANITIZED
-constexpr unsigned kEvents = 60;
-#else
-constexpr unsigned kEvents = 200;
-#endif
+constexpr unsigned kEvents = kSanitized ? 60 : 200;
 constexpr size_t kPrograms = 5;  // at once
 constexpr Duration kPatience = std::chrono::seconds(120);
 
