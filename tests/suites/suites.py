@@ -38,9 +38,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SHIM = ["-include", os.path.join(HERE, "names_of_cuda_12.h")]
 HEADERS = ("cuda.h", "cuda_runtime.h", "stdio.h", "stdlib.h", "math.h", "string.h", "sys/time.h", "unistd.h")
 NUMBERS = re.compile(programs.NUMBER)
-FINDING = re.compile(r"^heddle: check: (?!\d+ findings?$).*\n", re.M)
-CHECKED = re.compile(r"^heddle: check: \d+ findings?\n", re.M)  # the last word of a run that was checked
-UNDECLARED = re.compile(r"^heddle: check: undeclared .*", re.M)
+# Behind whatever the program has written of a line.
+FINDING = re.compile(r"heddle: check: (?!\d+ findings?$).*\n", re.M)
+CHECKED = re.compile(r"heddle: check: \d+ findings?$\n?", re.M)  # the last word of a run that was checked
+UNDECLARED = re.compile(r"heddle: check: undeclared .*", re.M)
 FOUND_SOMETHING = 66  # exit status of heddle run --check
 REFUSAL = re.compile(r"^heddle: (?!.*Assertion `).*|.*(?:not supported|no PTX|Unsupported|unsupported).*", re.M)
 
