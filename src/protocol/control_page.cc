@@ -112,7 +112,8 @@ void ControlPage::begin_task(uint64_t serial, bool fresh) {
     for (std::atomic<uint64_t>* word : {&page.obstacle, &page.modules, &page.affected, &page.variables_written})
       word->store(0, std::memory_order_release);
     const Cut& cut = page.cuts[page.cut.load(std::memory_order_relaxed) & 1];
-    note_cut(cut.completed.load(std::memory_order_relaxed), cut.record_head.load(std::memory_order_relaxed), 0);
+    note_cut(cut.completed.load(std::memory_order_relaxed), cut.record_head.load(std::memory_order_relaxed), 0,
+             {cut.print_tail.load(std::memory_order_relaxed), cut.print_lost.load(std::memory_order_relaxed)});
   }
   page.task.store(serial, std::memory_order_release);
 }
@@ -147,12 +148,14 @@ void ControlPage::note_end(uint64_t sequence, bool unmapped) {
   layout().ended.store(sequence + 1, std::memory_order_release);
 }
 
-void ControlPage::note_cut(uint64_t completed, uint64_t record_head, uint64_t variables_saved) {
+void ControlPage::note_cut(uint64_t completed, uint64_t record_head, uint64_t variables_saved, Printed printed) {
   const uint64_t next = layout().cut.load(std::memory_order_relaxed) + 1;
   Cut& cut = layout().cuts[next & 1];
   cut.completed.store(completed, std::memory_order_release);
   cut.record_head.store(record_head, std::memory_order_release);
   cut.variables_saved.store(variables_saved, std::memory_order_release);
+  cut.print_tail.store(printed.tail, std::memory_order_release);
+  cut.print_lost.store(printed.lost, std::memory_order_release);
   layout().cut.store(next, std::memory_order_release);
 }
 
@@ -162,9 +165,12 @@ LogState ControlPage::log() const {
   LogState log;
   for (int look = 0; look < kMostLooks; ++look) {
     const uint64_t number = page.cut.load(std::memory_order_acquire);
-    log.completed = page.cuts[number & 1].completed.load(std::memory_order_acquire);
-    log.record_head = page.cuts[number & 1].record_head.load(std::memory_order_acquire);
-    log.variables_saved = page.cuts[number & 1].variables_saved.load(std::memory_order_acquire);
+    const Cut& cut = page.cuts[number & 1];
+    log.completed = cut.completed.load(std::memory_order_acquire);
+    log.record_head = cut.record_head.load(std::memory_order_acquire);
+    log.variables_saved = cut.variables_saved.load(std::memory_order_acquire);
+    log.printed.tail = cut.print_tail.load(std::memory_order_acquire);
+    log.printed.lost = cut.print_lost.load(std::memory_order_acquire);
     if (page.cut.load(std::memory_order_relaxed) == number) break;
   }
   log.variables_written = page.variables_written.load(std::memory_order_acquire);

@@ -86,6 +86,11 @@ enum class Obstacle : uint64_t {
   kAddresses,     // the program may have addresses of variables or functions, and the next worker has others
 };
 
+// Of the ring's print area: bytes written, and bytes that found no space.
+struct Printed {
+  uint64_t tail = 0, lost = 0;
+};
+
 // Where the ring's workers stand in its log.
 struct LogState {
   uint64_t task = 0;  // serial of the task that the words up to `obstacle` are of; 0: no worker has begun any
@@ -101,6 +106,7 @@ struct LogState {
   // shown to the program. What was handed over behind it can be run again (UndoLog), but for `affected`.
   uint64_t completed = 0, record_head = 0;
   uint64_t variables_saved = 0;  // the record up to which what they held is saved (SavedVariables); 0: nothing is
+  Printed printed;               // by then
 
   // Work with effects may be under way, and nobody could say how much of it was done.
   bool computes() const { return affected > completed; }
@@ -164,8 +170,8 @@ class ControlPage {
   uint64_t freed(uint64_t index) const { return layout().freed_numbers[index % kFreedNumbers]; }
   // The task is over once `sequence` is done; 0: it is over.
   void note_end(uint64_t sequence, bool unmapped);
-  // Worker, under one lock: before the program is shown it. One store makes all three count.
-  void note_cut(uint64_t completed, uint64_t record_head, uint64_t variables_saved);
+  // Worker, under one lock: before the program is shown it. One store makes all of it count.
+  void note_cut(uint64_t completed, uint64_t record_head, uint64_t variables_saved, Printed printed = {});
   // Anybody; only of a worker that is gone it is certain.
   LogState log() const;
 
@@ -178,7 +184,7 @@ class ControlPage {
     std::atomic<uint64_t> until_ns, window_ns, whole_bursts;
   };
   struct Cut {
-    std::atomic<uint64_t> completed, record_head, variables_saved;
+    std::atomic<uint64_t> completed, record_head, variables_saved, print_tail, print_lost;
   };
   struct Layout {
     uint32_t magic, version;                      // written by create() alone

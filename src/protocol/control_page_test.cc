@@ -192,14 +192,15 @@ TEST_F(ControlPageTest, WhatCanBeDoneAgainIsUnderWayAndNoMore) {
 // Its number is stored last.
 TEST_F(ControlPageTest, AWorkerThatDiesWhileItCompletesLeavesTheLastCut) {
   page.note_cut(0x7777, 0x8888, 0);
-  const size_t completed = place_of(0x7777);
-  page.note_cut(5, 320, 0);
-  page.note_cut(6, 384, 0);          // where the first was
-  const uint64_t next[] = {7, 448};  // over the one before
-  ASSERT_EQ(::pwrite(fd.get(), next, sizeof next, static_cast<off_t>(completed - sizeof next)),
-            static_cast<ssize_t>(sizeof next));
+  page.note_cut(0x5555, 0x6666, 0);
+  const size_t completed = place_of(0x5555);
+  page.note_cut(6, 384, 0, {64, 8});  // where the first was
+  const uint64_t next[] = {7, 448};   // over the one before
+  ASSERT_EQ(::pwrite(fd.get(), next, sizeof next, static_cast<off_t>(completed)), static_cast<ssize_t>(sizeof next));
   EXPECT_EQ(page.log().completed, 6u);
   EXPECT_EQ(page.log().record_head, 384u);
+  EXPECT_EQ(page.log().printed.tail, 64u);
+  EXPECT_EQ(page.log().printed.lost, 8u);
 }
 
 TEST_F(ControlPageTest, ATaskEndsOnceItsLastRecordIsDone) {

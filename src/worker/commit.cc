@@ -18,7 +18,7 @@ void raise_to(std::atomic<uint64_t>& word, uint64_t value) {
 void Commit::release() {
   note_cut();
   holding_.store(false, std::memory_order_release);
-  show_printed();
+  show(printed());
   held_.take([this](uint32_t number, uint64_t sequence) { stream(number, sequence); },
              [this](const Uncommitted::Event& each) { event(each.event, each.sequence, each.when); });
   show(cut_.completed, cut_.record_head);
@@ -37,6 +37,7 @@ void Commit::show_again(const protocol::LogState& log) {
     if (!got || !*got) break;
     if (record.header.sequence <= log.completed) show_record(record.header, now);
   }
+  show(log.printed);
   show(log.completed, log.record_head);
   ring_client();
 }
@@ -51,11 +52,10 @@ void Commit::show_record(const protocol::RecordHeader& record, TimePoint now) {
   event.completed.store(record.sequence, std::memory_order_release);
 }
 
-// Text that was printed last; a new worker has printed none, and leaves what its forerunner has shown. A commit and the
-// printing of the next line may meet here: the words only grow.
-void Commit::show_printed() {
-  raise_to(ring_.header().print_tail, printed_.load(std::memory_order_relaxed));
-  raise_to(ring_.header().print_lost, print_lost_.load(std::memory_order_relaxed));
+// A commit and the printing of the next line may meet here: the words only grow.
+void Commit::show(const protocol::Printed& printed) {
+  raise_to(ring_.header().print_tail, printed.tail);
+  raise_to(ring_.header().print_lost, printed.lost);
 }
 
 void Commit::fault(const Refusal& refusal) {

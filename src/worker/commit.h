@@ -21,7 +21,12 @@ namespace heddle::worker {
 class Commit {
  public:
   Commit(protocol::RingMemory& ring, protocol::ControlPage page, Outbox& outbox)
-      : ring_(ring), page_(std::move(page)), outbox_(outbox), cut_(page_.log()) {}
+      : ring_(ring),
+        page_(std::move(page)),
+        outbox_(outbox),
+        cut_(page_.log()),
+        printed_(cut_.printed.tail),
+        print_lost_(cut_.printed.lost) {}
 
   // Where the worker before stood, or this one stands.
   protocol::LogState log() const { return page_.log(); }
@@ -90,7 +95,7 @@ class Commit {
   void printed(uint64_t tail, uint64_t lost) {
     printed_.store(tail, std::memory_order_relaxed);
     print_lost_.store(lost, std::memory_order_relaxed);
-    if (!holding()) show_printed();
+    if (!holding()) show(printed());
   }
   void found(uint64_t findings) { ring_.header().findings.store(findings, std::memory_order_release); }
   void reported(uint64_t tail) { ring_.header().report_tail.store(tail, std::memory_order_release); }
@@ -118,8 +123,12 @@ class Commit {
     header.committed.store(completed, std::memory_order_release);
     header.record_head.store(record_end, std::memory_order_release);
   }
-  void note_cut() { page_.note_cut(cut_.completed, cut_.record_head, cut_.variables_saved); }
-  void show_printed();
+  void note_cut() { page_.note_cut(cut_.completed, cut_.record_head, cut_.variables_saved, printed()); }
+  // By this worker; before its first line, by those before it.
+  protocol::Printed printed() const {
+    return {printed_.load(std::memory_order_relaxed), print_lost_.load(std::memory_order_relaxed)};
+  }
+  void show(const protocol::Printed& printed);
 
   protocol::RingMemory& ring_;
   protocol::ControlPage page_;
@@ -127,7 +136,7 @@ class Commit {
   protocol::LogState cut_;  // that of its words which note_cut() notes
   std::atomic<bool> holding_{false};
   Uncommitted held_;
-  std::atomic<uint64_t> printed_{0}, print_lost_{0};
+  std::atomic<uint64_t> printed_, print_lost_;
 };
 
 }  // namespace heddle::worker

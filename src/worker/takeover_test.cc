@@ -281,6 +281,7 @@ TEST_F(TakeoverTest, WhatItsForerunnerNotedIsShown) {
   live_stream(2, protocol::kStreamNonBlocking);
   map(1, kTestBase);
   simple(RecordType::kNeed, 0, 1);
+  printer.print("a line\n");
   const uint64_t filled = fill(2, kTestBase, 8, 1);
   const uint64_t recorded = simple(RecordType::kEventRecord, 2, 5);
   ASSERT_TRUE(completes(recorded));
@@ -288,11 +289,15 @@ TEST_F(TakeoverTest, WhatItsForerunnerNotedIsShown) {
   session.reset();
   const uint64_t head = header().record_head;
   header().committed = header().completed = header().record_head = stream(2).completed = ring.events()[5].completed = 0;
+  header().print_tail = 0;
   start_worker();
   EXPECT_TRUE(completes(recorded));
   EXPECT_TRUE(eventually([&] { return stream(2).completed.load() >= filled; }));
   EXPECT_TRUE(eventually([&] { return ring.events()[5].completed.load() == recorded; }));
   EXPECT_EQ(header().record_head.load(), head);
+  EXPECT_EQ(header().print_tail.load(), std::string("a line\n").size());
+  printer.print("another\n");
+  EXPECT_EQ(std::string(ring.print_area().data(), header().print_tail.load()), "a line\nanother\n");
 }
 
 // The program had it back, or not: the segment is the worker's to give back.
