@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/sanitizer.h"
 #include "steps.h"
 
 namespace heddle::e2e {
@@ -85,7 +86,7 @@ TEST(RunAgain, BesideCopiesFromDeviceToDevice) {
   HEDDLE_NEEDS_PROGRAM("copies_beside");
   Node node(run_again_config("1000", "", 2), "sa");
   ASSERT_TRUE(node.ready()) << node.why();
-  Steps steps(node);
+  Steps steps(node, {kSanitized ? "1" : "4"});  // copies; four took AddressSanitizer 109 s
   const std::string wanted = steps.undisturbed("copies_beside");
   Process job = steps.spawn("copies_beside");
   pid_t last = 0;

@@ -3,7 +3,7 @@
 // worker would have to run again. The numbers that travel are updated on both devices. Whatever happens to the first
 // device's workers, it prints what it prints undisturbed.
 //
-// Usage: copies_beside DIRECTORY STEPS: step n begins when DIRECTORY/n is there.
+// Usage: copies_beside DIRECTORY STEPS [COPIES]: step n begins when DIRECTORY/n is there; COPIES each way, of each.
 #include <unistd.h>
 
 #include <atomic>
@@ -16,7 +16,6 @@
 constexpr int kThreads = 256;
 constexpr unsigned kTravel = 1 << 20;  // large enough for a keeper to be asked
 constexpr unsigned kStay = 1 << 14;
-constexpr unsigned kCopies = 4;  // of a step, each way
 constexpr unsigned kTurns = 8;
 
 #define CHECK(call)                                                                            \
@@ -83,9 +82,9 @@ void there_and_back(unsigned* here, unsigned* there, unsigned value, cudaStream_
   CHECK(cudaMemcpyPeerAsync(here, 0, there, 1, kTravel * sizeof(unsigned), stream));
 }
 
-int main(int, char** arguments) {
+int main(int count, char** arguments) {
   const std::string directory = arguments[1];
-  const int steps = std::atoi(arguments[2]);
+  const int steps = std::atoi(arguments[2]), copies = count > 3 ? std::atoi(arguments[3]) : 4;
   Numbers travel(kTravel), stay(kStay);
   for (unsigned i = 0; i < kTravel; ++i) travel[i] = i;
   for (unsigned i = 0; i < kStay; ++i) stay[i] = i * 7;
@@ -102,7 +101,7 @@ int main(int, char** arguments) {
     std::printf("step %d\n", step);
     std::fflush(stdout);
     while (access((directory + "/" + std::to_string(step)).c_str(), F_OK) != 0) usleep(2000);
-    for (unsigned n = 0; n < kCopies; ++n) {
+    for (int n = 0; n < copies; ++n) {
       const unsigned value = step * 100 + n;
       there_and_back(here, there, value, stream);
       for (unsigned& number : travel) number = updated(updated(number, value), value + 1);
