@@ -11,21 +11,13 @@
 #include <cstdlib>
 #include <string>
 #include <thread>
-#include <vector>
+
+#include "numbers.h"
 
 constexpr int kThreads = 256;
 constexpr unsigned kTravel = 1 << 20;  // large enough for a keeper to be asked
 constexpr unsigned kStay = 1 << 14;
 constexpr unsigned kTurns = 8;
-
-#define CHECK(call)                                                                            \
-  do {                                                                                         \
-    const cudaError_t error = (call);                                                          \
-    if (error != cudaSuccess) {                                                                \
-      std::printf("%s: %d %s (line %d)\n", #call, error, cudaGetErrorString(error), __LINE__); \
-      std::exit(1);                                                                            \
-    }                                                                                          \
-  } while (false)
 
 __host__ __device__ inline unsigned updated(unsigned number, unsigned value) {
   return number * 3 + value;
@@ -35,29 +27,6 @@ __global__ void update(unsigned* numbers, unsigned count, unsigned value, unsign
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= count) return;
   for (unsigned turn = 0; turn < turns; ++turn) numbers[i] = updated(numbers[i], value + turn);
-}
-
-using Numbers = std::vector<unsigned>;
-
-unsigned* on_device(const Numbers& numbers) {
-  unsigned* device = nullptr;
-  CHECK(cudaMalloc(&device, numbers.size() * sizeof(unsigned)));
-  CHECK(cudaMemcpy(device, numbers.data(), numbers.size() * sizeof(unsigned), cudaMemcpyHostToDevice));
-  CHECK(cudaDeviceSynchronize());  // other streams do not wait for what cudaMemcpy has still under way
-  return device;
-}
-
-unsigned right_sum(const unsigned* device, const Numbers& wanted, const char* name) {
-  Numbers numbers(wanted.size());
-  CHECK(cudaMemcpy(numbers.data(), device, numbers.size() * sizeof(unsigned), cudaMemcpyDeviceToHost));
-  unsigned sum = 0;
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    sum = sum * 31 + numbers[i];
-    if (numbers[i] == wanted[i]) continue;
-    std::printf("%s: number %zu is %u, not %u\n", name, i, numbers[i], wanted[i]);
-    std::exit(1);
-  }
-  return sum;
 }
 
 // Each kernel is waited for, so that copies find the device's streams done now and then. `launches`: how many.

@@ -11,14 +11,7 @@
 #include <string>
 #include <vector>
 
-#define CHECK(call)                                                                            \
-  do {                                                                                         \
-    const cudaError_t error = (call);                                                          \
-    if (error != cudaSuccess) {                                                                \
-      std::printf("%s: %d %s (line %d)\n", #call, error, cudaGetErrorString(error), __LINE__); \
-      std::exit(1);                                                                            \
-    }                                                                                          \
-  } while (false)
+#include "check.h"
 
 constexpr unsigned kThreads = 256, kPerThread = 64;
 

@@ -12,21 +12,14 @@
 #include <string>
 #include <vector>
 
+#include "check.h"
+
 constexpr int kCount = 1 << 12;
 
 __device__ unsigned counter = 100;
 __device__ float* remembered;  // an address that only the device has
 __constant__ unsigned table[64];
 __device__ unsigned never_written[3] = {7, 8, 9};
-
-#define CHECK(call)                                                                            \
-  do {                                                                                         \
-    const cudaError_t error = (call);                                                          \
-    if (error != cudaSuccess) {                                                                \
-      std::printf("%s: %d %s (line %d)\n", #call, error, cudaGetErrorString(error), __LINE__); \
-      std::exit(1);                                                                            \
-    }                                                                                          \
-  } while (false)
 
 __global__ void remember(float* numbers) {
   remembered = numbers;

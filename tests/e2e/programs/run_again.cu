@@ -9,19 +9,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <vector>
+
+#include "numbers.h"
 
 constexpr int kThreads = 256, kBlocks = 16, kNumbers = kThreads * kBlocks;
 constexpr unsigned kCounts = 64;
-
-#define CHECK(call)                                                                            \
-  do {                                                                                         \
-    const cudaError_t error = (call);                                                          \
-    if (error != cudaSuccess) {                                                                \
-      std::printf("%s: %d %s (line %d)\n", #call, error, cudaGetErrorString(error), __LINE__); \
-      std::exit(1);                                                                            \
-    }                                                                                          \
-  } while (false)
 
 __global__ void tally(unsigned* counts, unsigned turns) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -39,34 +31,14 @@ __global__ void update(unsigned* numbers, unsigned count, unsigned value) {
     numbers[i] = numbers[i] * 3 + value;
 }
 
-using Numbers = std::vector<unsigned>;
-
 void add_on_host(Numbers& sums, const Numbers& numbers, unsigned turns) {
   for (size_t i = 0; i < sums.size(); ++i) {
     for (unsigned turn = 0; turn < turns; ++turn) sums[i] = sums[i] * 3 + numbers[i] + turn;
   }
 }
 
-unsigned* on_device(const Numbers& numbers) {
-  unsigned* device = nullptr;
-  CHECK(cudaMalloc(&device, numbers.size() * sizeof(unsigned)));
-  CHECK(cudaMemcpy(device, numbers.data(), numbers.size() * sizeof(unsigned), cudaMemcpyHostToDevice));
-  CHECK(cudaDeviceSynchronize());  // other streams do not wait for what cudaMemcpy has still under way
-  return device;
-}
-
-// 0 where they are the wanted ones.
 int told(const unsigned* device, const Numbers& wanted) {
-  Numbers numbers(wanted.size());
-  CHECK(cudaMemcpy(numbers.data(), device, numbers.size() * sizeof(unsigned), cudaMemcpyDeviceToHost));
-  unsigned sum = 0;
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    sum = sum * 31 + numbers[i];
-    if (numbers[i] == wanted[i]) continue;
-    std::printf("number %zu of %zu is %u, not %u\n", i, numbers.size(), numbers[i], wanted[i]);
-    return 1;
-  }
-  std::printf("PASS: %u\n", sum);
+  std::printf("PASS: %u\n", right_sum(device, wanted, "numbers"));
   return 0;
 }
 

@@ -8,16 +8,9 @@
 #include <random>
 #include <vector>
 
-constexpr int kStreams = 2, kBuffers = 16, kThreads = 128;
+#include "check.h"
 
-#define CHECK(call)                                                                            \
-  do {                                                                                         \
-    const cudaError_t error = (call);                                                          \
-    if (error != cudaSuccess) {                                                                \
-      std::printf("%s: %d %s (line %d)\n", #call, error, cudaGetErrorString(error), __LINE__); \
-      std::exit(1);                                                                            \
-    }                                                                                          \
-  } while (false)
+constexpr int kStreams = 2, kBuffers = 16, kThreads = 128;
 
 __global__ void set(unsigned* numbers, unsigned count, unsigned value) {
   for (unsigned i = threadIdx.x; i < count; i += kThreads) numbers[i] = value + i;
