@@ -161,53 +161,45 @@ std::string table_of(const std::vector<Simulated>& runs) {
   return table.text();
 }
 
-// Empty where there are none.
-std::string requests_of(const std::vector<Simulated>& runs) {
-  std::vector<std::string> columns{"POLICY", "DISPATCH"};
-  columns.insert(columns.end(), request_columns().begin(), request_columns().end());
-  Table table(columns);
-  bool any = false;
-  for (const Simulated& run : runs) {
-    any |= run.outcome.user_facing.requests() > 0;
-    std::vector<std::string> row{run.policy, run.dispatch};
-    for (std::string& cell : request_row(run.outcome)) row.push_back(std::move(cell));
-    table.add(row);
-  }
-  return any ? "\n" + table.text() : "";
-}
+using Runs = std::vector<Simulated>;
 
-bool any_eager(const std::vector<Simulated>& runs) {
-  return std::any_of(runs.begin(), runs.end(), [](const Simulated& run) { return run.outcome.eager().launches > 0; });
-}
-
-// Empty where no task was launched eagerly.
-std::string eager_of(const std::vector<Simulated>& runs) {
+// A further table of all runs: `row` gives what stands behind a run's policy and dispatch.
+template <class Row>
+std::string further_table(const Runs& runs, const std::vector<std::string>& titles, Row row) {
   std::vector<std::string> columns{"POLICY", "DISPATCH"};
-  columns.insert(columns.end(), eager_columns().begin(), eager_columns().end());
+  columns.insert(columns.end(), titles.begin(), titles.end());
   Table table(columns);
   for (const Simulated& run : runs) {
-    std::vector<std::string> row{run.policy, run.dispatch};
-    for (std::string& cell : eager_row(run.outcome.eager())) row.push_back(std::move(cell));
-    table.add(row);
+    std::vector<std::string> cells{run.policy, run.dispatch};
+    for (std::string& cell : row(run.outcome)) cells.push_back(std::move(cell));
+    table.add(cells);
   }
-  return any_eager(runs) ? "\n" + table.text() : "";
+  return "\n" + table.text();
 }
 
-bool any_swap(const std::vector<Simulated>& runs) {
-  return std::any_of(runs.begin(), runs.end(), [](const Simulated& run) { return run.outcome.swap().count > 0; });
+template <class Holds>
+bool any_of(const Runs& runs, Holds holds) {
+  return std::any_of(runs.begin(), runs.end(), [&](const Simulated& run) { return holds(run.outcome); });
 }
 
-// Empty where no job gave way.
-std::string swap_of(const std::vector<Simulated>& runs) {
-  std::vector<std::string> columns{"POLICY", "DISPATCH"};
-  columns.insert(columns.end(), swap_columns().begin(), swap_columns().end());
-  Table table(columns);
-  for (const Simulated& run : runs) {
-    std::vector<std::string> row{run.policy, run.dispatch};
-    for (std::string& cell : swap_row(run.outcome.swap())) row.push_back(std::move(cell));
-    table.add(row);
-  }
-  return any_swap(runs) ? "\n" + table.text() : "";
+bool any_requests(const Runs& runs) {
+  return any_of(runs, [](const simulator::Outcome& outcome) { return outcome.user_facing.requests() > 0; });
+}
+
+bool any_eager(const Runs& runs) {
+  return any_of(runs, [](const simulator::Outcome& outcome) { return outcome.eager().launches > 0; });
+}
+
+bool any_swap(const Runs& runs) {
+  return any_of(runs, [](const simulator::Outcome& outcome) { return outcome.swap().count > 0; });
+}
+
+std::vector<std::string> eager_cells(const simulator::Outcome& outcome) {
+  return eager_row(outcome.eager());
+}
+
+std::vector<std::string> swap_cells(const simulator::Outcome& outcome) {
+  return swap_row(outcome.swap());
 }
 
 Status report_runs(const SimOptions& options, const std::vector<Simulated>& runs) {
@@ -220,8 +212,8 @@ Status report_runs(const SimOptions& options, const std::vector<Simulated>& runs
     const auto add = [&](const std::vector<std::string>& columns, const std::vector<std::string>& cells) {
       for (size_t i = 0; i < cells.size(); ++i) report.figures.emplace_back(columns[i], cells[i]);
     };
-    if (any_eager(runs)) add(eager_columns(), eager_row(run.outcome.eager()));
-    if (any_swap(runs)) add(swap_columns(), swap_row(run.outcome.swap()));
+    if (any_eager(runs)) add(eager_columns(), eager_cells(run.outcome));
+    if (any_swap(runs)) add(swap_columns(), swap_cells(run.outcome));
   }
   return write_report(options.report, "Simulated: " + options.file, reports);
 }
@@ -321,9 +313,9 @@ void show(const SimOptions& options, const std::vector<Simulated>& runs) {
     return;
   }
   print(table_of(runs));
-  print(requests_of(runs));
-  print(eager_of(runs));
-  print(swap_of(runs));
+  if (any_requests(runs)) print(further_table(runs, request_columns(), request_row));
+  if (any_eager(runs)) print(further_table(runs, eager_columns(), eager_cells));
+  if (any_swap(runs)) print(further_table(runs, swap_columns(), swap_cells));
   if (!options.lists_jobs) return;
   for (const Simulated& run : runs) print(jobs_of(run));
 }
