@@ -73,11 +73,12 @@ void TomlTable::read(const char* key, uint32_t& value, uint32_t least, uint32_t 
   const toml::node* node = find(key);
   if (!node) return;
   const auto number = node->value_exact<int64_t>();
-  const std::string wanted = stringf("a whole number from %u to %u is wanted", least, most);
-  if (!number) return wrong(key, wanted);
-  if (*number < least || *number > most)
-    return wrong(key, stringf("it is %ld, but %s", static_cast<long>(*number), wanted.c_str()));
-  value = static_cast<uint32_t>(*number);
+  if (number && *number >= least && *number <= most) {
+    value = static_cast<uint32_t>(*number);
+    return;
+  }
+  const std::string seen = number ? stringf("it is %ld, but ", static_cast<long>(*number)) : "";
+  wrong(key, seen + stringf("a whole number from %u to %u is wanted", least, most));
 }
 
 void TomlTable::read_address(const char* key, uint64_t& value) {
