@@ -106,7 +106,7 @@ struct LogState {
   // shown to the program. What was handed over behind it can be run again (UndoLog), but for `affected`.
   uint64_t completed = 0, record_head = 0;
   uint64_t variables_saved = 0;  // the record up to which what they held is saved (SavedVariables); 0: nothing is
-  Printed printed;               // by then
+  Printed printed;               // when the cut was noted
 
   // Work with effects may be under way, and nobody could say how much of it was done.
   bool computes() const { return affected > completed; }

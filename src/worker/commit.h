@@ -124,7 +124,7 @@ class Commit {
     header.record_head.store(record_end, std::memory_order_release);
   }
   void note_cut() { page_.note_cut(cut_.completed, cut_.record_head, cut_.variables_saved, printed()); }
-  // By this worker; before its first line, by those before it.
+  // All that was printed for the ring so far, by earlier workers too: what note_cut() notes.
   protocol::Printed printed() const {
     return {printed_.load(std::memory_order_relaxed), print_lost_.load(std::memory_order_relaxed)};
   }

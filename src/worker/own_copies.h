@@ -20,8 +20,8 @@ class OwnCopies {
 
   explicit OwnCopies(device::Context& context) : context_(context) {}
 
-  // Host memory that copies will start from or end at, until unpin(): the device may pin it. Nothing of it is under
-  // way then.
+  // Host memory that copies will start from or end at: the device may pin it. No copy may be under way there when it is
+  // unpinned.
   void pin_later(std::span<std::byte> memory);
   void unpin(std::span<std::byte> memory);
   // Returns its tag.
