@@ -80,8 +80,9 @@ TEST_F(CopierTest, ACancelledOneKeepsNobodyWaiting) {
   for (uint64_t copy = 1; copy <= 50; ++copy) copier.cancel(copy);
   copier.copy(51, third, from, kCopied);
   CopyAnswered answer = over();
-  if (answer.copy != 51) answer = over();  // the first may have begun
-  EXPECT_EQ(answer.copy, 51u);
+  uint64_t begun = 0;  // before they were cancelled: the copying thread does not wait for this one
+  for (; answer.copy != 51; answer = over()) EXPECT_EQ(answer.copy, ++begun);
+  EXPECT_LT(begun, 50u);
   EXPECT_TRUE(answer.status);
   EXPECT_EQ(byte_at(third, kCopied.value - 4096), 1);
 }
