@@ -32,6 +32,7 @@ constexpr char kExample[] =
     "  name = \"train\"           # and app, weight, share, limit, model\n"
     "  count = 16               # and start, every, arrivals = \"random\", repeats\n"
     "  memory = \"4G\"            # of each of its tasks; blocks, threads, registers, shared of its kernels\n"
+    "  more = \"2G\"              # that each task asks for besides, before its burst more_at\n"
     "  tasks = 1\n"
     "  bursts = 100             # of each task: host time, then a copy, then kernels\n"
     "  host = \"5ms\"\n"

@@ -22,17 +22,18 @@ std::vector<std::string> eager_row(const simulator::EagerUse& eager) {
 
 Json swap_json(const simulator::SwapUse& swap) {
   return {{"count", swap.count},
+          {"deadlocks", swap.deadlocks},
           {"moved", swap.moved.value},
           {"moving", std::chrono::duration<double>(swap.moving).count()}};
 }
 
 const std::vector<std::string>& swap_columns() {
-  static const std::vector<std::string> columns{"SWAPPED OUT", "COPIED", "COPYING"};
+  static const std::vector<std::string> columns{"SWAPPED OUT", "FOR DEADLOCKS", "COPIED", "COPYING"};
   return columns;
 }
 
 std::vector<std::string> swap_row(const simulator::SwapUse& swap) {
-  return {std::to_string(swap.count), to_string(swap.moved), to_string(swap.moving)};
+  return {std::to_string(swap.count), std::to_string(swap.deadlocks), to_string(swap.moved), to_string(swap.moving)};
 }
 
 }  // namespace heddle::cli

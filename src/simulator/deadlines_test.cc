@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "simulator/world.h"
+#include "simulator/testing/simulated.h"
 
 namespace heddle::simulator {
 namespace {
@@ -37,21 +37,15 @@ Scenario node_of(size_t devices, const char* dispatch, std::vector<JobLine> jobs
   return made;
 }
 
-Outcome run(const Scenario& scenario) {
-  auto outcome = World::run(scenario);
-  EXPECT_TRUE(outcome) << outcome.error().text;
-  return outcome ? std::move(*outcome) : Outcome{};
-}
-
 TEST(Requests, AreMetWithinTheirSlo) {
   Scenario node = node_of(1, "fifo", {requests(10, in_ms(150), in_ms(1000))});
-  const Outcome met = run(node);
+  const Outcome met = simulated(node);
   EXPECT_EQ(met.user_facing.requests(), 10u);
   EXPECT_EQ(met.user_facing.met(), 10u);
   EXPECT_EQ(met.user_facing.times().at(0.5), in_ms(150));
   EXPECT_EQ(met.user_facing.waits().at(1), in_ms(0));
   node.jobs[0].shape.slo = in_ms(149);
-  EXPECT_EQ(run(node).user_facing.met(), 0u);
+  EXPECT_EQ(simulated(node).user_facing.met(), 0u);
 }
 
 // Each burst of a job that stays is one, and under policies that know nothing of classes, too.
@@ -59,7 +53,7 @@ TEST(Requests, AreTheBurstsOfAJob) {
   Scenario node = node_of(1, "tfs", {requests(1, in_ms(50), in_ms(10))});
   node.jobs[0].shape.bursts = 20;
   node.jobs[0].shape.host = in_ms(30);
-  const Outcome outcome = run(node);
+  const Outcome outcome = simulated(node);
   EXPECT_EQ(outcome.user_facing.met(), 20u);
   EXPECT_EQ(outcome.user_facing.times().at(1), in_ms(50));
   EXPECT_EQ(outcome.user_facing.busy(), in_ms(1000));
@@ -68,7 +62,7 @@ TEST(Requests, AreTheBurstsOfAJob) {
 TEST(Requests, ThoseThatAreOpenBeyondTheirSloAtTheHorizonAreMissed) {
   Scenario node = node_of(1, "fifo", {line_of("batch", 1, in_ms(5000)), requests(10, in_ms(10), in_ms(100))});
   node.horizon = in_ms(1050);
-  const Outcome outcome = run(node);
+  const Outcome outcome = simulated(node);
   EXPECT_EQ(outcome.user_facing.missed(), 8u) << "the last two may still be met";
   EXPECT_EQ(outcome.user_facing.met(), 0u);
 }
@@ -80,7 +74,7 @@ TEST_P(Revoked, TheRequestIsMetAndWhatWasInFlightIsRunAgain) {
   const auto [dispatch, met, makespan] = GetParam();
   Scenario node = node_of(1, dispatch, {line_of("batch", 1, in_ms(10'000)), requests(1, in_ms(100), in_ms(4000))});
   node.revocation = {.terminate = in_ms(15), .resume = in_ms(30)};
-  const Outcome outcome = run(node);
+  const Outcome outcome = simulated(node);
   EXPECT_EQ(outcome.user_facing.met(), met ? 1u : 0u);
   EXPECT_EQ(outcome.makespan, in_ms(makespan));
   EXPECT_EQ(outcome.batch.lost(), met ? in_ms(4000) : Duration{});
@@ -99,7 +93,7 @@ TEST(Revocation, SoftWaitsForAKernelAndLosesNothing) {
   Scenario node =
       node_of(1, "priority:soft", {line_of("batch", 1, in_ms(10'000)), requests(1, in_ms(100), in_ms(4000))});
   node.jobs[0].shape.kernel = in_ms(20);
-  const Outcome outcome = run(node);
+  const Outcome outcome = simulated(node);
   EXPECT_EQ(outcome.user_facing.met(), 1u);
   EXPECT_EQ(outcome.batch.lost(), Duration{});
   EXPECT_EQ(outcome.batch.revocations(), 1u);
@@ -112,11 +106,11 @@ TEST(Revocation, WhatHasCommittedIsNotRunAgain) {
   Scenario node =
       node_of(1, "priority:hard", {line_of("batch", 1, in_ms(10'000)), requests(1, in_ms(10), in_ms(3950))});
   node.jobs[0].shape.kernel = in_ms(400);
-  EXPECT_EQ(run(node).batch.lost(), in_ms(350));
+  EXPECT_EQ(simulated(node).batch.lost(), in_ms(350));
   node.revocation.epoch = in_ms(800);
-  EXPECT_EQ(run(node).batch.lost(), in_ms(750));
+  EXPECT_EQ(simulated(node).batch.lost(), in_ms(750));
   node.revocation.epoch = in_ms(790);
-  EXPECT_EQ(run(node).batch.lost(), in_ms(750)) << "an epoch ends with a kernel";
+  EXPECT_EQ(simulated(node).batch.lost(), in_ms(750)) << "an epoch ends with a kernel";
 }
 
 TEST(Revocation, AllWorkIsDoneInTheEndWhateverIsRevoked) {
@@ -129,7 +123,7 @@ TEST(Revocation, AllWorkIsDoneInTheEndWhateverIsRevoked) {
     node.jobs[0].shape.bursts = 3;
     node.jobs[0].shape.host = in_ms(5);
     node.jobs[1].random = true;
-    const Outcome once = run(node), again = run(node);
+    const Outcome once = simulated(node), again = simulated(node);
     EXPECT_EQ(once.completed(), 66u) << dispatch;
     EXPECT_EQ(once.user_facing.requests(), 60u) << dispatch;
     EXPECT_EQ(once.makespan, again.makespan) << dispatch;
@@ -146,7 +140,7 @@ TEST(Revocation, IsAmongDevicesOfOneModel) {
   node.jobs[1].shape.model = "other";
   node.jobs.push_back(line_of("its batch", 1, in_ms(6000)));
   node.jobs.back().shape.model = "other";
-  const Outcome outcome = run(node);
+  const Outcome outcome = simulated(node);
   EXPECT_EQ(outcome.user_facing.met(), 1u);
   EXPECT_EQ(outcome.batch.terminations(), 1u);
   EXPECT_EQ(outcome.jobs[0].busy, in_ms(10'000));
@@ -163,11 +157,11 @@ TEST(Revocation, IsNotLogged) {
 TEST(Requests, TakeAsLongAsIsDrawn) {
   Scenario node = node_of(1, "fifo", {requests(2000, in_ms(10), in_ms(100))});
   node.jobs[0].shape.busy_most = in_ms(30);
-  const Outcome outcome = run(node);
+  const Outcome outcome = simulated(node);
   EXPECT_NEAR(double(outcome.user_facing.times().at(0.5).count()), 20e6, 1e6);
   EXPECT_LE(outcome.user_facing.times().at(1), in_ms(30));
   EXPECT_NEAR(double(outcome.user_facing.times().at(0.01).count()), 10.2e6, 0.4e6);
-  EXPECT_EQ(run(node).makespan, outcome.makespan);
+  EXPECT_EQ(simulated(node).makespan, outcome.makespan);
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ std::vector<Bytes> sizes_of(const std::vector<Buffer>& buffers) {
 }  // namespace
 
 Bytes EagerJobs::bytes_on_device(const Job& job) {
-  return job.shape->buffers.empty() ? job.shape->memory : bytes_at(job, MemoryPlace::kDevice);
+  return job.grown + (job.shape->buffers.empty() ? job.shape->memory : bytes_at(job, MemoryPlace::kDevice));
 }
 
 Duration EagerJobs::copy_time(Bytes bytes, const DeviceModel& model) {
@@ -213,13 +213,7 @@ void EagerJobs::resumed(JobIndex index) {
   job.promotion = Promotion::kNone;
   job.resumes = false;
   world_.books_changed_ = true;  // there may be place for what is still on the host
-  if (!job.in_burst()) return;
-  World::Place& place = world_.place_of(job);
-  if (place.dispatch->exclusive()) {
-    place.dispatch->pending(world_.lessee_of(index), world_.now_);
-    world_.told(place);
-  }
-  if (world_.may_issue(place, index)) world_.go_on(index);
+  if (job.in_burst()) world_.want_device(index);
 }
 
 }  // namespace heddle::simulator

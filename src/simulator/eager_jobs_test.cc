@@ -3,8 +3,8 @@
 #include <sstream>
 
 #include "simulator/replay.h"
+#include "simulator/testing/simulated.h"
 #include "simulator/testing/text_log.h"
-#include "simulator/world.h"
 
 namespace heddle::simulator {
 namespace {
@@ -52,12 +52,6 @@ JobLine job_of(const char* name, std::vector<Buffer> buffers, uint32_t bursts, D
   return line;
 }
 
-Outcome run_of(const Scenario& scenario) {
-  auto outcome = World::run(scenario);
-  EXPECT_TRUE(outcome) << outcome.error().text;
-  return outcome ? std::move(*outcome) : Outcome{};
-}
-
 Duration copy_of(Bytes bytes) {
   return Duration(static_cast<int64_t>(double(bytes.value) / 12.0));
 }
@@ -73,14 +67,14 @@ Scenario two_jobs(Duration first = msec(1000), Bytes touched = Bytes{kBusPerMs *
 TEST(EagerJobs, WaitWhereItIsSwitchedOff) {
   Scenario node = two_jobs();
   node.eager_launch = false;
-  const Outcome outcome = run_of(node);
+  const Outcome outcome = simulated(node);
   EXPECT_EQ(outcome.jobs[1].waited, msec(999));
   EXPECT_EQ(outcome.eager().launches, 0u);
 }
 
 // What it reads on the host takes as long as its kernels do otherwise.
 TEST(EagerJobs, WaitForTheBusByWhatTheyTouchOnTheHost) {
-  const Outcome outcome = run_of(two_jobs());
+  const Outcome outcome = simulated(two_jobs());
   EXPECT_EQ(outcome.jobs[1].waited, msec(0));
   EXPECT_EQ(outcome.jobs[1].eager.launches, 1u);
   EXPECT_EQ(outcome.jobs[1].eager.on_host, gib(4));
@@ -94,15 +88,15 @@ TEST(EagerJobs, WaitForTheBusByWhatTheyTouchOnTheHost) {
 TEST(EagerJobs, WaitLessForAFasterBusAndNotForWhatTheyDoNotTouch) {
   Scenario node = two_jobs();
   node.devices[0].copy_bytes_per_s *= 2;
-  EXPECT_EQ(run_of(node).jobs[1].busy, msec(75));
-  EXPECT_EQ(run_of(two_jobs(msec(1000), Bytes{})).jobs[1].busy, msec(50));
+  EXPECT_EQ(simulated(node).jobs[1].busy, msec(75));
+  EXPECT_EQ(simulated(two_jobs(msec(1000), Bytes{})).jobs[1].busy, msec(50));
 }
 
 // The bus is slowed with the kernels.
 TEST(EagerJobs, AreSlowedAsTheirDeviceIs) {
   Scenario node = two_jobs();
   node.devices[0].slowdown = 3;
-  EXPECT_EQ(run_of(node).jobs[1].busy, msec(300));
+  EXPECT_EQ(simulated(node).jobs[1].busy, msec(300));
 }
 
 TEST(EagerJobs, TouchABufferInTheBurstsThatUseIt) {
@@ -111,7 +105,7 @@ TEST(EagerJobs, TouchABufferInTheBurstsThatUseIt) {
   shape.bursts = 4;
   shape.buffers[1].from = 2;
   shape.buffers[1].until = 3;
-  EXPECT_EQ(run_of(node).jobs[1].busy, msec(50 + 100 + 100 + 50));
+  EXPECT_EQ(simulated(node).jobs[1].busy, msec(50 + 100 + 100 + 50));
 }
 
 // With all warps it has the whole bus.
@@ -120,28 +114,28 @@ TEST(EagerJobs, HaveTheirWarpsShareOfTheBus) {
   node.jobs[1].shape.need.blocks = 448;
   node.jobs[0].shape.host = msec(1000);
   node.jobs[1].shape.busy = msec(10);
-  EXPECT_EQ(run_of(node).jobs[1].busy, msec(10 + 25));
+  EXPECT_EQ(simulated(node).jobs[1].busy, msec(10 + 25));
 }
 
 TEST(EagerJobs, NeedHalfOfTheirMemoryOnTheDeviceInWholeBuffers) {
   Scenario node = two_jobs();
   node.jobs[1].shape.buffers = {{gib(4)}, {gib(6)}};  // the first one goes there, then 2 GiB are left
-  EXPECT_EQ(run_of(node).eager().launches, 0u);
+  EXPECT_EQ(simulated(node).eager().launches, 0u);
   node.jobs[1].shape.buffers = {{gib(10)}};
-  EXPECT_EQ(run_of(node).eager().launches, 0u);
+  EXPECT_EQ(simulated(node).eager().launches, 0u);
   node.jobs[1].shape.buffers.clear();
-  EXPECT_EQ(run_of(node).eager().launches, 0u);
+  EXPECT_EQ(simulated(node).eager().launches, 0u);
   node.jobs[1].shape.buffers = {{gib(7)}, {gib(1)}, {gib(2)}, {gib(2)}};  // 5 of 12 GiB
   node.jobs[1].shape.memory = gib(12);
-  EXPECT_EQ(run_of(node).eager().launches, 0u);
+  EXPECT_EQ(simulated(node).eager().launches, 0u);
 }
 
 TEST(EagerJobs, NeedPlaceInSwapSpace) {
   Scenario node = two_jobs();
   node.swap.host = Bytes{gib(4).value - 1};
-  EXPECT_EQ(run_of(node).eager().launches, 0u);
+  EXPECT_EQ(simulated(node).eager().launches, 0u);
   node.swap.host = gib(4);
-  EXPECT_EQ(run_of(node).eager().launches, 1u);
+  EXPECT_EQ(simulated(node).eager().launches, 1u);
 }
 
 // Of two alike, each of which has a device with 6 GiB, one waits for the other's swap space.
@@ -159,7 +153,7 @@ Scenario little_swap_space() {
 }
 
 TEST(EagerJobs, GiveSwapSpaceBack) {
-  const Outcome outcome = run_of(little_swap_space());
+  const Outcome outcome = simulated(little_swap_space());
   EXPECT_EQ(outcome.eager().launches, 2u);
   EXPECT_EQ(outcome.jobs[2].granted, TimePoint{msec(1)});
   EXPECT_EQ(outcome.jobs[3].granted, outcome.jobs[2].ended);
@@ -169,7 +163,7 @@ TEST(EagerJobs, OfADeviceAreOneAtATime) {
   Scenario node = eager_scenario();
   node.jobs = {job_of("first", {{gib(8)}}, 1, msec(1000)), job_of("eager", {{gib(6)}, {gib(3)}}, 1, msec(500), msec(1)),
                job_of("second", {{gib(2)}, {gib(2)}}, 1, msec(500), msec(1))};
-  const Outcome outcome = run_of(node);
+  const Outcome outcome = simulated(node);
   EXPECT_EQ(outcome.jobs[1].eager.launches, 1u);
   EXPECT_EQ(outcome.jobs[2].eager.launches, 0u);
   EXPECT_GT(outcome.jobs[2].waited, msec(400));
@@ -180,7 +174,7 @@ TEST(EagerJobs, OfADeviceAreOneAtATime) {
 TEST(Promotion, CopiesAtTheBusSpeedAndThenTheJobIsAtFullSpeed) {
   Scenario node = two_jobs(msec(21));
   node.window = {};
-  const Outcome outcome = run_of(node);
+  const Outcome outcome = simulated(node);
   const EagerUse& eager = outcome.jobs[1].eager;
   EXPECT_EQ(eager.promotions, 1u);
   EXPECT_EQ(eager.promoted, gib(4));
@@ -193,15 +187,15 @@ TEST(Promotion, CopiesAtTheBusSpeedAndThenTheJobIsAtFullSpeed) {
 
 TEST(Promotion, NeedsAnotherWorker) {
   Scenario node = two_jobs(msec(21));
-  const TimePoint at_once = *run_of(node).jobs[1].ended;
+  const TimePoint at_once = *simulated(node).jobs[1].ended;
   node.revocation.resume = msec(30);
-  EXPECT_EQ(*run_of(node).jobs[1].ended, at_once + msec(30));
+  EXPECT_EQ(*simulated(node).jobs[1].ended, at_once + msec(30));
 }
 
 TEST(Promotion, IsSlowedAsCopiesAre) {
   Scenario node = two_jobs(msec(21));
   node.devices[0].copy_slowdown = 2;
-  EXPECT_NEAR(double(run_of(node).eager().moving.count()), 2 * double(copy_of(gib(4)).count()), 2);
+  EXPECT_NEAR(double(simulated(node).eager().moving.count()), 2 * double(copy_of(gib(4)).count()), 2);
 }
 
 // The third one would have had place in what has returned.
@@ -209,7 +203,7 @@ TEST(Promotion, GoesBeforeOthersThatWait) {
   Scenario node = two_jobs(msec(21));
   node.jobs[1].shape.busy = msec(1000);
   node.jobs.push_back(job_of("third", {{gib(8)}}, 1, msec(10), msec(2)));
-  const Outcome outcome = run_of(node);
+  const Outcome outcome = simulated(node);
   EXPECT_EQ(outcome.jobs[1].eager.promotions, 1u);
   EXPECT_EQ(outcome.jobs[2].granted, outcome.jobs[1].ended);
 }
@@ -221,7 +215,7 @@ TEST(Promotion, IsBesideHostWork) {
   shape.bursts = 2;
   shape.busy = msec(10);
   shape.host = msec(1000);
-  const Outcome outcome = run_of(node);
+  const Outcome outcome = simulated(node);
   EXPECT_EQ(outcome.jobs[1].eager.promotions, 1u);
   EXPECT_EQ(outcome.jobs[1].ended, TimePoint{msec(1 + 2 * 1010)});
 }
@@ -231,7 +225,7 @@ TEST(Promotion, KeepsTheNextBurstWaiting) {
   Scenario node = two_jobs(msec(21), Bytes{});
   JobShape& shape = node.jobs[1].shape;
   shape.host = msec(100);
-  const Outcome outcome = run_of(node);
+  const Outcome outcome = simulated(node);
   EXPECT_EQ(outcome.jobs[1].busy, msec(50));
   const Duration ends = msec(21) + copy_of(gib(4)) + msec(50);
   EXPECT_NEAR(double(outcome.jobs[1].ended->time_since_epoch().count()), double(ends.count()), 4);
@@ -241,7 +235,7 @@ TEST(Promotion, IsCountedUpToTheHorizon) {
   Scenario node = two_jobs(msec(21), Bytes{});
   node.jobs[1].shape.host = msec(100);
   node.horizon = msec(71);
-  const Outcome outcome = run_of(node);
+  const Outcome outcome = simulated(node);
   EXPECT_EQ(outcome.eager().promotions, 0u);
   EXPECT_EQ(outcome.eager().moving, msec(50));
 }
@@ -252,9 +246,9 @@ TEST(EagerFree, ReturnsABufferBehindItsLastBurst) {
   node.eager_launch = false;
   node.jobs = {job_of("first", {{gib(8), {}, 1, 2}, {gib(4)}}, 5, msec(100)),
                job_of("second", {{gib(12)}}, 1, msec(1))};
-  EXPECT_EQ(run_of(node).jobs[1].waited, msec(500));
+  EXPECT_EQ(simulated(node).jobs[1].waited, msec(500));
   node.eager_free = true;
-  EXPECT_EQ(run_of(node).jobs[1].waited, msec(200));
+  EXPECT_EQ(simulated(node).jobs[1].waited, msec(200));
 }
 
 // Behind the first burst of three, which takes 100 ms.
@@ -262,7 +256,7 @@ TEST(EagerFree, ReturnsWhatLiesOnTheHost) {
   Scenario node = little_swap_space();
   node.eager_free = true;
   node.jobs[1].shape.buffers[1].until = 1;
-  const Outcome outcome = run_of(node);
+  const Outcome outcome = simulated(node);
   EXPECT_EQ(outcome.jobs[2].busy, msec(100 + 50 + 50));
   EXPECT_EQ(outcome.jobs[3].granted, TimePoint{msec(101)});
   EXPECT_EQ(outcome.eager().launches, 2u);
@@ -277,7 +271,7 @@ TEST(EagerFree, OfWhatIsBeingPromotedSparesTheCopy) {
   shape.bursts = 2;
   shape.kernel = msec(50);
   shape.buffers[1].until = 1;
-  const Outcome outcome = run_of(node);
+  const Outcome outcome = simulated(node);
   EXPECT_EQ(outcome.eager().launches, 1u);
   EXPECT_EQ(outcome.eager().promotions, 0u);
   EXPECT_EQ(outcome.jobs[1].ended, TimePoint{msec(1 + 100 + 50)});
@@ -344,7 +338,7 @@ TEST(EagerJobs, EndUnderDeadlinePolicies) {
       requests.count = 60;
       requests.every = msec(40);
       node.jobs.push_back(requests);
-      const Outcome outcome = run_of(node);
+      const Outcome outcome = simulated(node);
       EXPECT_THAT(outcome.jobs, Each(Field(&JobOutcome::runs, 1u))) << dispatch << ", seed " << seed;
       all += outcome.eager();
     }

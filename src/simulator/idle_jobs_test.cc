@@ -3,8 +3,8 @@
 #include <sstream>
 
 #include "simulator/replay.h"
+#include "simulator/testing/simulated.h"
 #include "simulator/testing/text_log.h"
-#include "simulator/world.h"
 
 namespace heddle::simulator {
 namespace {
@@ -36,17 +36,6 @@ Scenario notebook() {
   made.jobs[1].shape.name = "other";
   made.jobs[1].start = std::chrono::milliseconds(1500);
   return made;
-}
-
-Outcome simulated(const Scenario& scenario) {
-  auto outcome = World::run(scenario);
-  EXPECT_TRUE(outcome) << outcome.error().text;
-  return outcome ? std::move(*outcome) : Outcome{};
-}
-
-void expect_at(std::optional<TimePoint> at, Duration expected) {
-  ASSERT_TRUE(at);
-  EXPECT_NEAR(double(at->time_since_epoch().count()), double(expected.count()), 10);
 }
 
 // It is looked at when somebody begins to wait, and a second later.

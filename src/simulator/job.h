@@ -24,7 +24,7 @@ struct Job {
     kCopying,
     kResuming,  // another worker takes over
   };
-  // Its memory, on its way to swap space and back (idle_jobs.h).
+  // Its memory, on its way to swap space and back (swapped_jobs.h).
   enum class Swap {
     kNone,
     kOut,       // is being copied there; the job has its device
@@ -61,6 +61,11 @@ struct Job {
   std::optional<TimePoint> came_back;  // when it last had its device again
   Duration swap_took{};                // of the last copies: there, and back if it is
   TimePoint copies_since{};            // where its memory is being copied
+  Bytes moving;                        // of that, to swap space or back
+  bool asks = false;                   // for more memory, and does nothing until it has it
+  std::optional<TimePoint> asked;      // since when, as far as it does not wait for its device as well
+  bool to_leave = false;               // that is a deadlock, which its memory's way to swap space ends
+  Bytes grown;                         // what the present task has got besides
   double stretch = 1;                  // of the present piece, by memory on the host
   std::optional<TimePoint> request;    // when the present burst arrived; none: it has ended
   std::optional<TimePoint> issued;     // when its first work went to the device
@@ -85,8 +90,13 @@ struct Job {
   Duration committed_with(Duration done, Duration epoch) const;
   // What it has used of its device since it has it; from now on counted anew.
   policy::Service take_service();
-  // No worker serves it: its bursts wait.
-  bool is_away() const { return promotion != Promotion::kNone || swap != Swap::kNone; }
+  // No worker serves it, or it waits for memory: its bursts wait.
+  bool is_away() const { return asks || promotion != Promotion::kNone || swap != Swap::kNone; }
+  void end_asking(TimePoint now) {
+    if (asked) outcome.waited += now - *asked;
+    asked.reset();
+    asks = false;
+  }
   // Of the present burst in its task, from 1.
   uint32_t burst_number() const { return shape->bursts - bursts_left + 1; }
   bool in_burst() const { return phase == Phase::kCopy || phase == Phase::kKernels; }

@@ -26,6 +26,7 @@ EagerUse& EagerUse::operator+=(const EagerUse& other) {
 
 SwapUse& SwapUse::operator+=(const SwapUse& other) {
   count += other.count;
+  deadlocks += other.deadlocks;
   moved += other.moved;
   moving += other.moving;
   return *this;

@@ -20,11 +20,12 @@ struct EagerUse {
   EagerUse& operator+=(const EagerUse& other);
 };
 
-// What came of idle jobs that gave way.
+// What came of jobs that gave way.
 struct SwapUse {
-  uint64_t count = 0;  // how often a job's memory has left its device
-  Bytes moved;         // there and back
-  Duration moving{};   // that copies took
+  uint64_t count = 0;      // how often a job's memory has left its device
+  uint64_t deadlocks = 0;  // how often for a deadlock, and not because it was idle
+  Bytes moved;             // there and back
+  Duration moving{};       // that copies took
   SwapUse& operator+=(const SwapUse& other);
 };
 

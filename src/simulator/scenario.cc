@@ -134,6 +134,11 @@ Result<JobLine> parse_job(const toml::table& table, const std::string& file, siz
   keys.read("shared", shared);
   keys.read("tasks", shape.tasks, 1);
   keys.read("bursts", shape.bursts, 1);
+  keys.read("more", shape.more);
+  const bool says_when = table.contains("more_at");
+  keys.read("more_at", shape.more_at, 1, shape.bursts);
+  if (says_when && shape.more.value == 0)
+    keys.wrong("more_at", "it says when more memory is asked for, but not how much: set more, as \"4G\"");
   keys.read("host", shape.host);
   keys.read("copy", shape.copy);
   keys.read("busy", shape.busy);

@@ -32,7 +32,9 @@ struct JobShape {
   policy::JobClass kind = policy::JobClass::kBatch;
   Duration slo = policy::kDefaultSlo;  // of a user-facing job's bursts
   Bytes memory;
-  std::vector<Buffer> buffers;  // what the memory consists of, in the order of their allocation; none: it is one
+  Bytes more;                   // asked for besides, in the middle of each task; 0: nothing
+  uint32_t more_at = 1;         // before its burst of that number, counted from 1
+  std::vector<Buffer> buffers;  // what `memory` consists of, in the order of their allocation; none: it is one
   policy::ComputeNeed need;
   uint32_t tasks = 1;
   uint32_t bursts = 1;

@@ -22,6 +22,8 @@ slowdown = 2.5
 name = "train"
 weight = 2
 memory = "1G"
+more = "2G"
+more_at = 20
 bursts = 20
 busy = "30ms"
 host = "5ms"
@@ -45,6 +47,8 @@ repeats = true
   EXPECT_EQ(line.count, 7u);
   EXPECT_TRUE(line.random);
   EXPECT_EQ(line.shape.app, "train");
+  EXPECT_EQ(line.shape.more, Bytes{2 * kGiB});
+  EXPECT_EQ(line.shape.more_at, 20u);
   EXPECT_EQ(line.shape.kernel, Duration{});
 }
 
@@ -161,6 +165,10 @@ INSTANTIATE_TEST_SUITE_P(
                   "here:5: job.slo: how long a request may take"),
         std::pair("[[device]]\n[[job]]\nbusy = '2ms'\nbusy_most = '1ms'\n",
                   "here:4: job.busy_most: it is 1 ms, but must not be below busy, 2 ms"),
+        std::pair("[[device]]\n[[job]]\nbusy = '1ms'\nmore = '1G'\nmore_at = 2\n",
+                  "here:5: job.more_at: it is 2, but a whole number from 1 to 1 is wanted"),
+        std::pair("[[device]]\n[[job]]\nbusy = '1ms'\nmore_at = 1\n",
+                  "here:4: job.more_at: it says when more memory is asked for, but not how much"),
         std::pair("[[device]]\n[[job]]\nbusy = '1ms'\nbuzy = 1\n", "buzy"),
         std::pair("polici = 'sa'\n[[device]]\n[[job]]\nbusy = '1ms'\n", "polici")));
 

@@ -48,13 +48,15 @@ World::Lease* World::Place::lease_of(JobIndex job) {
 Status World::build(InputLog* log) {
   auto placement = policy::make_placement(scenario_.policy);
   if (!placement) return tl::unexpected(std::move(placement).error());
-  for (const DeviceModel& model : scenario_.devices) places_.emplace_back(model);
+  for (const DeviceModel& model : scenario_.devices) places_.emplace_back(static_cast<uint32_t>(places_.size()), model);
   specs_ = policy::specs_of(scenario_.devices);
   HEDDLE_TRY(build_dispatch(log));
   gates_ = deadlines_ && !(*placement)->memory_oblivious();
   const bool binds_jobs = (*placement)->scope() == policy::Scope::kSession;
   scheduler_.emplace(scenario_.policy, std::move(*placement), specs_,
-                     policy::Options{.age_limit = scenario_.age_limit, .gate = gates_ ? deadlines_.get() : nullptr},
+                     policy::Options{.age_limit = scenario_.age_limit,
+                                     .gate = gates_ ? deadlines_.get() : nullptr,
+                                     .swaps = scenario_.swap.host.value > 0},
                      log);
   if (scenario_.workers.automatic) begin_admission(binds_jobs);
   std::mt19937_64 random(scenario_.seed);
@@ -106,6 +108,7 @@ Outcome World::play() {
     const bool waits = each.phase == Job::Phase::kWaiting || each.swap == Job::Swap::kWaiting;
     const bool has_device = !waits && each.phase != Job::Phase::kAway && each.swap != Job::Swap::kSwapped;
     if (has_device) show_stay(job);
+    each.end_asking(now_);
     if (waits) each.outcome.waited += now_ - each.waits_since;
     if (each.promotion == Job::Promotion::kCopying) each.outcome.eager.moving += now_ - each.copies_since;
     if (each.swap == Job::Swap::kOut || each.swap == Job::Swap::kIn)

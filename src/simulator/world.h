@@ -28,8 +28,9 @@ class World {
   static Result<Outcome> run(const Scenario& scenario, InputLog* log = nullptr, Timeline* timeline = nullptr);
 
  private:
-  friend class EagerJobs;  // its part for jobs that have memory on the host (eager_jobs.h)
-  friend class IdleJobs;   // and for those that give way (idle_jobs.h)
+  friend class EagerJobs;    // its part for jobs that have memory on the host (eager_jobs.h),
+  friend class SwappedJobs;  // for those that give way (swapped_jobs.h),
+  friend class GrowingJobs;  // and for those that ask for more memory (growing_jobs.h)
 
   struct Lease {
     JobIndex holder;
@@ -43,7 +44,8 @@ class World {
   };
   // A device, and who holds leases of it where its dispatch is exclusive.
   struct Place {
-    explicit Place(const DeviceModel& of) : model(of), shared(of) {}
+    Place(uint32_t device, const DeviceModel& of) : number(device), model(of), shared(of) {}
+    uint32_t number;  // of its device
     DeviceModel model;
     SharedDevice shared;
     std::unique_ptr<policy::Dispatch> dispatch;
@@ -83,6 +85,7 @@ class World {
 
   // Bursts and leases (world_bursts.cc).
   void begin_burst(JobIndex job);
+  void want_device(JobIndex job);
   void go_on(JobIndex job);
   void work_done(JobIndex job);
   void burst_over(JobIndex job);
@@ -93,7 +96,6 @@ class World {
   void watch(Place& place);
   Place& place_of(const Job& job) { return places_[job.device.value]; }
   bool may_issue(Place& place, JobIndex job);
-  uint32_t index_of(const Place& place) const { return static_cast<uint32_t>(&place - places_.data()); }
   policy::Lessee lessee_of(JobIndex job) const { return {jobs_[job].session, 0}; }
   JobIndex job_of(SessionId session) const { return owners_[session.value]; }
 

@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "simulator/eager_jobs.h"
-#include "simulator/idle_jobs.h"
+#include "simulator/growing_jobs.h"
+#include "simulator/swapped_jobs.h"
 #include "simulator/world.h"
 
 namespace heddle::simulator {
@@ -16,13 +17,20 @@ bool World::may_issue(Place& place, JobIndex job) {
 
 void World::begin_burst(JobIndex index) {
   Job& job = jobs_[index];
-  Place& place = place_of(job);
   job.begin_piece(draw_busy(job, index, scenario_.seed));
   job.burst = Duration{};
   job.begin_request(now_);
   ++job.bursts;
-  if (job.promotion != Job::Promotion::kNone) return;  // it asks for the device behind that
-  if (job.swap != Job::Swap::kNone) return IdleJobs(*this).burst_began(index);
+  GrowingJobs(*this).burst_began(index);
+  if (job.swap != Job::Swap::kNone) return SwappedJobs(*this).burst_began(index);
+  want_device(index);
+}
+
+// For its burst, unless it is away: then behind that.
+void World::want_device(JobIndex index) {
+  if (GrowingJobs(*this).holds_up(index)) return;
+  const Job& job = jobs_[index];
+  Place& place = place_of(job);
   if (place.dispatch->exclusive()) {
     place.dispatch->pending(lessee_of(index), now_);
     told(place);
@@ -42,7 +50,7 @@ void World::go_on(JobIndex index) {
   if (Lease* lease = place.lease_of(index)) {
     lease->fresh = false;
     if (job.resumes)
-      return queue_.put({now_ + scenario_.revocation.resume, Event::Kind::kResumed, index_of(place), lease->number});
+      return queue_.put({now_ + scenario_.revocation.resume, Event::Kind::kResumed, place.number, lease->number});
   }
   if (!job.issued) job.issued = now_;
   const bool copies = job.phase == Job::Phase::kCopy;
@@ -56,7 +64,7 @@ void World::go_on(JobIndex index) {
 void World::watch(Place& place) {
   ++place.version;
   if (const auto next = place.shared.next())
-    queue_.put({std::max(now_, next->at), Event::Kind::kWorkDone, index_of(place), place.version});
+    queue_.put({std::max(now_, next->at), Event::Kind::kWorkDone, place.number, place.version});
 }
 
 void World::work_done(JobIndex index) {
@@ -86,7 +94,8 @@ void World::burst_over(JobIndex index) {
   Place& place = place_of(job);
   EagerJobs(*this).free_unused(index);
   // Without a pause the ring never runs empty: it goes on as one burst.
-  if (job.shape->host <= Duration::zero() && job.bursts_left > 1) {
+  const bool pauses = job.shape->host > Duration::zero() || GrowingJobs::asks_before(job, job.burst_number() + 1);
+  if (!pauses && job.bursts_left > 1) {
     --job.bursts_left;
     job.begin_piece(draw_busy(job, index, scenario_.seed));
     return may_issue(place, index) ? go_on(index) : give_back(place, index);
@@ -108,7 +117,7 @@ void World::lend(Place& place, const policy::Lend& order) {
   const JobIndex index = job_of(order.to.session);
   place.leases.push_back({index, ++place.lent, order.until, order.whole_bursts});
   if (order.until != TimePoint::max())
-    queue_.put({std::max(now_, order.until), Event::Kind::kLeaseEnds, index_of(place), place.lent});
+    queue_.put({std::max(now_, order.until), Event::Kind::kLeaseEnds, place.number, place.lent});
   if (jobs_[index].in_burst()) go_on(index);
 }
 

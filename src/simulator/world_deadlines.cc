@@ -16,7 +16,7 @@ Status World::build_dispatch(InputLog* log) {
                 scenario_.dispatch.c_str());
   if ((*entry)->deadline) deadlines_ = std::make_unique<policy::DeadlineFamily>((*entry)->deadline, specs_);
   for (Place& place : places_) {
-    const DeviceId device{index_of(place)};
+    const DeviceId device{place.number};
     place.dispatch =
         deadlines_ ? deadlines_->dispatch(device) : policy::recorded((*entry)->make(), scenario_.dispatch, device, log);
   }
@@ -90,7 +90,7 @@ void World::terminate(Place& place, Lease& lease) {
     job.left = job.busy - job.committed;
   }
   job.resumes = true;
-  queue_.put({now_ + scenario_.revocation.terminate, Event::Kind::kWorkerGone, index_of(place), lease.number});
+  queue_.put({now_ + scenario_.revocation.terminate, Event::Kind::kWorkerGone, place.number, lease.number});
 }
 
 }  // namespace heddle::simulator

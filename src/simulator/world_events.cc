@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "simulator/eager_jobs.h"
-#include "simulator/idle_jobs.h"
+#include "simulator/swapped_jobs.h"
 #include "simulator/world.h"
 
 namespace heddle::simulator {
@@ -19,7 +19,7 @@ void World::handle(const Event& event) {
       if (place.version != event.version) return;  // something else has come or gone since
       const JobIndex job = place.shared.next()->job;
       if (EagerJobs::is_promotion(job)) return EagerJobs(*this).copied(EagerJobs::promoted_job(job));
-      return IdleJobs::is_copy(job) ? IdleJobs(*this).copied(IdleJobs::copied_job(job)) : work_done(job);
+      return SwappedJobs::is_copy(job) ? SwappedJobs(*this).copied(SwappedJobs::copied_job(job)) : work_done(job);
     }
     case Event::Kind::kLeaseEnds:
     case Event::Kind::kWorkerGone:
@@ -44,7 +44,7 @@ void World::handle(const Event& event) {
     case Event::Kind::kPromoted:
       return EagerJobs(*this).resumed(event.index);
     case Event::Kind::kReturned:
-      return IdleJobs(*this).resumed(event.index);
+      return SwappedJobs(*this).resumed(event.index);
     case Event::Kind::kAdmission:
       admission_due_ = false;
       ask_admission_ = true;
@@ -64,7 +64,7 @@ void World::decide() {
       books_changed_ = false;
       EagerJobs(*this).promote();
       for (const policy::Decision& decision : scheduler_->decisions(now_)) carry_out(decision);
-      if (!IdleJobs(*this).make_room()) EagerJobs(*this).launch();
+      if (!SwappedJobs(*this).make_room()) EagerJobs(*this).launch();
       EagerJobs(*this).promote();
       const auto next = scheduler_->next_deadline();
       if (next && next != comes_of_age_) queue_.put({std::max(now_, *next), Event::Kind::kSchedule});
@@ -81,10 +81,10 @@ void World::decide() {
 void World::told(Place& place) {
   if (place.dispatch->spans_devices()) {
     for (Place& each : places_) {
-      if (!std::exchange(each.undecided, true)) told_.push_back(index_of(each));
+      if (!std::exchange(each.undecided, true)) told_.push_back(each.number);
     }
   }
-  if (!std::exchange(place.undecided, true)) told_.push_back(index_of(place));
+  if (!std::exchange(place.undecided, true)) told_.push_back(place.number);
 }
 
 void World::decide_leases(Place& place) {
@@ -101,7 +101,7 @@ void World::decide_leases(Place& place) {
     }
   }
   place.decision = place.dispatch->next(now_);
-  if (place.decision) queue_.put({*place.decision, Event::Kind::kDispatch, index_of(place)});
+  if (place.decision) queue_.put({*place.decision, Event::Kind::kDispatch, place.number});
 }
 
 }  // namespace heddle::simulator

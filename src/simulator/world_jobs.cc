@@ -2,7 +2,8 @@
 
 #include "policy/occupancy.h"
 #include "simulator/eager_jobs.h"
-#include "simulator/idle_jobs.h"
+#include "simulator/growing_jobs.h"
+#include "simulator/swapped_jobs.h"
 #include "simulator/world.h"
 
 namespace heddle::simulator {
@@ -52,17 +53,23 @@ void World::carry_out(const policy::Decision& decision) {
   if (found == tasks_.end()) return;
   const JobIndex index = found->second;
   Job& job = jobs_[index];
+  if (decision.kind == policy::Decision::Kind::kLeave) return GrowingJobs(*this).told_to_leave(index);
+  if (decision.request == policy::RequestKind::kExtension) {
+    const bool refused = decision.kind == policy::Decision::Kind::kRefuse;
+    return refused ? GrowingJobs(*this).refused(index, decision.reason) : GrowingJobs(*this).extended(index);
+  }
   job.outcome.waited += now_ - job.waits_since;
   --use_.waiting;
   if (decision.kind == policy::Decision::Kind::kRefuse) {
     job.outcome.refused = decision.reason;
+    if (decision.request == policy::RequestKind::kResume) SwappedJobs(*this).refused(index);
     tasks_.erase(found);
     if (gates_) deadlines_->waits_no_longer(lessee_of(index));
     if (job.shape->kind == policy::JobClass::kUserFacing) outcome_.user_facing.request_missed();
     job.request.reset();
     return close(index);
   }
-  if (decision.request == policy::RequestKind::kResume) return IdleJobs(*this).device_found(index, decision.device);
+  if (decision.request == policy::RequestKind::kResume) return SwappedJobs(*this).device_found(index, decision.device);
   job.granted = now_;
   if (!job.outcome.granted) job.outcome.granted = now_;
   job.device = decision.device;
@@ -90,6 +97,7 @@ void World::next_burst(JobIndex index) {
   queue_.put({now_ + job.shape->host, Event::Kind::kHostDone, index});
 }
 
+// Or leaves it, where memory that it asked for was refused.
 void World::end_task(JobIndex index) {
   show_stay(index);
   Job& job = jobs_[index];
@@ -105,7 +113,9 @@ void World::end_task(JobIndex index) {
   scheduler_->task_ended(job.task, now_);
   --use_.tasks;
   use_.warps -= job.warps;
+  job.grown = {};
   books_changed_ = true;
+  if (!job.outcome.refused.empty()) return close(index);
   if (--job.tasks_left > 0) return begin_task(index);
   ++job.outcome.runs;
   job.outcome.ended = now_;

@@ -1,6 +1,6 @@
-#include "simulator/world.h"
-
 #include <gmock/gmock.h>
+
+#include "simulator/testing/simulated.h"
 
 namespace heddle::simulator {
 namespace {
@@ -36,18 +36,12 @@ JobLine jobs(uint32_t count, uint32_t bursts, Duration busy, Duration host = {},
   return line;
 }
 
-Outcome outcome_of(const Scenario& scenario) {
-  auto outcome = World::run(scenario);
-  EXPECT_TRUE(outcome) << outcome.error().text;
-  return outcome ? std::move(*outcome) : Outcome{};
-}
-
 TEST(World, OneJobTakesItsHostAndItsBusyTime) {
   Scenario node = scenario(1);
   node.jobs = {jobs(1, 10, millis(20), millis(5))};
   node.jobs[0].shape.copy = millis(2);
   node.jobs[0].shape.tasks = 3;
-  const Outcome outcome = outcome_of(node);
+  const Outcome outcome = simulated(node);
   EXPECT_EQ(outcome.makespan, millis(3 * 10 * 27));
   EXPECT_EQ(outcome.jobs[0].busy, millis(3 * 10 * 20));
   EXPECT_EQ(outcome.busy[0], millis(600));
@@ -59,7 +53,7 @@ TEST(World, JobsThatDoNotFitWaitForMemory) {
   Scenario node = scenario(1, "schedgpu");
   node.jobs = {jobs(3, 1, millis(100))};
   node.jobs[0].shape.memory = Bytes{10 * kGiB};
-  const Outcome outcome = outcome_of(node);
+  const Outcome outcome = simulated(node);
   EXPECT_EQ(outcome.makespan, millis(300));
   EXPECT_EQ(outcome.jobs[1].waited, millis(100));
   EXPECT_EQ(outcome.jobs[2].waited, millis(200));
@@ -69,7 +63,7 @@ TEST(World, WhatCouldNeverFitIsRefusedAndSaysWhy) {
   Scenario node = scenario(1);
   node.jobs = {jobs(1, 1, millis(1))};
   node.jobs[0].shape.memory = Bytes{17 * kGiB};
-  const Outcome outcome = outcome_of(node);
+  const Outcome outcome = simulated(node);
   EXPECT_EQ(outcome.completed(), 0u);
   EXPECT_THAT(outcome.jobs[0].refused, HasSubstr("17"));
 }
@@ -77,14 +71,14 @@ TEST(World, WhatCouldNeverFitIsRefusedAndSaysWhy) {
 TEST(World, PlacementSpreadsJobsOverDevices) {
   Scenario node = scenario(4);
   node.jobs = {jobs(4, 10, millis(10))};
-  EXPECT_EQ(outcome_of(node).makespan, millis(100));
+  EXPECT_EQ(simulated(node).makespan, millis(100));
 }
 
 TEST(World, AsManyJobsRunAtOnceAsThereAreWorkers) {
   Scenario node = scenario(4);
   node.workers.most = 2;
   node.jobs = {jobs(4, 10, millis(10))};
-  const Outcome outcome = outcome_of(node);
+  const Outcome outcome = simulated(node);
   EXPECT_EQ(outcome.makespan, millis(200));
   EXPECT_EQ(outcome.jobs[3].arrived, TimePoint{});
   EXPECT_EQ(outcome.jobs[3].granted, TimePoint{millis(100)});
@@ -96,13 +90,13 @@ TEST(World, AutoStartsMoreJobsThatAreMostlyOnTheHost) {
   Scenario node = scenario(1);
   node.workers.automatic = true;
   node.jobs = {jobs(10, 50, millis(10), millis(90))};
-  const Outcome outcome = outcome_of(node);
+  const Outcome outcome = simulated(node);
   EXPECT_EQ(outcome.completed(), 10u);
   EXPECT_EQ(outcome.most_at_once, 10u);
   EXPECT_EQ(outcome.jobs[4].granted, TimePoint{});
   EXPECT_EQ(outcome.jobs[5].granted, TimePoint{millis(250)});
   node.jobs = {jobs(10, 50, millis(100))};
-  EXPECT_EQ(outcome_of(node).most_at_once, 5u);
+  EXPECT_EQ(simulated(node).most_at_once, 5u);
 }
 
 // Six jobs have space on the two devices, and eight wait.
@@ -111,7 +105,7 @@ TEST(World, AutoStartsFewThatWouldWait) {
   node.workers.automatic = true;
   node.jobs = {jobs(40, 20, millis(10), millis(10))};
   node.jobs[0].shape.memory = Bytes{5 * kGiB};
-  const Outcome outcome = outcome_of(node);
+  const Outcome outcome = simulated(node);
   EXPECT_EQ(outcome.completed(), 40u);
   EXPECT_EQ(outcome.most_at_once, 14u);
 }
@@ -123,7 +117,7 @@ TEST(World, AutoTakesJobsAsTheyArriveAndRepeat) {
   node.jobs = {jobs(8, 10, millis(10), millis(10), 100)};
   node.jobs[0].every = std::chrono::seconds(2);
   node.jobs[0].repeats = true;
-  const Outcome outcome = outcome_of(node);
+  const Outcome outcome = simulated(node);
   EXPECT_THAT(outcome.jobs, Each(Field(&JobOutcome::runs, testing::Ge(5u))));
   EXPECT_EQ(outcome.most_at_once, 8u);
 }
@@ -143,10 +137,10 @@ TEST_P(AutoWorkers, AreWithinATenthOfTheBestNumber) {
     Duration best = Duration::max();
     for (const uint32_t number : {1, 2, 3, 4, 6, 8, 10, 14, 20, 28, 48}) {
       node.workers = {number};
-      best = std::min(best, outcome_of(node).makespan);
+      best = std::min(best, simulated(node).makespan);
     }
     node.workers = {.automatic = true};
-    const Outcome outcome = outcome_of(node);
+    const Outcome outcome = simulated(node);
     EXPECT_LE(double(outcome.makespan.count()), 1.1 * double(best.count()))
         << "at most " << outcome.most_at_once << " ran at once";
   }
@@ -163,7 +157,7 @@ TEST(World, WhatWaitsAtTheHorizonHasWaitedUpToIt) {
   node.jobs = {jobs(3, 1, millis(1000))};
   node.jobs[0].shape.memory = Bytes{10 * kGiB};
   node.jobs[0].every = millis(350);
-  const Outcome outcome = outcome_of(node);
+  const Outcome outcome = simulated(node);
   EXPECT_EQ(outcome.jobs[0].granted, TimePoint{});
   EXPECT_EQ(outcome.jobs[0].waited, millis(0));
   EXPECT_EQ(outcome.jobs[0].ended, std::nullopt);
@@ -197,7 +191,7 @@ TEST(World, StartIsTheFirstTasksGrant) {
   Scenario node = scenario(1);
   node.jobs = {jobs(1, 1, millis(100))};
   node.jobs[0].shape.tasks = 3;
-  EXPECT_EQ(outcome_of(node).jobs[0].granted, TimePoint{});
+  EXPECT_EQ(simulated(node).jobs[0].granted, TimePoint{});
 }
 
 TEST(World, TurnaroundIsOfEachRun) {
@@ -205,7 +199,7 @@ TEST(World, TurnaroundIsOfEachRun) {
   node.horizon = millis(1050);
   node.jobs = {jobs(1, 1, millis(100))};
   node.jobs[0].repeats = true;
-  const Outcome outcome = outcome_of(node);
+  const Outcome outcome = simulated(node);
   EXPECT_EQ(outcome.completed(), 10u);
   EXPECT_EQ(outcome.mean_turnaround(), millis(100));
 }
@@ -216,7 +210,7 @@ class EveryDispatch : public ::testing::TestWithParam<const char*> {};
 TEST_P(EveryDispatch, CompletesAllWork) {
   Scenario node = scenario(2, "schedgpu", GetParam());
   node.jobs = {jobs(3, 40, millis(7), millis(3)), jobs(2, 5, millis(150)), jobs(3, 100, millis(1), millis(1))};
-  const Outcome outcome = outcome_of(node);
+  const Outcome outcome = simulated(node);
   EXPECT_EQ(outcome.completed(), 8u);
   EXPECT_THAT(outcome.jobs, Each(Field(&JobOutcome::refused, IsEmpty())));
   Duration least{};
@@ -235,11 +229,11 @@ TEST_P(EveryDispatch, IsRepeatable) {
   node.jobs = {jobs(20, 10, millis(7), millis(3))};
   node.jobs[0].every = millis(20);
   node.jobs[0].random = true;
-  const Outcome once = outcome_of(node), again = outcome_of(node);
+  const Outcome once = simulated(node), again = simulated(node);
   EXPECT_EQ(once.makespan, again.makespan);
   EXPECT_EQ(once.events, again.events);
   node.seed = 2;
-  EXPECT_NE(outcome_of(node).makespan, once.makespan);
+  EXPECT_NE(simulated(node).makespan, once.makespan);
 }
 
 INSTANTIATE_TEST_SUITE_P(Dispatch, EveryDispatch,
@@ -251,7 +245,7 @@ TEST(Shares, FollowWeightsUnderTrueFairShare) {
   node.jobs = {jobs(1, 1000, millis(10), millis(1)), jobs(1, 1000, millis(10), millis(1))};
   node.jobs[0].shape.weight = 3;
   for (JobLine& line : node.jobs) line.repeats = true;
-  const Outcome outcome = outcome_of(node);
+  const Outcome outcome = simulated(node);
   EXPECT_GT(jain_index(outcome, {3, 1}), 0.99);
 }
 
@@ -262,11 +256,11 @@ TEST(Shares, AreHeldByTokensAndIdleOnesGivenAway) {
   node.jobs[0].shape.request = 0.7;
   node.jobs[1].shape.request = 0.3;
   for (JobLine& line : node.jobs) line.repeats = true;
-  const Outcome both = outcome_of(node);
+  const Outcome both = simulated(node);
   EXPECT_NEAR(double(both.jobs[0].busy.count()) / 40e9, 0.7, 0.02);
   EXPECT_NEAR(double(both.jobs[1].busy.count()) / 40e9, 0.3, 0.02);
   node.jobs.pop_back();
-  EXPECT_GT(double(outcome_of(node).jobs[0].busy.count()) / 40e9, 0.95);
+  EXPECT_GT(double(simulated(node).jobs[0].busy.count()) / 40e9, 0.95);
 }
 
 // One has kernels of a second, the other of a millisecond; there is space for both at a time.
@@ -276,7 +270,7 @@ TEST(Shares, OverlapWhereTokensDo) {
     node.horizon = std::chrono::seconds(20);
     node.jobs = {jobs(1, 10'000, millis(1000), {}, 100), jobs(1, 100'000, millis(1), {}, 100)};
     node.jobs[0].shape.kernel = millis(1000);
-    const Outcome outcome = outcome_of(node);
+    const Outcome outcome = simulated(node);
     return std::pair(outcome.jobs[0].busy + outcome.jobs[1].busy, outcome.busy[0]);
   };
   const auto [of_jobs, of_device] = had("token");
@@ -291,7 +285,7 @@ TEST(Shares, CountCopies) {
   node.horizon = std::chrono::seconds(20);
   node.jobs = {jobs(1, 10'000, millis(1)), jobs(1, 10'000, millis(10))};
   node.jobs[0].shape.copy = millis(9);
-  const Outcome outcome = outcome_of(node);
+  const Outcome outcome = simulated(node);
   EXPECT_NEAR(double(outcome.jobs[0].busy.count()) / double(outcome.jobs[1].busy.count()), 0.1, 0.01);
 }
 
@@ -301,9 +295,9 @@ TEST(World, BalancersThatLearnKnowASlowDevice) {
   node.devices[1].slowdown = 3;
   node.jobs = {jobs(40, 10, millis(20))};
   node.jobs[0].every = millis(110);
-  const Outcome blind = outcome_of(node);
+  const Outcome blind = simulated(node);
   node.policy = "rtf";
-  const Outcome learned = outcome_of(node);
+  const Outcome learned = simulated(node);
   EXPECT_LT(learned.mean_turnaround(), blind.mean_turnaround());
   EXPECT_EQ(learned.completed(), 40u);
 }

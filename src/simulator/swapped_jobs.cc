@@ -1,4 +1,4 @@
-#include "simulator/idle_jobs.h"
+#include "simulator/swapped_jobs.h"
 
 #include <algorithm>
 
@@ -14,7 +14,7 @@ using Swap = Job::Swap;
 }  // namespace
 
 // One look at a time: what is leaving may be enough.
-bool IdleJobs::make_room() {
+bool SwappedJobs::make_room() {
   if (world_.scenario_.swap.host.value == 0 || world_.scenario_.swap.idle <= Duration::zero()) return false;
   if (world_.leaving_ > 0) return true;
   if (!policy::Swapping::anybody_waits(*world_.scheduler_) || !is_due()) return false;
@@ -30,7 +30,7 @@ bool IdleJobs::make_room() {
 
 // Once in [swap] idle while somebody waits, and for as long as anything else is to happen: who waits for nothing would
 // be looked at for ever.
-bool IdleJobs::is_due() {
+bool SwappedJobs::is_due() {
   const bool is = world_.now_ >= world_.next_look_;
   if (is) world_.next_look_ = world_.now_ + world_.scenario_.swap.idle;
   if (world_.alarm_ != world_.next_look_ && !world_.queue_.empty()) {
@@ -41,7 +41,7 @@ bool IdleJobs::is_due() {
 }
 
 // As heddled, which sees at a look whether anything was done since the last one.
-std::vector<TaskId> IdleJobs::look() {
+std::vector<TaskId> SwappedJobs::look() {
   std::vector<TaskId> idle;
   const Duration wanted = world_.scenario_.swap.idle;
   for (const auto& [task, index] : world_.tasks_) {
@@ -55,11 +55,11 @@ std::vector<TaskId> IdleJobs::look() {
   return idle;
 }
 
-bool IdleJobs::has_space_for(const Job& job) const {
+bool SwappedJobs::has_space_for(const Job& job) const {
   return EagerJobs::bytes_on_device(job) <= world_.scenario_.swap.host - world_.swapped_;
 }
 
-void IdleJobs::leave(JobIndex index) {
+void SwappedJobs::leave(JobIndex index) {
   Job& job = world_.jobs_[index];
   World::Place& place = world_.place_of(job);
   ++world_.leaving_;
@@ -70,15 +70,16 @@ void IdleJobs::leave(JobIndex index) {
   begin_copy(index, bytes);
 }
 
-void IdleJobs::begin_copy(JobIndex index, Bytes bytes) {
+void SwappedJobs::begin_copy(JobIndex index, Bytes bytes) {
   Job& job = world_.jobs_[index];
   World::Place& place = world_.place_of(job);
   job.copies_since = world_.now_;
+  job.moving = bytes;
   place.shared.add(index | kCopy, SharedDevice::Kind::kCopy, EagerJobs::copy_time(bytes, place.model), 1, world_.now_);
   world_.watch(place);
 }
 
-void IdleJobs::end_copy(JobIndex index) {
+void SwappedJobs::end_copy(JobIndex index) {
   Job& job = world_.jobs_[index];
   World::Place& place = world_.place_of(job);
   (void)place.shared.remove(index | kCopy, world_.now_);
@@ -86,18 +87,24 @@ void IdleJobs::end_copy(JobIndex index) {
   job.outcome.swap.moving += world_.now_ - job.copies_since;
 }
 
-void IdleJobs::burst_began(JobIndex index) {
+void SwappedJobs::burst_began(JobIndex index) {
   Job& job = world_.jobs_[index];
   world_.books_changed_ = true;
   if (job.swap == Swap::kOut) {
     --world_.leaving_;
     end_copy(index);
-    world_.swapped_ -= EagerJobs::bytes_on_device(job);
+    world_.swapped_ -= job.moving;
     job.came_back = world_.now_;
     job.swap = Swap::kResuming;
     world_.queue_.put({world_.now_ + world_.scenario_.revocation.resume, Event::Kind::kReturned, index});
     return;
   }
+  want_back(index);
+}
+
+void SwappedJobs::want_back(JobIndex index) {
+  Job& job = world_.jobs_[index];
+  if (job.asked) job.outcome.waited += world_.now_ - *std::exchange(job.asked, std::nullopt);
   job.swap = Swap::kWaiting;
   job.waits_since = world_.now_;
   ++world_.use_.waiting;
@@ -105,27 +112,28 @@ void IdleJobs::burst_began(JobIndex index) {
   world_.scheduler_->resume_requested(job.task, world_.now_);
 }
 
-void IdleJobs::copied(JobIndex index) {
+void SwappedJobs::copied(JobIndex index) {
   Job& job = world_.jobs_[index];
   end_copy(index);
   if (job.swap == Swap::kOut) return left(index);
-  const Bytes bytes = EagerJobs::bytes_on_device(job);
-  job.outcome.swap.moved += bytes;
-  world_.swapped_ -= bytes;
+  job.outcome.swap.moved += job.moving;
+  world_.swapped_ -= job.moving;
   job.came_back = world_.now_;
   job.swap_took += world_.now_ - job.granted;
   job.swap = Swap::kResuming;
   world_.queue_.put({world_.now_ + world_.scenario_.revocation.resume, Event::Kind::kReturned, index});
 }
 
-// Its account with the device is closed. It comes back with all of its memory on a device.
-void IdleJobs::left(JobIndex index) {
+// Its account with the device is closed. It comes back with all of its memory on a device, and with what it was granted
+// on its way out, in which there is nothing yet.
+void SwappedJobs::left(JobIndex index) {
   Job& job = world_.jobs_[index];
   World::Place& place = world_.place_of(job);
   --world_.leaving_;
   world_.show_stay(index);
   ++job.outcome.swap.count;
-  job.outcome.swap.moved += EagerJobs::bytes_on_device(job);
+  job.outcome.swap.moved += job.moving;
+  world_.swapped_ += EagerJobs::bytes_on_device(job) - job.moving;
   EagerJobs(world_).all_on_device(index);
   if (place.dispatch->exclusive()) {
     place.dispatch->left(world_.lessee_of(index), world_.now_);
@@ -138,9 +146,10 @@ void IdleJobs::left(JobIndex index) {
   job.swap_took = world_.now_ - job.copies_since;
   job.swap = Swap::kSwapped;
   world_.books_changed_ = true;
+  if (job.in_burst()) want_back(index);
 }
 
-void IdleJobs::device_found(JobIndex index, DeviceId device) {
+void SwappedJobs::device_found(JobIndex index, DeviceId device) {
   Job& job = world_.jobs_[index];
   job.granted = world_.now_;
   job.device = device;
@@ -156,15 +165,16 @@ void IdleJobs::device_found(JobIndex index, DeviceId device) {
   begin_copy(index, EagerJobs::bytes_on_device(job));
 }
 
-void IdleJobs::resumed(JobIndex index) {
+void SwappedJobs::refused(JobIndex index) {
   Job& job = world_.jobs_[index];
+  world_.swapped_ -= EagerJobs::bytes_on_device(job);
   job.swap = Swap::kNone;
-  World::Place& place = world_.place_of(job);
-  if (place.dispatch->exclusive()) {
-    place.dispatch->pending(world_.lessee_of(index), world_.now_);
-    world_.told(place);
-  }
-  if (world_.may_issue(place, index)) world_.go_on(index);
+  job.asks = false;
+}
+
+void SwappedJobs::resumed(JobIndex index) {
+  world_.jobs_[index].swap = Swap::kNone;
+  world_.want_device(index);
 }
 
 }  // namespace heddle::simulator
