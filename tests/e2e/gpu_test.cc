@@ -359,6 +359,22 @@ TEST_F(TwoGpus, AKeeperCopiesBesideWorkThatIsRunAgain) {
   EXPECT_EQ(keeper_copies(), 2 * copies);
 }
 
+// The kernel beside is in the middle when the copies of a step have been made, and its worker dies then.
+TEST_F(TwoGpus, WhatAKeeperHasCopiedIsNotUndone) {
+  HEDDLE_NEEDS_PROGRAM("copies_beside");
+  ASSERT_NO_FATAL_FAILURE(start("2", "[durability]\nlevel = 'full'\n"));
+  Steps steps(*node, {"1", "10000"}, 2);
+  const std::string wanted = steps.undisturbed("copies_beside");
+  Process job = steps.spawn("copies_beside");
+  steps.go(1);
+  ASSERT_TRUE(steps.begins(job, 2)) << job.out() << job.err() << node->log();
+  ASSERT_GT(node->kill_at_work(0, 0), 1) << job.out() << node->ask({{"command", "ps"}}) << node->log();
+  steps.go(2);
+  const Finished finished = job.wait();
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err << node->log();
+  EXPECT_EQ(finished.out, wanted) << finished.err << node->log();
+}
+
 TEST_F(TwoGpus, TheProgramCopiesBetweenThemWhereTheyDoNotReachEachOther) {
   HEDDLE_NEEDS_WORKLOADS();
   ASSERT_NO_FATAL_FAILURE(start("2 apart"));
