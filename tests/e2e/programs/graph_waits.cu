@@ -8,13 +8,8 @@
 #include <cstdlib>
 #include <vector>
 
-#define CHECK(call)                                                                 \
-  do {                                                                              \
-    if (const cudaError_t error = (call); error != cudaSuccess) {                   \
-      std::printf("line %d: %s: %s\n", __LINE__, #call, cudaGetErrorString(error)); \
-      std::exit(1);                                                                 \
-    }                                                                               \
-  } while (false)
+#include "check.h"
+
 #define EXPECT(what)                                     \
   do {                                                   \
     if (!(what)) {                                       \

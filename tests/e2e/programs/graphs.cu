@@ -3,13 +3,7 @@
 #include <cstdlib>
 #include <vector>
 
-#define CHECK(call)                                                                 \
-  do {                                                                              \
-    if (const cudaError_t error = (call); error != cudaSuccess) {                   \
-      std::printf("line %d: %s: %s\n", __LINE__, #call, cudaGetErrorString(error)); \
-      std::exit(1);                                                                 \
-    }                                                                               \
-  } while (false)
+#include "check.h"
 
 constexpr int kCount = 1 << 16, kBlock = 256;
 

@@ -2,14 +2,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#define CHECK(call)                                                              \
-  do {                                                                           \
-    const cudaError_t error = (call);                                            \
-    if (error != cudaSuccess) {                                                  \
-      std::printf("limits: line %d: %s\n", __LINE__, cudaGetErrorString(error)); \
-      std::exit(1);                                                              \
-    }                                                                            \
-  } while (false)
+#include "check.h"
 
 __device__ __noinline__ int depth(int n) {
   volatile int room[16];

@@ -4,14 +4,7 @@
 #include <cstdlib>
 #include <vector>
 
-#define CHECK(call)                                                                \
-  do {                                                                             \
-    const cudaError_t error = (call);                                              \
-    if (error != cudaSuccess) {                                                    \
-      std::printf("textures: line %d: %s\n", __LINE__, cudaGetErrorString(error)); \
-      std::exit(1);                                                                \
-    }                                                                              \
-  } while (false)
+#include "check.h"
 
 constexpr int kWidth = 64, kHeight = 32, kLayers = 6;
 
