@@ -30,7 +30,7 @@ class RandomLessees {
     }
     const TimePoint end = now_ + std::chrono::seconds(60);
     lent_.clear();
-    for (int round = 0; now_ < end && !std::includes(lent_.begin(), lent_.end(), waits.begin(), waits.end()); ++round) {
+    while (now_ < end && !std::includes(lent_.begin(), lent_.end(), waits.begin(), waits.end())) {
       TimePoint next = now_ + ms(1);
       if (const auto wants = dispatch_->next(now_)) next = std::clamp(*wants, now_ + Duration(1), next);
       const Duration passed = next - now_;
