@@ -1,10 +1,6 @@
 #include <gmock/gmock.h>
 
-#include <sstream>
-
-#include "simulator/replay.h"
-#include "simulator/testing/simulated.h"
-#include "simulator/testing/text_log.h"
+#include "simulator/testing/crowd.h"
 
 namespace heddle::simulator {
 namespace {
@@ -123,56 +119,24 @@ TEST(GrowingJobs, ThatAreIdleAskWhenTheyComeBack) {
   expect_at(job.ended, 21 * kSecond + kCopyOf7GiB);
 }
 
-// Many that come at random and grow in the middle; some are idle meanwhile, some are launched eagerly.
-Scenario crowd(const char* policy, const char* dispatch, uint32_t seed) {
-  Scenario node = growing();
-  node.policy = policy;
-  node.dispatch = dispatch;
-  node.seed = seed;
-  node.eager_launch = seed % 2 == 0;
-  node.age_limit = 2 * kSecond;
+// Many that grow in their middle; some are idle meanwhile.
+Scenario growing_jobs(const char* policy, const char* dispatch, uint32_t seed) {
+  Scenario node = crowd(policy, dispatch, seed, std::chrono::milliseconds(300));
   node.swap = {Bytes{200 * kGiB}, std::chrono::milliseconds(seed % 3 * 100)};
-  node.devices.push_back(node.devices[0]);
-  node.jobs.resize(3, node.jobs[0]);
-  for (uint32_t kind = 0; kind < 3; ++kind) {
-    JobLine& line = node.jobs[kind];
-    line.start = {};
-    line.count = 10;
-    line.every = std::chrono::milliseconds(200);
-    line.random = true;
-    line.shape.host = std::chrono::milliseconds(300 * kind);
-    line.shape.copy = std::chrono::milliseconds(5 * kind);
-    line.shape.busy = std::chrono::milliseconds(50);
-    line.shape.bursts = 5;
-    line.shape.more_at = kind + 1;
-    line.shape.memory = Bytes{(4 + kind) * kGiB};
-    line.shape.buffers = {{Bytes{3 * kGiB}, Bytes{kGiB}, 1, 5}, {Bytes{(1 + kind) * kGiB}, Bytes{kGiB}, 1, 5}};
+  for (uint32_t kind = 0; kind < node.jobs.size(); ++kind) {
+    node.jobs[kind].shape.more = Bytes{4 * kGiB};
+    node.jobs[kind].shape.more_at = kind + 1;
   }
   return node;
 }
 
-void expect_ended(const Outcome& outcome) {
-  for (const JobOutcome& job : outcome.jobs) EXPECT_EQ(job.runs, 1u) << job.name << " " << job.refused;
-}
-
 class EveryGrowingDispatch : public ::testing::TestWithParam<const char*> {};
 
-// Memory-oblivious policies refuse what is not free.
 TEST_P(EveryGrowingDispatch, EndsAllJobsAndDecidesTheSameAgain) {
   uint64_t deadlocks = 0;
   for (const char* policy : {"schedgpu", "mgb-warps", "grr", "sa"}) {
-    for (uint32_t seed = 1; seed <= 4; ++seed) {
-      SCOPED_TRACE(policy + (", seed " + std::to_string(seed)));
-      TextLog log;
-      const auto outcome = World::run(crowd(policy, GetParam(), seed), &log);
-      ASSERT_TRUE(outcome) << outcome.error().text;
-      expect_ended(*outcome);
-      deadlocks += outcome->swap().deadlocks;
-      std::istringstream text(log.text());
-      const auto again = replay(text, "log");
-      ASSERT_TRUE(again) << again.error().text;
-      EXPECT_EQ(again->different, 0u);
-    }
+    for (uint32_t seed = 1; seed <= 4; ++seed)
+      deadlocks += simulated_and_replayed(growing_jobs(policy, GetParam(), seed)).swap().deadlocks;
   }
   EXPECT_GT(deadlocks, 0u);
 }
@@ -185,10 +149,10 @@ TEST(GrowingJobs, EndUnderDeadlinePolicies) {
   for (const char* dispatch : {"priority:hard", "elastic:hard"}) {
     for (uint32_t seed = 1; seed <= 4; ++seed) {
       SCOPED_TRACE(dispatch + (", seed " + std::to_string(seed)));
-      Scenario node = crowd("mgb-warps", dispatch, seed);
+      Scenario node = growing_jobs("mgb-warps", dispatch, seed);
       node.jobs[1].shape.kind = policy::JobClass::kUserFacing;
       const Outcome outcome = simulated(node);
-      expect_ended(outcome);
+      expect_all_ended(outcome);
       deadlocks += outcome.swap().deadlocks;
     }
   }
@@ -199,7 +163,7 @@ TEST(GrowingJobs, EndUnderDeadlinePolicies) {
 TEST(GrowingJobs, EndOrAreRefusedWithLittleSwapSpace) {
   uint64_t refused = 0, deadlocks = 0;
   for (uint32_t seed = 1; seed <= 20; ++seed) {
-    Scenario node = crowd("mgb-warps", "fs", seed);
+    Scenario node = growing_jobs("mgb-warps", "fs", seed);
     node.swap.host = Bytes{8 * kGiB};
     const Outcome outcome = simulated(node);
     for (const JobOutcome& job : outcome.jobs) {

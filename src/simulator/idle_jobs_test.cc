@@ -1,16 +1,9 @@
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
-#include <sstream>
-
-#include "simulator/replay.h"
-#include "simulator/testing/simulated.h"
-#include "simulator/testing/text_log.h"
+#include "simulator/testing/crowd.h"
 
 namespace heddle::simulator {
 namespace {
-
-using ::testing::Each;
-using ::testing::Field;
 
 constexpr Duration kCopyOf10GiB{894'784'853};  // at 12 GB/s
 
@@ -154,30 +147,10 @@ TEST(IdleJobs, ComeBackWithAllOfTheirMemoryOnADevice) {
   expect_at(job.ended, std::chrono::seconds(101) + kCopyOf10GiB);
 }
 
-// Jobs that are often idle come at random; some are launched eagerly.
+// Jobs that are often idle.
 Scenario idle_jobs(const char* policy, const char* dispatch, uint32_t seed) {
-  Scenario node = notebook();
-  node.policy = policy;
-  node.dispatch = dispatch;
-  node.seed = seed;
-  node.eager_launch = seed % 2 == 0;
-  node.age_limit = std::chrono::seconds(2);
+  Scenario node = crowd(policy, dispatch, seed, std::chrono::milliseconds(900));
   node.swap = {Bytes{20 * kGiB}, std::chrono::milliseconds(100)};
-  node.devices.push_back(node.devices[0]);
-  node.jobs.resize(3, node.jobs[0]);
-  for (uint32_t kind = 0; kind < 3; ++kind) {
-    JobLine& line = node.jobs[kind];
-    line.start = {};
-    line.count = 10;
-    line.every = std::chrono::milliseconds(200);
-    line.random = true;
-    line.shape.host = std::chrono::milliseconds(900 * kind);
-    line.shape.copy = std::chrono::milliseconds(5 * kind);
-    line.shape.busy = std::chrono::milliseconds(50);
-    line.shape.bursts = 5;
-    line.shape.memory = Bytes{(4 + kind) * kGiB};
-    line.shape.buffers = {{Bytes{3 * kGiB}, Bytes{kGiB}, 1, 5}, {Bytes{(1 + kind) * kGiB}, Bytes{kGiB}, 1, 5}};
-  }
   return node;
 }
 
@@ -186,17 +159,8 @@ class EveryIdleDispatch : public ::testing::TestWithParam<const char*> {};
 TEST_P(EveryIdleDispatch, EndsAllJobsAndDecidesTheSameAgain) {
   uint64_t swaps = 0;
   for (const char* policy : {"schedgpu", "mgb-warps", "grr", "sa"}) {
-    for (uint32_t seed = 1; seed <= 4; ++seed) {
-      TextLog log;
-      const auto outcome = World::run(idle_jobs(policy, GetParam(), seed), &log);
-      ASSERT_TRUE(outcome) << outcome.error().text;
-      EXPECT_THAT(outcome->jobs, Each(Field(&JobOutcome::runs, 1u))) << policy << ", seed " << seed;
-      swaps += outcome->swap().count;
-      std::istringstream text(log.text());
-      const auto again = replay(text, "log");
-      ASSERT_TRUE(again) << again.error().text;
-      EXPECT_EQ(again->different, 0u) << policy << ", seed " << seed;
-    }
+    for (uint32_t seed = 1; seed <= 4; ++seed)
+      swaps += simulated_and_replayed(idle_jobs(policy, GetParam(), seed)).swap().count;
   }
   EXPECT_GT(swaps, 0u);
 }
@@ -208,10 +172,11 @@ TEST(IdleJobs, EndUnderDeadlinePolicies) {
   uint64_t swaps = 0;
   for (const char* dispatch : {"priority:hard", "elastic:hard"}) {
     for (uint32_t seed = 1; seed <= 4; ++seed) {
+      SCOPED_TRACE(dispatch + (", seed " + std::to_string(seed)));
       Scenario node = idle_jobs("mgb-warps", dispatch, seed);
       node.jobs[1].shape.kind = policy::JobClass::kUserFacing;
       const Outcome outcome = simulated(node);
-      EXPECT_THAT(outcome.jobs, Each(Field(&JobOutcome::runs, 1u))) << dispatch << ", seed " << seed;
+      expect_all_ended(outcome);
       swaps += outcome.swap().count;
     }
   }
