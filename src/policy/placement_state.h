@@ -29,6 +29,7 @@ class PlacementState {
   void close_session(SessionId session, std::optional<TimePoint> now = {});
   // What the session has used of the device since that was said last.
   void served(SessionId session, DeviceId device, const Service& since_last);
+  void remember(const KnownApp& app) { placement_->remember(app); }
   const std::map<SessionId, JobId>& sessions() const { return sessions_; }
 
   // Whether others may be waiting for something that the session, or its job, has.

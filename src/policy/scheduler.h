@@ -120,6 +120,7 @@ class Scheduler {
  private:
   friend class Swapping;  // its part for tasks that have no device for a while (swapping.h)
   friend class Eager;     // and for tasks that have a part of their memory on the host (eager.h)
+  friend class Learning;  // and for what placement policies learn (learning.h)
 
   struct Extension {
     Bytes more;

@@ -11,6 +11,7 @@
 #include "core/input_log.h"
 #include "policy/dispatch/table.h"
 #include "policy/eager.h"
+#include "policy/learning.h"
 #include "policy/placement/table.h"
 #include "policy/record/entry.h"
 #include "policy/record/recorded_scheduler.h"
@@ -58,6 +59,7 @@ class Replayer {
   template <class Part, auto event, class... Told>
   Status pass_on(EntryReader& entry);
   Status serve(EntryReader& entry);
+  Status learned(EntryReader& entry);
   Status adopt(EntryReader& entry);
   Status assign(EntryReader& entry);
   Status decide(EntryReader& entry);
@@ -108,6 +110,7 @@ const std::map<std::string_view, Replayer::Handler>& Replayer::handlers() {
       {"demote", &Replayer::pass_on<Eager, &Eager::returned_to_host, TaskId, Bytes>},
       {"free_host", &Replayer::pass_on<Eager, &Eager::host_memory_freed, TaskId, Bytes>},
       {"serve", &Replayer::serve},
+      {"learned", &Replayer::learned},
       {"outside", &Replayer::pass_on<Scheduler, &Scheduler::outside_memory, DeviceId, Bytes>},
       {"adopt", &Replayer::adopt},
       {"assign", &Replayer::assign},
@@ -249,6 +252,13 @@ Status Replayer::serve(EntryReader& entry) {
   policy::Service service;
   HEDDLE_TRY(read(entry, session, device, service));
   scheduler_->served(session, device, service);
+  return {};
+}
+
+Status Replayer::learned(EntryReader& entry) {
+  policy::KnownApp app;
+  HEDDLE_TRY(read(entry, app));
+  policy::Learning(*scheduler_).remember(app);
   return {};
 }
 

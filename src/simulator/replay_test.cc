@@ -5,6 +5,7 @@
 #include <random>
 #include <sstream>
 
+#include "policy/learning.h"
 #include "policy/placement/table.h"
 #include "policy/record/recorded_scheduler.h"
 #include "simulator/testing/text_log.h"
@@ -144,6 +145,33 @@ TEST(Replay, EagerTasksAreDecidedTheSameAgain) {
   EXPECT_EQ(outcome.schedulers, 2u);
   EXPECT_EQ(outcome.answers, 5u);
   EXPECT_EQ(outcome.different, 0u);
+}
+
+// As heddled does: what was learned before a restart is told to the next scheduler, and placement goes by it.
+TEST(Replay, WhatWasKnownIsKnownAgain) {
+  TextLog log;
+  std::vector<policy::KnownApp> known;
+  std::string reason;
+  for (int life = 0; life < 2; ++life) {
+    policy::RecordedScheduler scheduler("rtf", *policy::make_placement("rtf"), {only_device()}, {}, &log);
+    for (const policy::KnownApp& app : known) scheduler.remember(app);
+    for (const uint64_t id : {1, 2}) {
+      scheduler.session_opened({id}, {id}, "one", {}, at_second(0), {}, "an app");
+      scheduler.task_arrived({{id}, {id}, {id}, 0, "", Bytes{kGiB}, {1, 128, 0, {}}}, at_second(0));
+      const auto decided = scheduler.decisions(at_second(0));
+      ASSERT_EQ(decided.size(), 1u);
+      reason = decided[0].reason;
+      scheduler.served({id}, {0}, {.busy = std::chrono::nanoseconds(1'000'000'007)});
+      if (life == 0) scheduler.session_closed({id}, at_second(3));
+    }
+    known = policy::Learning::history(scheduler)->known();
+  }
+  EXPECT_THAT(reason, HasSubstr("least work expected"));
+  EXPECT_THAT(log.text(), HasSubstr("learned 'an%20app 1 1000000007 "));
+  const ReplayOutcome outcome = replayed(log.text());
+  EXPECT_EQ(outcome.schedulers, 2u);
+  EXPECT_EQ(outcome.answers, 4u);
+  EXPECT_EQ(outcome.different, 0u) << outcome.differences[0].logged << "\n" << outcome.differences[0].replayed;
 }
 
 // As heddled does: one of two that wait for each other leaves, the other cannot when they do so again.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "policy/learning.h"
 #include "policy/placement/history.h"
 #include "policy/scheduler.h"
 #include "policy/test_pool.h"
@@ -200,6 +201,28 @@ TEST(Guf, KeepsThoseApartThatUseTheDeviceMuch) {
   EXPECT_EQ(pool.run(5, "idle"), on_device(0));
 }
 
+// Without what was learned the third job would go to device 0: as many jobs, and the lower id.
+TEST(Learning, PlacesByWhatAnEarlierSchedulerKnew) {
+  for (const char* policy : {"rtf", "guf"}) {
+    Balanced before(policy, p100s(2));
+    before.teach("long", 1000, 800);
+    before.teach("short", 100, 5);
+    Balanced pool(policy, p100s(2));
+    for (const KnownApp& app : Learning::history(before.scheduler())->known()) Learning(pool.scheduler()).remember(app);
+    EXPECT_EQ(pool.run(1, "long"), on_device(0)) << policy;
+    EXPECT_EQ(pool.run(2, "short"), on_device(1)) << policy;
+    EXPECT_EQ(pool.run(3, "short"), on_device(1)) << policy;
+    EXPECT_THAT(pool.reason, HasSubstr("expected on 1")) << policy;
+  }
+}
+
+TEST(Learning, IsNothingForOtherPolicies) {
+  Balanced pool("gwtmin", p100s(2));
+  EXPECT_EQ(Learning::history(pool.scheduler()), nullptr);
+  Learning(pool.scheduler()).remember({"a", {1, 1, 0.5, 1}});
+  EXPECT_EQ(pool.run(1, "a"), on_device(0));
+}
+
 TEST(History, FollowsTheLatestJobs) {
   History history;
   EXPECT_FALSE(history.of("a"));
@@ -211,6 +234,27 @@ TEST(History, FollowsTheLatestJobs) {
   EXPECT_NEAR(history.of("a")->busy, 1000, 10);
   history.add("b", 500, 0.3);
   EXPECT_NEAR(history.mean().busy, 750, 10);
+}
+
+TEST(History, GoesOnWhereAnEarlierOneEnded) {
+  History first, second;
+  for (int job = 0; job < 20; ++job) first.add(job % 3 == 0 ? "a" : "b", 100 * job, 0.01 * job);
+  for (const KnownApp& app : first.known()) second.restore(app);
+  for (History* history : {&first, &second}) history->add("a", 1000, 0.5);
+  EXPECT_EQ(second.of("a")->jobs, first.of("a")->jobs);
+  EXPECT_EQ(second.of("a")->busy, first.of("a")->busy);
+  EXPECT_EQ(second.of("b")->utilization, first.of("b")->utilization);
+  EXPECT_EQ(second.mean().busy, first.mean().busy);
+}
+
+TEST(History, RestoredIsForgottenInItsOrder) {
+  History first, second;
+  first.add("z", 1, 0);
+  first.add("a", 1, 0);
+  for (const KnownApp& app : first.known()) second.restore(app);
+  for (int app = 0; app < 1023; ++app) second.add(std::to_string(app), 1, 0);
+  EXPECT_FALSE(second.of("z"));
+  EXPECT_TRUE(second.of("a"));
 }
 
 TEST(History, ForgetsTheAppUnusedForLongest) {

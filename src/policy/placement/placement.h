@@ -12,6 +12,9 @@
 
 namespace heddle::policy {
 
+class History;
+struct KnownApp;
+
 // Where a request may go now, and why there.
 struct Placed {
   DeviceId device;
@@ -66,6 +69,10 @@ class Placement {
   virtual void served(JobId, DeviceId, const Service& /*since_last*/) {}
   // The job's last session has ended, `life` after the first began; zero where only that is tried out.
   virtual void job_ended(JobId, Duration /*life*/) {}
+  // What is known of applications (history.h), where the policy learns: null where it does not. What was known before
+  // it was made is said ahead of all jobs.
+  virtual const History* history() const { return nullptr; }
+  virtual void remember(const KnownApp&) {}
   // A task began on a device, changed its compute need, ended.
   virtual void task_began(TaskId, const ComputeNeed&, DeviceId, const Pool&) {}
   virtual void compute_changed(TaskId, const ComputeNeed&, const Pool&) {}

@@ -21,6 +21,8 @@ class Rtf : public GWtMin {
   void assigned(const Request& request, DeviceId device) override;
   void served(JobId job, DeviceId device, const Service& since_last) override;
   void job_ended(JobId job, Duration life) override;
+  const History* history() const override { return &history_; }
+  void remember(const KnownApp& app) override { history_.restore(app); }
 
  protected:
   Placed choose(const Request& request, std::span<const DeviceId> fitting, const Pool& pool) const override;

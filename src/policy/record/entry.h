@@ -8,6 +8,7 @@
 #include "policy/decision.h"
 #include "policy/device_spec.h"
 #include "policy/dispatch/dispatch.h"
+#include "policy/placement/history.h"
 #include "policy/scheduler.h"
 
 // Lines of an input log: a time in nanoseconds, what happened, and its fields, with a space between them. Numbers are
@@ -27,6 +28,10 @@ void fields(Entry& entry, TaskRequest& request) {
 template <class Entry>
 void fields(Entry& entry, Service& service) {
   entry(service.busy, service.copies, service.bursts, service.longest_burst, service.merged_burst, service.longest_gap);
+}
+template <class Entry>
+void fields(Entry& entry, KnownApp& known) {
+  entry(known.app, known.entry.jobs, known.entry.busy, known.entry.utilization);
 }
 template <class Entry>
 void fields(Entry& entry, Lessee& lessee) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "policy/eager.h"
+#include "policy/learning.h"
 #include "policy/record/entry.h"
 #include "policy/swapping.h"
 
@@ -101,6 +102,11 @@ void RecordedScheduler::host_memory_freed(TaskId task, Bytes less, TimePoint now
 void RecordedScheduler::served(SessionId session, DeviceId device, const Service& since_last) {
   record(latest_, "serve", session, device, since_last);
   Scheduler::served(session, device, since_last);
+}
+
+void RecordedScheduler::remember(const KnownApp& app) {
+  record(latest_, "learned", app);
+  Learning(*this).remember(app);
 }
 
 void RecordedScheduler::outside_memory(DeviceId device, Bytes used, TimePoint now) {

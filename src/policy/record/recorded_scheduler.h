@@ -36,6 +36,8 @@ class RecordedScheduler : public Scheduler {
   void returned_to_host(TaskId task, Bytes bytes, TimePoint now);
   void host_memory_freed(TaskId task, Bytes less, TimePoint now);
   void served(SessionId session, DeviceId device, const Service& since_last);
+  // See Learning.
+  void remember(const KnownApp& app);
   void outside_memory(DeviceId device, Bytes used, TimePoint now);
   Status adopt(const TaskRequest& request, DeviceId device, TimePoint now);
   Status adopt_swapped(const TaskRequest& request, TimePoint now);
