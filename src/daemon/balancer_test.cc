@@ -1,5 +1,9 @@
 // Policies that assign a job to a device and wait for memory there, as programs see them.
 
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+
 #include "daemon/testing/fixture.h"
 
 namespace heddle::daemon::testing {
@@ -81,6 +85,97 @@ slowdown = 1000
     ASSERT_TRUE(clients.back().wait_binding(Binding::kBound));
     EXPECT_EQ(task_of(clients.back())["device"], 1);
   }
+}
+
+// A job of "long" uses a device three times as much as one of "short": its three tasks do (fake_worker.cc).
+class LearnedTest : public BalancerTest {
+ protected:
+  void SetUp() override { ASSERT_NE(::mkdtemp(directory_.data()), nullptr); }
+  void TearDown() override {
+    BalancerTest::TearDown();
+    std::filesystem::remove_all(directory_);
+  }
+  std::string history() const { return directory_ + "/history"; }
+  std::string policy() const { return "policy = \"rtf\"\nhistory = \"" + history() + "\"\n"; }
+
+  TestClient of_app(const char* app) {
+    auto opener = protocol::connect_to(house_->socket());
+    const auto job = Household::ask(*opener, {{"command", "job_open"}, {"name", "a"}, {"app", app}});
+    TestClient client = of_job(*job, Bytes{2 * kMiB});
+    EXPECT_TRUE(client.wait_binding(Binding::kBound));
+    return client;
+  }
+  void run(const char* app, uint64_t tasks) {
+    TestClient client = of_app(app);
+    for (uint64_t task = 1; task <= tasks; ++task) {
+      if (task > 1) {
+        ASSERT_TRUE(client.declare(task, client.at(0), Bytes{2 * kMiB}));
+        ASSERT_TRUE(client.begin(task));
+        ASSERT_TRUE(client.wait_binding(Binding::kBound));
+      }
+      client.record(protocol::RecordType::kFree, task);
+      client.record(protocol::RecordType::kTaskEnd, task);
+      ASSERT_TRUE(client.wait_binding(Binding::kUnbound));
+    }
+  }
+  void learn() {
+    run("long", 3);
+    run("short", 1);
+    (void)opened();  // ends the last forerunner
+    house_->wait_for("status", [&](const Json&) {
+      std::ifstream file(history());
+      const std::string text{std::istreambuf_iterator<char>(file), {}};
+      return text.find("'long") != std::string::npos && text.find("'short") != std::string::npos;
+    });
+  }
+  // By the number of jobs alone the third would come to device 0, as the lower id.
+  void expect_placed_by_what_was_learned() {
+    const TestClient first = of_app("long"), second = of_app("short"), third = of_app("short");
+    EXPECT_EQ(task_of(first)["device"], 0);
+    EXPECT_EQ(task_of(second)["device"], 1);
+    EXPECT_EQ(task_of(third)["device"], 1);
+    EXPECT_THAT(task_of(third)["reason"], ::testing::HasSubstr("least work expected on 1"));
+  }
+
+  std::string directory_ = "/tmp/heddle-learned-XXXXXX";
+};
+
+// And says in its input log what it knew, so that a replay decides the same.
+TEST_F(LearnedTest, ACrashOfHeddledForgetsNothing) {
+  const std::string log = directory_ + "/inputs";
+  start(kTwoDevices, policy() + "input_log = \"" + log + "\"\n");
+  learn();
+  const pid_t old = house_->heddled();
+  house_->kill(old);
+  house_->wait_for("status", [&](const Json& answer) { return answer["pid"] != old; });
+  expect_placed_by_what_was_learned();
+  std::ifstream file(log);
+  const std::string told{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_THAT(told, ::testing::HasSubstr(" learned 'long 1 21000 "));
+}
+
+TEST_F(LearnedTest, NorDoesAnOrderlyEnd) {
+  start(kTwoDevices, policy());
+  learn();
+  EXPECT_EQ(house_->stop(), 0);
+  start(kTwoDevices, policy());
+  expect_placed_by_what_was_learned();
+}
+
+TEST_F(LearnedTest, GarbageInTheFileIsNoHindrance) {
+  std::ofstream(history()) << "0 history 1\n0 learned 'long 1 1e400 7\n";
+  start(kTwoDevices, policy());
+  learn();
+  expect_placed_by_what_was_learned();
+}
+
+// So that a batch finds the same under each policy that it sets.
+TEST_F(LearnedTest, APolicyThatIsSetBeginsWithNothing) {
+  std::ofstream(history()) << "0 history 1\n0 learned 'long 1 1e9 0.5\n0 end 1\n";
+  start(kTwoDevices, policy());
+  ASSERT_TRUE(house_->ask({{"command", "set_policy"}, {"policy", "guf"}}));
+  const TestClient client = of_app("long");
+  EXPECT_THAT(task_of(client)["reason"], ::testing::HasSubstr("fewest jobs"));
 }
 
 }  // namespace

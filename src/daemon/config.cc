@@ -120,6 +120,7 @@ Status read_daemon(const toml::table& table, const std::string& file, Config& co
   reader.read("log_file", config.log_file);
   reader.read("input_log", config.input_log);
   reader.read("input_log_limit", config.input_log_limit);
+  reader.read("history", config.history);
   reader.read("worker_user", config.worker_user);
   read_worker_uids(reader, config);
   reader.read("gpu_locks", config.gpu_locks);

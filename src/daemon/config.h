@@ -73,6 +73,7 @@ struct Config {
   std::string log_file;                // empty: standard error
   std::string input_log;               // what the scheduler is told and decides, for heddle replay; empty: nowhere
   Bytes input_log_limit{1 * kGiB};     // of that file; 0: no limit
+  std::string history = "auto";        // what policies learn, in a file (kept_history.h); empty: it is lost
   std::string worker_user;             // empty: heddled's own
   UidRange worker_uids;                // none: workers run as worker_user
   std::string gpu_locks = "/dev/shm";  // see gpu_locks.h; empty: nothing is locked

@@ -127,6 +127,7 @@ TEST(Config, TheExampleShowsTheDefaults) {
   EXPECT_EQ(example->log_level, config.log_level);
   EXPECT_EQ(example->input_log, config.input_log);
   EXPECT_EQ(example->input_log_limit, config.input_log_limit);
+  EXPECT_EQ(example->history, config.history);
   EXPECT_EQ(example->warm_workers, config.warm_workers);
   EXPECT_EQ(example->trace_events, config.trace_events);
   EXPECT_EQ(example->managed_memory, config.managed_memory);

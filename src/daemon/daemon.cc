@@ -16,6 +16,7 @@
 #include "daemon/spawn.h"
 #include "daemon/worker_users.h"
 #include "policy/dispatch/table.h"
+#include "policy/learning.h"
 #include "policy/placement/table.h"
 #include "policy/record/recorded_dispatch.h"
 
@@ -70,6 +71,7 @@ Daemon::Daemon(Options options, std::unique_ptr<EventLoop> loop, const Clock& cl
       loop_(std::move(loop)),
       log_(logger("heddled")),
       trace_(options_.config.trace_events),
+      history_(*loop_, log_),
       vault_(*loop_, options_.start_vault, log_),
       ids_(vault_),
       events_([this] { loop_->defer([this] { turn_->run(); }); }),
@@ -112,6 +114,7 @@ Status Daemon::start(protocol::Socket vault) {
   bool grants_at_malloc = false;
   auto scheduler = make_scheduler(shared_.config.policy, grants_at_malloc);
   if (!scheduler) return tl::unexpected(std::move(scheduler).error());
+  restore_history(**scheduler);
   starts_ = restored.starts + 1;
   deposit_life();
   HEDDLE_TRY(make_boards());
@@ -137,7 +140,7 @@ Status Daemon::start(protocol::Socket vault) {
                         [this] { return static_cast<uint32_t>(starts_ - 1); }});
   clients_ = std::make_unique<Clients>(shared_, *sessions_, *requests_, *commands_, *tasks_);
   turn_ = std::make_unique<Turn>(shared_, *tasks_, executor_, *workers_, segments_, copies_, swaps_, *outside_, leases_,
-                                 *sessions_, *requests_, *clients_);
+                                 *sessions_, *requests_, *clients_, history_);
 
   control_ = std::move(restored.control);
   worker_ = std::move(restored.worker);
@@ -311,6 +314,12 @@ Status Daemon::open_input_log() {
   return {};
 }
 
+void Daemon::restore_history(policy::RecordedScheduler& scheduler) {
+  const std::string& path = shared_.config.history == "auto" ? shared_.places.history : shared_.config.history;
+  const auto ask = [this] { return policy::Learning::history(tasks_->scheduler()); };
+  for (const policy::KnownApp& app : history_.open(path, ask)) scheduler.remember(app);
+}
+
 std::vector<policy::DeviceSpec> Daemon::device_specs() const {
   std::vector<DeviceModel> models;
   for (const DeviceState& device : registry_.devices) models.push_back(device.config.model);
@@ -340,6 +349,7 @@ Status Daemon::set_policy(const std::string& policy) {
   if (!scheduler) return tl::unexpected(std::move(scheduler).error());
   tasks_->set_scheduler(std::move(*scheduler), grants_at_malloc);
   shared_.config.policy = policy;
+  history_.look();
   deposit_life();
   log_->info("policy {}", policy);
   return {};
@@ -348,6 +358,7 @@ Status Daemon::set_policy(const std::string& policy) {
 void Daemon::shut_down() {
   if (ending_) return;
   ending_ = true;
+  history_.finish();
   log_->info("heddled is ending: {} sessions, {} workers", registry_.sessions.size(), registry_.workers.size());
   clients_->stop();
   workers_->stop();

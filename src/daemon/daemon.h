@@ -2,6 +2,7 @@
 
 #include "core/input_log.h"
 #include "daemon/gpu_locks.h"
+#include "daemon/kept_history.h"
 #include "daemon/outside_memory.h"
 #include "daemon/restore.h"
 #include "daemon/turn.h"
@@ -49,6 +50,7 @@ class Daemon {
   void accept_all(const Fd& listener, EventLoop::Watch& watch, void (Daemon::*accept)(protocol::Socket));
   void accept_worker(protocol::Socket socket) { workers_->accept(std::move(socket)); }
   Status open_input_log();
+  void restore_history(policy::RecordedScheduler& scheduler);
   std::vector<policy::DeviceSpec> device_specs() const;
   Result<Tasks::Scheduler> make_scheduler(const std::string& policy, bool& grants_at_malloc) const;
   Status set_policy(const std::string& policy);
@@ -62,6 +64,7 @@ class Daemon {
   Registry registry_;
   Trace trace_;
   std::unique_ptr<InputLog> input_log_;  // none: nothing is written
+  KeptHistory history_;
   VaultLink vault_;
   IdSource ids_;
   EventQueue events_;

@@ -19,6 +19,8 @@ Places choose_places(const std::string& socket, bool system_service) {
     places.control = own + "/control";
   }
   places.worker = places.control + ".worker";
+  const char* state = system_service ? std::getenv("STATE_DIRECTORY") : nullptr;
+  places.history = state && *state ? std::string(state) + "/history" : places.control + ".history";
   return places;
 }
 

@@ -32,6 +32,16 @@ TEST_F(RuntimeDirectoryTest, PlacesFollowOptionThenEnvironmentThenUser) {
   EXPECT_EQ(choose_places("", false).control, "/x/y");
   EXPECT_EQ(choose_places("/z", false).control, "/z");
   EXPECT_EQ(choose_places("/z", false).worker, "/z.worker");
+  EXPECT_EQ(choose_places("/z", false).history, "/z.history");
+}
+
+// A program that another service starts has that service's.
+TEST_F(RuntimeDirectoryTest, OnlyTheSystemsServiceHasAStateDirectory) {
+  ::setenv("STATE_DIRECTORY", "/var/lib/x", 1);
+  EXPECT_EQ(choose_places("/z", true).history, "/var/lib/x/history");
+  EXPECT_EQ(choose_places("/z", false).history, "/z.history");
+  ::unsetenv("STATE_DIRECTORY");
+  EXPECT_EQ(choose_places("/z", true).history, "/z.history");
 }
 
 TEST_F(RuntimeDirectoryTest, AMissingDirectoryIsMadePrivate) {

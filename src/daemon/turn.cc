@@ -35,6 +35,7 @@ void Turn::run() {
     });
   }
   if (!decided) return;
+  history_.look();
   tasks_.say_who_may_idle();
   deadline_.reset();
   if (const auto next = tasks_.scheduler().next_deadline())

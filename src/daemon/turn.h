@@ -2,6 +2,7 @@
 
 #include "daemon/clients.h"
 #include "daemon/eager_tasks.h"
+#include "daemon/kept_history.h"
 #include "daemon/outside_memory.h"
 #include "daemon/task_swaps.h"
 #include "daemon/worker_executor.h"
@@ -21,7 +22,8 @@ namespace heddle::daemon {
 class Turn {
  public:
   Turn(Shared& shared, Tasks& tasks, WorkerExecutor& executor, Workers& workers, SegmentStore& segments, Copies& copies,
-       Swaps& swaps, OutsideMemory& outside, Leases& leases, Sessions& sessions, Requests& requests, Clients& clients)
+       Swaps& swaps, OutsideMemory& outside, Leases& leases, Sessions& sessions, Requests& requests, Clients& clients,
+       KeptHistory& history)
       : shared_(shared),
         tasks_(tasks),
         executor_(executor),
@@ -33,7 +35,8 @@ class Turn {
         leases_(leases),
         sessions_(sessions),
         requests_(requests),
-        clients_(clients) {}
+        clients_(clients),
+        history_(history) {}
 
   void run();
 
@@ -81,6 +84,7 @@ class Turn {
   Sessions& sessions_;
   Requests& requests_;
   Clients& clients_;
+  KeptHistory& history_;
   EventLoop::Timer deadline_, rest_;
 };
 
