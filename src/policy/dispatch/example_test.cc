@@ -5,14 +5,14 @@
 
 #include <algorithm>
 
-#include "policy/dispatch/one_at_a_time.h"
 #include "policy/dispatch/test_device.h"
+#include "policy/dispatch/turn_taking.h"
 
 namespace heddle::policy {
 
 // Stride scheduling: each job has a pass, which moves on by what it uses over its weight; the job furthest back is
 // next, and of equal ones the lessee that has waited longest.
-class Stride : public OneAtATime {
+class Stride : public TurnTaking {
  protected:
   const Lessees::Member& choose(const Lessees& lessees) override {
     const Lessees::Member* best = nullptr;

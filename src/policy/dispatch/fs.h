@@ -1,6 +1,6 @@
 #pragma once
 
-#include "policy/dispatch/one_at_a_time.h"
+#include "policy/dispatch/turn_taking.h"
 
 namespace heddle::policy {
 
@@ -14,7 +14,7 @@ namespace heddle::policy {
 //
 // Left open by the paper, and chosen: the length of a round, and that no slice is below 1 ms; that shares are a job's,
 // its lessees with work having equal parts of it; that who has nothing to do for kMergeGap gives way.
-class Fs : public OneAtATime {
+class Fs : public TurnTaking {
  protected:
   const Lessees::Member& choose(const Lessees& lessees) override;
   Duration slice(const Lessees::Member& member, const Lessees& lessees) const override;

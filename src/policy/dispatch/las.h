@@ -1,6 +1,6 @@
 #pragma once
 
-#include "policy/dispatch/one_at_a_time.h"
+#include "policy/dispatch/turn_taking.h"
 
 namespace heddle::policy {
 
@@ -17,7 +17,7 @@ namespace heddle::policy {
 //
 // Left open by the paper, and chosen: the quantum and how the past fades; that a new job begins at 0; that attained
 // service is a job's; that one lessee at a time has the device; copies count as use.
-class Las : public OneAtATime {
+class Las : public TurnTaking {
  protected:
   const Lessees::Member& choose(const Lessees& lessees) override;
   Duration slice(const Lessees::Member& member, const Lessees& lessees) const override;

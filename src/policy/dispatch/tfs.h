@@ -1,6 +1,6 @@
 #pragma once
 
-#include "policy/dispatch/one_at_a_time.h"
+#include "policy/dispatch/turn_taking.h"
 
 namespace heddle::policy {
 
@@ -18,7 +18,7 @@ namespace heddle::policy {
 // kernels of seconds owes 0.4 s of the device at most, which come back at the rate of its share: after 0.8 s beside one
 // other of equal weight, after 200 s beside 499; that an epoch in which one job alone had work changes nothing, so that
 // it does not save up against those who come; shares are a job's; copies count as use.
-class Tfs : public OneAtATime {
+class Tfs : public TurnTaking {
  protected:
   const Lessees::Member& choose(const Lessees& lessees) override;
   Duration slice(const Lessees::Member& /*member*/, const Lessees& /*lessees*/) const override { return slice_; }

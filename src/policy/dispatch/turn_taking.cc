@@ -1,15 +1,15 @@
-#include "policy/dispatch/one_at_a_time.h"
+#include "policy/dispatch/turn_taking.h"
 
 #include <algorithm>
 
 namespace heddle::policy {
 
-void OneAtATime::joined(Lessee lessee, const Tenant& tenant, TimePoint now) {
+void TurnTaking::joined(Lessee lessee, const Tenant& tenant, TimePoint now) {
   pass(now);
   lessees_.join(lessee, tenant, now);
 }
 
-void OneAtATime::left(Lessee lessee, TimePoint now) {
+void TurnTaking::left(Lessee lessee, TimePoint now) {
   pass(now);
   if (holds(lessee)) {
     charge({}, now);
@@ -18,17 +18,17 @@ void OneAtATime::left(Lessee lessee, TimePoint now) {
   lessees_.leave(lessee, now);
 }
 
-void OneAtATime::pending(Lessee lessee, TimePoint now) {
+void TurnTaking::pending(Lessee lessee, TimePoint now) {
   pass(now);
   if (Lessees::Member* member = lessees_.find(lessee)) lessees_.begin_work(*member, now);
 }
 
-void OneAtATime::drained(Lessee lessee, TimePoint now) {
+void TurnTaking::drained(Lessee lessee, TimePoint now) {
   pass(now);
   if (Lessees::Member* member = lessees_.find(lessee)) lessees_.end_work(*member, now);
 }
 
-void OneAtATime::served(Lessee lessee, const Service& since_last, TimePoint now) {
+void TurnTaking::served(Lessee lessee, const Service& since_last, TimePoint now) {
   pass(now);
   Lessees::Member* member = lessees_.find(lessee);
   if (!member) return;
@@ -37,7 +37,7 @@ void OneAtATime::served(Lessee lessee, const Service& since_last, TimePoint now)
   if (late > Duration{}) used(*member->job, late, late);
 }
 
-void OneAtATime::returned(Lessee lessee, TimePoint now) {
+void TurnTaking::returned(Lessee lessee, TimePoint now) {
   pass(now);
   if (!holds(lessee)) return;
   charge({}, now);
@@ -46,7 +46,7 @@ void OneAtATime::returned(Lessee lessee, TimePoint now) {
   if (member->working) member->since = now;  // from here on it waits again
 }
 
-void OneAtATime::decide(TimePoint now, std::vector<LeaseOrder>& out) {
+void TurnTaking::decide(TimePoint now, std::vector<LeaseOrder>& out) {
   pass(now);
   if (!holder_) {
     if (lessees_.working() > 0) lend(now, out);
@@ -62,7 +62,7 @@ void OneAtATime::decide(TimePoint now, std::vector<LeaseOrder>& out) {
   out.emplace_back(Withdraw{holder_->lessee});
 }
 
-std::optional<TimePoint> OneAtATime::next(TimePoint now) const {
+std::optional<TimePoint> TurnTaking::next(TimePoint now) const {
   if (!holder_) return lessees_.working() > 0 ? std::optional(now) : std::nullopt;
   if (holder_->withdrawn || now >= holder_->until || !others_wait()) return {};
   const TimePoint ends = turn_ends();
@@ -70,7 +70,7 @@ std::optional<TimePoint> OneAtATime::next(TimePoint now) const {
   return std::max(now, ends);
 }
 
-void OneAtATime::pass(TimePoint now) {
+void TurnTaking::pass(TimePoint now) {
   const Duration passed = now - seen_;
   if (holder_ && passed > Duration{}) {
     if (lessees_.find(holder_->lessee)->working) holder_->working += passed;
@@ -81,7 +81,7 @@ void OneAtATime::pass(TimePoint now) {
 }
 
 // Of the holder.
-void OneAtATime::charge(const Service& more, TimePoint now) {
+void TurnTaking::charge(const Service& more, TimePoint now) {
   holder_->measured += more.busy + more.copies;
   const Duration used_so_far =
       std::max({std::min(holder_->measured, now - holder_->since), holder_->working / 2, holder_->charged});
@@ -93,18 +93,18 @@ void OneAtATime::charge(const Service& more, TimePoint now) {
   used(*lessees_.find(holder_->lessee)->job, amount, contended);
 }
 
-bool OneAtATime::others_wait() const {
+bool TurnTaking::others_wait() const {
   const bool holder_works = lessees_.find(holder_->lessee)->working;
   return lessees_.working() > (holder_works ? 1 : 0);
 }
 
-TimePoint OneAtATime::turn_ends() const {
+TimePoint TurnTaking::turn_ends() const {
   const Lessees::Member& member = *lessees_.find(holder_->lessee);
   const TimePoint slice_ends = holder_->turn + slice(member, lessees_);
   return member.working ? slice_ends : std::min(slice_ends, member.since + kMergeGap);
 }
 
-void OneAtATime::lend(TimePoint now, std::vector<LeaseOrder>& out) {
+void TurnTaking::lend(TimePoint now, std::vector<LeaseOrder>& out) {
   const Lessees::Member& next = choose(lessees_);
   holder_ = Holder{next.lessee, now, now, TimePoint::max()};
   if (lessees_.working() > 1 && !may_go_on()) holder_->until = now + slice(next, lessees_);

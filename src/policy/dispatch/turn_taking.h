@@ -15,7 +15,7 @@ namespace heddle::policy {
 // What a lessee used: what was measured (busy time and copies), but at most the time for which it held the lease, and
 // at least half of that in which it had work too. So who holds the device and waits for his host in the middle of a
 // burst pays for it, as does a worker that measures nothing.
-class OneAtATime : public Dispatch {
+class TurnTaking : public Dispatch {
  public:
   void joined(Lessee lessee, const Tenant& tenant, TimePoint now) final;
   void left(Lessee lessee, TimePoint now) final;
