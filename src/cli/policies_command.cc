@@ -32,7 +32,7 @@ Json list_of(const InUse& in_use) {
     placements.push_back({{"name", name}, {"description", std::string(entry.description)}});
   }
   for (const auto& entry : policy::dispatch_table()) {
-    dispatches.push_back({{"name", std::string(entry.name)}, {"description", std::string(entry.description)}});
+    dispatches.push_back({{"name", policy::text_of(entry)}, {"description", std::string(entry.description)}});
   }
   return {{"current", current(in_use.placement)},
           {"policies", placements},

@@ -259,7 +259,7 @@ Result<Json> Commands::policies(const Json&, Asker&) {
   }
   Json dispatch = Json::array();
   for (const auto& entry : policy::dispatch_table()) {
-    dispatch.push_back({{"name", std::string(entry.name)}, {"description", std::string(entry.description)}});
+    dispatch.push_back({{"name", policy::text_of(entry)}, {"description", std::string(entry.description)}});
   }
   return Json{{"current", shared_.config.policy},
               {"policies", list},

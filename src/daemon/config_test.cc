@@ -91,6 +91,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"[[device]]\npreset = \"P100\"\nsharing = \"none\"", "heddle.toml:3: device.sharing", "time-sliced"},
         Mistake{"[[device]]\npreset = \"P100\"\ncount = 1024\n[[device]]\npreset = \"P100\"", "device.count", "1024"},
         Mistake{"[dispatch]\npolicy = \"best\"", "heddle.toml:2: dispatch.policy", "known policies: open, fs"},
+        Mistake{"[dispatch]\npolicy = \"las:0\"", "heddle.toml:2: dispatch.policy", "from 1 to 48"},
         Mistake{"[daemon]\ninput_log = \"/tmp/x\"\n[dispatch]\npolicy = \"fifo\"", "daemon.input_log", "fifo"},
         Mistake{"[dispatch]\nreturn_limit = \"0s\"", "heddle.toml:2: dispatch.return_limit", "more than 0"},
         Mistake{"[durability]\nlevel = \"some\"", "heddle.toml:2: durability.level", "none of off, long, full"},

@@ -271,10 +271,10 @@ void Leases::carry_out(Device& on, const policy::Lend& order) {
   lessee.lease.until_ns = ends ? static_cast<uint64_t>(order.until.time_since_epoch().count()) : UINT64_MAX;
   lessee.lease.window_ns = static_cast<uint64_t>(shared_.config.dispatch.window.count());
   lessee.lease.whole_bursts = order.whole_bursts;
-  lessee.lease.wanted = lessee.prompt || others_wait(on, order.to);
   lessee.out = true;
   lessee.since = shared_.now();
   lessee.ends = order.until;
+  lessee.lease.wanted = lessee.prompt || others_wait(on, order.to);
   if (lessee.pending) lessee.request.issue(shared_.now());
   if (const VirtualDevice* device = ring_of(order.to)) lessee.revocation.begin(*device, shared_.now());
   write(order.to, lessee);
@@ -290,9 +290,14 @@ void Leases::carry_out(Device& on, const policy::Withdraw& order) {
   revoke(order, lessee);
 }
 
-bool Leases::others_wait(const Device& on, const policy::Lessee& id) {
-  return std::any_of(on.lessees.begin(), on.lessees.end(),
-                     [&](const auto& other) { return other.second.pending && other.first != id; });
+// Of those who have the device together nobody waits for another.
+bool Leases::others_wait(const Device& on, const policy::Lessee& id) const {
+  const TimePoint now = shared_.now();
+  const bool together = on.lessees.at(id).has_turn(now);
+  return std::any_of(on.lessees.begin(), on.lessees.end(), [&](const auto& each) {
+    const auto& [other, lessee] = each;
+    return lessee.pending && other != id && !(together && lessee.has_turn(now));
+  });
 }
 
 // A holder says at once that it has nothing more to do where that matters.

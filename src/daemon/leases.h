@@ -74,7 +74,7 @@ class Leases {
     TimePoint since;
   };
   std::optional<View> view(const Session& session, const VirtualDevice& device) const;
-  // Whose leases of the device are out, by lessee: one that is held, and any that drain. Empty where it is not lent.
+  // Whose leases of the device are out, by lessee: those that are held, and any that drain. Empty where it is not lent.
   struct Holder {
     SessionId session;
     View view;
@@ -102,6 +102,8 @@ class Leases {
     protocol::Usage told;   // to the policy
     Revocation revocation;
     RequestClock request;
+
+    bool has_turn(TimePoint now) const { return out && lease.state == protocol::Lease::State::kHeld && now < ends; }
   };
   struct Device {
     DeviceId id;
@@ -133,7 +135,7 @@ class Leases {
   void carry_out(Device& on, const policy::Lend& order);
   void carry_out(Device& on, const policy::Withdraw& order);
   View view_of(const Lessee& lessee) const;
-  static bool others_wait(const Device& on, const policy::Lessee& id);
+  bool others_wait(const Device& on, const policy::Lessee& id) const;
   void say_who_is_wanted(Device& on);
   void report_overdue(Device& on);
   void schedule(Device& on);

@@ -204,6 +204,26 @@ TEST_F(LeasesTest, AHolderIsToldWhetherOthersWait) {
   EXPECT_EQ(lease(first).generation, 1u);
 }
 
+// Where the policy lends to several at a time.
+TEST_F(LeasesTest, WhoHasTheDeviceTooDoesNotWaitForIt) {
+  Session &first = joined(1), &second = joined(2), &third = joined(3);
+  lend(first);
+  lend(second);
+  EXPECT_FALSE(lease(first).wanted);
+  EXPECT_FALSE(lease(second).wanted);
+  leases_.backlog(third, third.devices[0]);
+  leases_.decide();
+  EXPECT_TRUE(lease(first).wanted);
+  EXPECT_TRUE(lease(second).wanted);
+  leases_.drained(third, third.devices[0]);
+  leases_.decide();
+  EXPECT_FALSE(lease(first).wanted);
+  order(Withdraw{lessee(second)});
+  leases_.backlog(second, second.devices[0]);
+  leases_.decide();
+  EXPECT_TRUE(lease(first).wanted);  // the second has more to do, and may not
+}
+
 TEST_F(LeasesTest, WhoLeavesHoldsNothing) {
   Session &first = joined(1), &second = joined(2);
   lend(first);

@@ -325,7 +325,7 @@ TEST_P(EveryEagerDispatch, EndsAllJobsAndDecidesTheSameAgain) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Dispatch, EveryEagerDispatch,
-                         ::testing::Values("open", "fs", "tfs", "las", "token", "token:overlap"));
+                         ::testing::Values("open", "fs", "tfs", "las", "las:2", "token", "token:overlap"));
 
 // Deadline policies have no log.
 TEST(EagerJobs, EndUnderDeadlinePolicies) {

@@ -166,7 +166,7 @@ TEST_P(EveryIdleDispatch, EndsAllJobsAndDecidesTheSameAgain) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Dispatch, EveryIdleDispatch,
-                         ::testing::Values("open", "fs", "tfs", "las", "token", "token:overlap"));
+                         ::testing::Values("open", "fs", "tfs", "las", "las:2", "token", "token:overlap"));
 
 TEST(IdleJobs, EndUnderDeadlinePolicies) {
   uint64_t swaps = 0;

@@ -72,10 +72,10 @@ TEST_P(EveryPolicy, DecidesTheSameAgain) {
   EXPECT_EQ(outcome.different, 0u) << outcome.differences[0].logged << "\n" << outcome.differences[0].replayed;
 }
 
-INSTANTIATE_TEST_SUITE_P(Replay, EveryPolicy,
-                         ::testing::Combine(::testing::Values("sa", "cg:2", "schedgpu", "mgb-sm", "mgb-warps", "grr",
-                                                              "rtf", "guf"),
-                                            ::testing::Values("open", "fs", "tfs", "las", "token", "token:overlap")));
+INSTANTIATE_TEST_SUITE_P(
+    Replay, EveryPolicy,
+    ::testing::Combine(::testing::Values("sa", "cg:2", "schedgpu", "mgb-sm", "mgb-warps", "grr", "rtf", "guf"),
+                       ::testing::Values("open", "fs", "tfs", "las", "las:2", "token", "token:overlap")));
 
 TimePoint at_second(int64_t second) {
   return TimePoint(std::chrono::seconds(second));

@@ -18,7 +18,8 @@ Status World::build_dispatch(InputLog* log) {
   for (Place& place : places_) {
     const DeviceId device{place.number};
     place.dispatch =
-        deadlines_ ? deadlines_->dispatch(device) : policy::recorded((*entry)->make(), scenario_.dispatch, device, log);
+        deadlines_ ? deadlines_->dispatch(device)
+                   : policy::recorded(*policy::make_dispatch(scenario_.dispatch), scenario_.dispatch, device, log);
   }
   return {};
 }

@@ -303,7 +303,7 @@ TEST_P(LeasesByPolicy, ThreeProgramsAreRight) {
   expect_pass(third);
   expect_empty();
 }
-INSTANTIATE_TEST_SUITE_P(Policies, LeasesByPolicy, testing::Values("open", "tfs", "las", "token"));
+INSTANTIATE_TEST_SUITE_P(Policies, LeasesByPolicy, testing::Values("open", "tfs", "las", "las:2", "token"));
 
 // What heddled was told, in two lives, told to other schedulers and dispatch policies: they decide the same.
 TEST(InputLog, ReplaysToTheSameDecisions) {

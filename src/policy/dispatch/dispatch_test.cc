@@ -276,6 +276,68 @@ TEST(Las, QuantumEndsOnlyForOneWhoHasHadLess) {
   EXPECT_EQ(device.next(36), "46");
 }
 
+TEST(LasOfSeveral, LendsToThoseWhoHaveHadLeast) {
+  Driven device("las:2");
+  for (const uint64_t session : {1, 2, 3}) {
+    device.join(session);
+    device.pending(session, 0);
+  }
+  EXPECT_EQ(device.decide(0), "lend 1, lend 2");
+  EXPECT_EQ(device.next(0), "10");
+  device.served(1, 10, 10);
+  device.served(2, 6, 10);
+  EXPECT_EQ(device.decide(10), "withdraw 1");  // who has had 6 is still among the two that have had least
+  EXPECT_EQ(device.decide(11), "");
+  device.returned(1, 12);
+  EXPECT_EQ(device.decide(12), "lend 3");
+  device.drained(2, 13);
+  EXPECT_EQ(device.next(13), "15");
+  EXPECT_EQ(device.decide(15), "withdraw 2");
+  device.returned(2, 15);
+  EXPECT_EQ(device.decide(15), "lend 1");
+}
+
+TEST(LasOfSeveral, WithdrawsNoMoreThanOthersWaitFor) {
+  Driven device("las:3");
+  for (const uint64_t session : {1, 2, 3, 4}) device.join(session);
+  for (const uint64_t session : {1, 2, 3}) device.pending(session, 0);
+  EXPECT_EQ(device.decide(0), "lend 1, lend 2, lend 3");
+  EXPECT_EQ(device.next(0), "never");
+  for (const uint64_t session : {1, 2, 3}) device.served(session, 50, 50);
+  device.pending(4, 50);
+  EXPECT_EQ(device.decide(50), "withdraw 3");
+  EXPECT_EQ(device.decide(60), "");
+  device.returned(3, 60);
+  EXPECT_EQ(device.decide(60), "lend 4");
+}
+
+TEST(LasOfSeveral, AFreePlaceIsTakenBeforeAnybodyIsWithdrawn) {
+  Driven device("las:2");
+  device.join(1);
+  device.join(2);
+  device.pending(1, 0);
+  EXPECT_EQ(device.decide(0), "lend 1");
+  device.served(1, 1000, 1000);
+  device.pending(2, 1000);
+  EXPECT_EQ(device.decide(1000), "lend 2");
+  EXPECT_EQ(device.next(1000), "never");
+  device.left(1, 1001);
+  EXPECT_EQ(device.decide(1001), "");
+}
+
+TEST(LasOfSeveral, LesseesOfOneJobTakeTurns) {
+  Driven device("las:2");
+  for (const uint64_t session : {1, 2, 3}) {
+    device.join(session, 1, 0, 7);
+    device.pending(session, 0);
+  }
+  EXPECT_EQ(device.decide(0), "lend 1, lend 2");
+  device.served(1, 10, 10);
+  EXPECT_EQ(device.decide(10), "withdraw 2");
+  device.returned(2, 10);
+  EXPECT_EQ(device.decide(10), "lend 3");
+}
+
 // Copies count, and so does half of the time for which it has the device and waits for its host in mid-burst.
 TEST(Las, WhoHoldsTheDeviceWithoutUsingItPaysHalf) {
   Driven device("las");

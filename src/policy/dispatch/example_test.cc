@@ -17,7 +17,7 @@ class Stride : public TurnTaking {
   const Lessees::Member& choose(const Lessees& lessees) override {
     const Lessees::Member* best = nullptr;
     for (const Lessees::Member& member : lessees.members()) {
-      if (!member.working) continue;
+      if (!member.waits()) continue;
       double& pass = member.job->balance;
       pass = std::max(pass, pass_);  // who comes, or comes back, has not saved up
       if (best && (pass > best->job->balance || (pass == best->job->balance && member.since >= best->since))) continue;

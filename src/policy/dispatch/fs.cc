@@ -14,9 +14,9 @@ const Lessees::Member& Fs::choose(const Lessees& lessees) {
   const auto members = lessees.members();
   const auto behind = std::upper_bound(members.begin(), members.end(), last_,
                                        [](Lessee last, const Lessees::Member& member) { return last < member.lessee; });
-  const auto works = [](const Lessees::Member& member) { return member.working; };
-  auto next = std::find_if(behind, members.end(), works);
-  if (next == members.end()) next = std::find_if(members.begin(), behind, works);
+  const auto waits = [](const Lessees::Member& member) { return member.waits(); };
+  auto next = std::find_if(behind, members.end(), waits);
+  if (next == members.end()) next = std::find_if(members.begin(), behind, waits);
   last_ = next->lessee;
   return *next;
 }

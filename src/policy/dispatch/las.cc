@@ -8,12 +8,18 @@ namespace {
 constexpr Duration kQuantum = std::chrono::milliseconds(10);
 constexpr Duration kHalved = std::chrono::seconds(1);
 
+// Those of one job have attained as much: who waits takes turns with who has the device.
+bool goes_before(const Lessees::Member& member, const Lessees::Member& holder) {
+  if (member.job->balance != holder.job->balance) return member.job->balance < holder.job->balance;
+  return member.holds ? member.lessee < holder.lessee : member.job == holder.job;
+}
+
 }  // namespace
 
 const Lessees::Member& Las::choose(const Lessees& lessees) {
   const Lessees::Member* best = nullptr;
   for (const Lessees::Member& member : lessees.members()) {
-    if (!member.working) continue;
+    if (!member.waits()) continue;
     if (best && member.job->balance > best->job->balance) continue;
     if (best && member.job->balance == best->job->balance && member.since >= best->since) continue;
     best = &member;
@@ -25,11 +31,13 @@ Duration Las::slice(const Lessees::Member& /*member*/, const Lessees& /*lessees*
   return kQuantum;
 }
 
-// Those of its own job have attained as much: they take turns with it.
+// As long as it is among those that have attained least, as many as may have the device: so of those whose quantum is
+// over no more are withdrawn than others go before.
 bool Las::goes_on(const Lessees::Member& holder, const Lessees& lessees) const {
+  size_t before = 0;
   for (const Lessees::Member& member : lessees.members()) {
-    if (!member.working || member.lessee == holder.lessee) continue;
-    if (member.job == holder.job || member.job->balance < holder.job->balance) return false;
+    if (!member.working || member.lessee == holder.lessee || !goes_before(member, holder)) continue;
+    if (++before == most()) return false;
   }
   return true;
 }

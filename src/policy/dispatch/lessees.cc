@@ -27,7 +27,7 @@ void Lessees::join(Lessee lessee, const Tenant& tenant, TimePoint now) {
   ++job.lessees;
   const auto place = std::lower_bound(members_.begin(), members_.end(), lessee,
                                       [](const Member& member, Lessee other) { return member.lessee < other; });
-  members_.insert(place, {lessee, &job, false, now});
+  members_.insert(place, {lessee, &job, false, false, now});
 }
 
 void Lessees::leave(Lessee lessee, TimePoint now) {
@@ -50,6 +50,7 @@ void Lessees::begin_work(Member& member, TimePoint now) {
   member.since = now;
   member.job->worked = true;
   ++working_;
+  if (!member.holds) ++waiting_;
   if (member.job->working++ > 0) return;
   ++working_jobs_;
   working_weight_ += member.job->weight;
@@ -61,9 +62,20 @@ void Lessees::end_work(Member& member, TimePoint now) {
   member.since = now;
 }
 
+void Lessees::lease_lent(Member& member) {
+  if (member.waits()) --waiting_;
+  member.holds = true;
+}
+
+void Lessees::lease_returned(Member& member) {
+  member.holds = false;
+  if (member.waits()) ++waiting_;
+}
+
 void Lessees::count_out(Member& member) {
   member.working = false;
   --working_;
+  if (!member.holds) --waiting_;
   if (--member.job->working > 0) return;
   --working_jobs_;
   working_weight_ -= member.job->weight;

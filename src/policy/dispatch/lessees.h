@@ -34,7 +34,10 @@ class Lessees {
     Lessee lessee;
     Job* job = nullptr;
     bool working = false;  // has work
+    bool holds = false;    // was lent the device, and has not given it back
     TimePoint since{};     // when it began to wait for the lease, or its work ended
+
+    bool waits() const { return working && !holds; }
   };
 
   // Nothing where the lessee is there already.
@@ -48,9 +51,14 @@ class Lessees {
   void begin_work(Member& member, TimePoint now);
   void end_work(Member& member, TimePoint now);
 
+  // A policy that goes by `holds` says so.
+  void lease_lent(Member& member);
+  void lease_returned(Member& member);
+
   std::span<const Member> members() const { return members_; }  // by lessee
   std::map<JobId, Job>& jobs() { return jobs_; }
   size_t working() const { return working_; }            // lessees with work
+  size_t waiting() const { return waiting_; }            // of those, without the lease
   size_t working_jobs() const { return working_jobs_; }  // jobs with one
   uint64_t working_weight() const { return working_weight_; }
 
@@ -59,7 +67,7 @@ class Lessees {
 
   std::vector<Member> members_;
   std::map<JobId, Job> jobs_;  // nodes stay where they are, members point to them
-  size_t working_ = 0, working_jobs_ = 0;
+  size_t working_ = 0, waiting_ = 0, working_jobs_ = 0;
   uint64_t working_weight_ = 0;
 };
 

@@ -6,6 +6,7 @@
 //           other may have a turn
 //   las     each other one until it has attained more than this one, which  (n - 1) 2 (10 ms + K)
 //           has had one turn: both fade alike, so it stays behind
+//   las:n   the same, n others at a time                                    the same / n
 //   token   after a window (10 s) without the device it is first in line    20 s + (n - 1) K
 //           behind those that have waited longer, with a token each of 1/n
 //           of the window; bursts are no longer than that here
@@ -76,6 +77,7 @@ INSTANTIATE_TEST_SUITE_P(Dispatch, ManyLessees,
                          testing::Values(Promise{"fs", many(kMany - 1, ms(1) + kLongestKernel), 0},
                                          Promise{"tfs", many(2 * kMany, ms(5) + kLongestKernel) + ms(200), 0},
                                          Promise{"las", many(kMany - 1, 2 * (ms(10) + kLongestKernel)), 0},
+                                         Promise{"las:4", many(kMany - 1, 2 * (ms(10) + kLongestKernel)) / 4, 0},
                                          Promise{"token", ms(20'000) + many(kMany - 1, kLongestKernel), kEqual},
                                          Promise{"token", ms(20'000) + many(kMany - 1, kLongestKernel), 0},
                                          Promise{"token:overlap", ms(20'000) + many(kMany - 1, kLongestKernel),

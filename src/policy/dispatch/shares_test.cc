@@ -128,6 +128,27 @@ TEST(LasShares, ShortEpisodesOvertakeLongOnes) {
   EXPECT_GT(finished("las"), 170u);  // 222 if it never waited
 }
 
+// Kernels here do not slow each other down: three that always have work have two thirds of the time each.
+TEST(LasShares, OfSeveralAtATimeAreEven) {
+  TestDevice device("las:2");
+  for (const uint64_t session : {1, 2, 3}) device.add(session, {.kernel = ms(static_cast<double>(session))});
+  device.run_for(ms(30'000));
+  EXPECT_EQ(device.most_leases(), 2u);
+  EXPECT_GE(jain(by_weight(device, {1, 1, 1})), 0.999);
+  for (const uint64_t session : {1, 2, 3})
+    EXPECT_THAT(of(device.busy(session), device.busy()), DoubleNear(2.0 / 3, 0.02));
+}
+
+TEST(LasShares, NobodyWaitsWhereAllMayHaveTheDevice) {
+  TestDevice device("las:3");
+  for (const uint64_t session : {1, 2, 3}) device.add(session, {.kernel = ms(2), .kernels = 3, .gap = ms(9)});
+  device.run_for(ms(10'000));
+  for (const uint64_t session : {1, 2, 3}) {
+    EXPECT_EQ(device.leases(session), 1u);
+    EXPECT_EQ(device.longest_wait(session), Duration{});
+  }
+}
+
 TEST(LasShares, NewcomersDoNotStarveWhoHasHadMuch) {
   TestDevice device("las");
   device.add(1, {.kernel = ms(1)});

@@ -1,5 +1,8 @@
 #include "policy/dispatch/table.h"
 
+#include <charconv>
+#include <optional>
+
 #include "policy/deadline/elastic.h"
 #include "policy/deadline/fifo.h"
 #include "policy/deadline/priority.h"
@@ -13,9 +16,22 @@
 namespace heddle::policy {
 namespace {
 
-template <class Policy>
-std::unique_ptr<Dispatch> make() {
-  return std::make_unique<Policy>();
+using MadeDispatch = Result<std::unique_ptr<Dispatch>>;
+
+template <class Policy, auto... options>
+MadeDispatch make(std::string_view /*argument*/) {
+  return std::make_unique<Policy>(options...);
+}
+
+MadeDispatch make_las(std::string_view argument) {
+  uint32_t count = 0;
+  const char* const end = argument.data() + argument.size();
+  const auto [rest, status] = std::from_chars(argument.data(), end, count);
+  if (status != std::errc() || rest != end || count == 0 || count > Las::kMostAtATime)
+    return fail(ErrorCode::kInvalidArgument,
+                "las takes how many lessees have the device at a time, a number from 1 to %u; write it like las:4",
+                Las::kMostAtATime);
+  return std::make_unique<Las>(count);
 }
 
 template <class Policy, Revocation... revocation>
@@ -25,24 +41,24 @@ std::unique_ptr<Deadline> make_deadline(const std::vector<DeviceId>& devices) {
 
 // With all the devices that a pool has it is made by the family.
 template <class Policy, Revocation... revocation>
-std::unique_ptr<Dispatch> make_alone() {
+MadeDispatch make_alone(std::string_view /*argument*/) {
   const DeviceId device{0};
   return dispatch_of(make_deadline<Policy, revocation...>({device}), device);
 }
 
 template <class Policy, Revocation... revocation>
 constexpr DispatchEntry deadlines(std::string_view name, std::string_view description) {
-  return {name, description, make_alone<Policy, revocation...>, make_deadline<Policy, revocation...>};
+  return {name, "", description, make_alone<Policy, revocation...>, make_deadline<Policy, revocation...>};
 }
 
 constexpr DispatchEntry kDispatchTable[] = {
-    {"open", "everybody issues at any time and the hardware decides", make<Open>},
-    {"fs", "one at a time, in turns by weight", make<Fs>},
-    {"tfs", "one at a time, by weight over what each has had of the device", make<Tfs>},
-    {"las", "one at a time, who has had least of the device first", make<Las>},
-    {"token", "one at a time, by the fractions of the device that jobs request and are limited to", make<Token>},
-    {"token:overlap", "as token, but the next does not wait for what the last has in flight",
-     [] { return std::unique_ptr<Dispatch>(std::make_unique<Token>(true)); }},
+    {"open", "", "everybody issues at any time and the hardware decides", make<Open>},
+    {"fs", "", "one at a time, in turns by weight", make<Fs>},
+    {"tfs", "", "one at a time, by weight over what each has had of the device", make<Tfs>},
+    {"las", "", "one at a time, who has had least of the device first", make<Las>},
+    {"las", "n", "as las, but <n> at a time (1 to 48), where programs run together on a device", make_las},
+    {"token", "", "one at a time, by the fractions of the device that jobs request and are limited to", make<Token>},
+    {"token:overlap", "", "as token, but the next does not wait for what the last has in flight", make<Token, true>},
     deadlines<Fifo>("fifo", "one at a time, who has waited longest first, until its burst ends"),
     deadlines<Priority, Revocation::kOff>("priority:off", "requests of user-facing jobs first, when a burst has ended"),
     deadlines<Priority, Revocation::kSoft>("priority:soft", "as priority:off, but batch jobs are withdrawn for them"),
@@ -56,8 +72,15 @@ constexpr DispatchEntry kDispatchTable[] = {
 
 std::string known() {
   std::string names;
-  for (const DispatchEntry& entry : kDispatchTable) append(names, names.empty() ? "" : ", ", entry.name);
+  for (const DispatchEntry& entry : kDispatchTable) append(names, names.empty() ? "" : ", ", text_of(entry));
   return names;
+}
+
+// What `text` says behind the colon; none where it is not of the entry.
+std::optional<std::string_view> argument_of(const DispatchEntry& entry, std::string_view text) {
+  if (entry.argument.empty()) return entry.name == text ? std::optional(std::string_view()) : std::nullopt;
+  if (!text.starts_with(entry.name) || text.substr(entry.name.size(), 1) != ":") return {};
+  return text.substr(entry.name.size() + 1);
 }
 
 }  // namespace
@@ -66,18 +89,28 @@ std::span<const DispatchEntry> dispatch_table() {
   return kDispatchTable;
 }
 
-Result<const DispatchEntry*> find_dispatch(std::string_view name) {
-  for (const DispatchEntry& entry : kDispatchTable) {
-    if (entry.name == name) return &entry;
-  }
-  return fail(ErrorCode::kNotFound, "dispatch policy '%.*s': there is none of that name; known policies: %s",
-              static_cast<int>(name.size()), name.data(), known().c_str());
+std::string text_of(const DispatchEntry& entry) {
+  return entry.argument.empty() ? std::string(entry.name) : text(entry.name, ":<", entry.argument, ">");
 }
 
-Result<std::unique_ptr<Dispatch>> make_dispatch(std::string_view name) {
-  const auto entry = find_dispatch(name);
+Result<const DispatchEntry*> find_dispatch(std::string_view text) {
+  const auto wrong = [&](ErrorCode code, const char* what) {
+    return fail(code, "dispatch policy '%.*s': %s; known policies: %s", static_cast<int>(text.size()), text.data(),
+                what, known().c_str());
+  };
+  for (const DispatchEntry& entry : kDispatchTable) {
+    const auto argument = argument_of(entry, text);
+    if (!argument) continue;
+    if (const auto made = entry.make(*argument); !made) return wrong(made.error().code, made.error().text.c_str());
+    return &entry;
+  }
+  return wrong(ErrorCode::kNotFound, "there is none of that name");
+}
+
+Result<std::unique_ptr<Dispatch>> make_dispatch(std::string_view text) {
+  const auto entry = find_dispatch(text);
   if (!entry) return tl::unexpected(entry.error());
-  return (*entry)->make();
+  return (*entry)->make(*argument_of(**entry, text));
 }
 
 }  // namespace heddle::policy

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "core/result.h"
@@ -12,8 +13,9 @@ namespace heddle::policy {
 
 struct DispatchEntry {
   std::string_view name;
+  std::string_view argument;  // what follows a colon, as people call it; empty where there is none
   std::string_view description;
-  std::unique_ptr<Dispatch> (*make)();  // for a device by itself
+  Result<std::unique_ptr<Dispatch>> (*make)(std::string_view argument);  // for a device by itself
   // Of a deadline policy (deadline/), whose objects of all devices belong together.
   DeadlineFamily::Make deadline = nullptr;
 };
@@ -22,10 +24,14 @@ struct DispatchEntry {
 // something else is configured.
 std::span<const DispatchEntry> dispatch_table();
 
-// The entry of that name. kNotFound where there is none; the error lists what is known.
-Result<const DispatchEntry*> find_dispatch(std::string_view name);
+// "las", "las:<n>": an entry as people write it.
+std::string text_of(const DispatchEntry& entry);
 
-// One object, for one device. kNotFound for an unknown name; the error lists what is known.
-Result<std::unique_ptr<Dispatch>> make_dispatch(std::string_view name);
+// The entry of "tfs", "las:3". kNotFound where there is none of that name, kInvalidArgument for a wrong argument; both
+// list what is known.
+Result<const DispatchEntry*> find_dispatch(std::string_view text);
+
+// One object, for one device. Errors as above.
+Result<std::unique_ptr<Dispatch>> make_dispatch(std::string_view text);
 
 }  // namespace heddle::policy

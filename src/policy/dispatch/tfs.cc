@@ -33,7 +33,7 @@ const Lessees::Member& Tfs::choose(const Lessees& lessees) {
   const Lessees::Member* best = nullptr;
   double most = 0;
   for (const Lessees::Member& member : lessees.members()) {
-    if (!member.working) continue;
+    if (!member.waits()) continue;
     const double credit = member.job->balance / static_cast<double>(member.job->weight);
     if (best && (credit < most || (credit == most && member.since >= best->since))) continue;
     best = &member;

@@ -5,12 +5,12 @@
 
 namespace heddle::policy {
 
-// What dispatch policies have in common that lend the device to one lessee at a time: who has work, who holds the
-// lease, and when his turn is over. A policy says who is next and for how long.
+// What dispatch policies have in common that lend the device to one lessee at a time, or to a few: who has work, who
+// holds a lease, and when his turn is over. A policy says who is next and for how long.
 //
-// A turn ends when its slice is over, or kMergeGap after the holder's work has ended, if others have work then; alone,
-// a lessee keeps the lease. The next is lent the device when the last has drained, so that at no time two leases are
-// out. Where others have work already the lease ends by itself (Lend::until), without a message in between.
+// A turn ends when its slice is over, or kMergeGap after the holder's work has ended, if others wait then; else a
+// lessee keeps the lease. The next is lent the device when one has drained, so that at no time more leases are out than
+// there may be. Where others wait already the lease ends by itself (Lend::until), without a message in between.
 //
 // What a lessee used: what was measured (busy time and copies), but at most the time for which it held the lease, and
 // at least half of that in which it had work too. So who holds the device and waits for his host in the middle of a
@@ -27,12 +27,16 @@ class TurnTaking : public Dispatch {
   std::optional<TimePoint> next(TimePoint now) const final;
 
  protected:
-  // Of those with work, of which there is at least one.
+  // So many have the device at a time, at least 1.
+  explicit TurnTaking(size_t most = 1) : most_(most) {}
+  size_t most() const { return most_; }
+
+  // Of those that wait, of which there is at least one.
   virtual const Lessees::Member& choose(const Lessees& lessees) = 0;
   // How long its turn lasts, as things are now, counted from when it was lent the device.
   virtual Duration slice(const Lessees::Member& member, const Lessees& lessees) const = 0;
-  // Whether the holder, who has work, is to have another slice although others have work. A policy that may say so
-  // takes leases back itself instead of having them end.
+  // Whether the holder, who has work, is to have another slice although others wait. A policy that may say so takes
+  // leases back itself instead of having them end.
   virtual bool may_go_on() const { return false; }
   virtual bool goes_on(const Lessees::Member& /*holder*/, const Lessees& /*lessees*/) const { return false; }
   // The job has used so much more of the device, `contended` of it while another job had work: what is used is counted
@@ -53,14 +57,18 @@ class TurnTaking : public Dispatch {
   };
 
   void pass(TimePoint now);
-  void charge(const Service& more, TimePoint now);
-  bool holds(Lessee lessee) const { return holder_ && holder_->lessee == lessee; }
-  bool others_wait() const;
-  TimePoint turn_ends() const;
+  void charge(Holder& holder, const Service& more, TimePoint now);
+  Holder* find_holder(Lessee lessee);
+  // Charges it for the last time; nothing where it holds no lease.
+  void lease_over(Lessee lessee, TimePoint now);
+  // It is there to be withdrawn, once its turn is over and others wait.
+  static bool is_held(const Holder& holder, TimePoint now) { return !holder.withdrawn && now < holder.until; }
+  TimePoint turn_ends(const Holder& holder) const;
   void lend(TimePoint now, std::vector<LeaseOrder>& out);
 
+  const size_t most_;
   Lessees lessees_;
-  std::optional<Holder> holder_;
+  std::vector<Holder> holders_;  // in the order in which they were lent the device
   TimePoint seen_{};
 };
 
