@@ -200,6 +200,7 @@ HEDDLE_POLICY_BENCH(gmin, "gmin");
 HEDDLE_POLICY_BENCH(gwtmin, "gwtmin");
 HEDDLE_POLICY_BENCH(rtf, "rtf");
 HEDDLE_POLICY_BENCH(guf, "guf");
+HEDDLE_POLICY_BENCH(guf_cpu, "guf:cpu");
 
 }  // namespace
 }  // namespace heddle::policy

@@ -15,7 +15,7 @@
 namespace heddle {
 
 // What lines of an input log say, as a number, for whoever reads it later: one more with each change to policy/record/.
-inline constexpr uint32_t kInputLogFormat = 5;
+inline constexpr uint32_t kInputLogFormat = 6;
 // The line with which whoever writes an input log begins: "0 format N".
 std::string input_log_format();
 

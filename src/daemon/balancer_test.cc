@@ -1,10 +1,12 @@
 // Policies that assign a job to a device and wait for memory there, as programs see them.
 
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <iterator>
 
 #include "daemon/testing/fixture.h"
+#include "policy/record/history_text.h"
 
 namespace heddle::daemon::testing {
 namespace {
@@ -96,7 +98,9 @@ class LearnedTest : public BalancerTest {
     std::filesystem::remove_all(directory_);
   }
   std::string history() const { return directory_ + "/history"; }
-  std::string policy() const { return "policy = \"rtf\"\nhistory = \"" + history() + "\"\n"; }
+  std::string policy(const char* name = "rtf") const {
+    return std::string("policy = \"") + name + "\"\nhistory = \"" + history() + "\"\n";
+  }
 
   TestClient of_app(const char* app) {
     auto opener = protocol::connect_to(house_->socket());
@@ -122,11 +126,22 @@ class LearnedTest : public BalancerTest {
     run("long", 3);
     run("short", 1);
     (void)opened();  // ends the last forerunner
+    wait_for_app("long");
+    wait_for_app("short");
+  }
+  // Until the file tells of it.
+  policy::History::Entry wait_for_app(const std::string& name) {
+    policy::History::Entry found;
     house_->wait_for("status", [&](const Json&) {
       std::ifstream file(history());
-      const std::string text{std::istreambuf_iterator<char>(file), {}};
-      return text.find("'long") != std::string::npos && text.find("'short") != std::string::npos;
+      const auto known = policy::read_history(std::string{std::istreambuf_iterator<char>(file), {}});
+      if (!known) return false;
+      const auto app = std::find_if(known->begin(), known->end(), [&](const auto& each) { return each.app == name; });
+      if (app == known->end()) return false;
+      found = app->entry;
+      return true;
     });
+    return found;
   }
   // By the number of jobs alone the third would come to device 0, as the lower id.
   void expect_placed_by_what_was_learned() {
@@ -163,15 +178,31 @@ TEST_F(LearnedTest, NorDoesAnOrderlyEnd) {
 }
 
 TEST_F(LearnedTest, GarbageInTheFileIsNoHindrance) {
-  std::ofstream(history()) << "0 history 1\n0 learned 'long 1 1e400 7\n";
+  std::ofstream(history()) << "0 history 2\n0 learned 'long 1 1e400 7 1\n";
   start(kTwoDevices, policy());
   learn();
   expect_placed_by_what_was_learned();
 }
 
+// The program is this test, which computes for a fiftieth of a second by its own clock; its task has used 7 us.
+TEST_F(LearnedTest, WhatAProgramComputesItselfIsKnown) {
+  start(kTwoDevices, policy("guf:cpu"));
+  {
+    TestClient client = of_app("computes");
+    for (const clock_t begin = ::clock(); ::clock() - begin < CLOCKS_PER_SEC / 50;) {
+    }
+    finish(client);
+  }
+  (void)opened();  // ends the last forerunner
+  const auto known = wait_for_app("computes");
+  EXPECT_GT(known.by_host, 0);
+  EXPECT_LE(known.by_host, 7e-6 / 0.019);
+  EXPECT_NE(known.by_host, known.utilization);
+}
+
 // So that a batch finds the same under each policy that it sets.
 TEST_F(LearnedTest, APolicyThatIsSetBeginsWithNothing) {
-  std::ofstream(history()) << "0 history 1\n0 learned 'long 1 1e9 0.5\n0 end 1\n";
+  std::ofstream(history()) << "0 history 2\n0 learned 'long 1 1e9 0.5 1\n0 end 1\n";
   start(kTwoDevices, policy());
   ASSERT_TRUE(house_->ask({{"command", "set_policy"}, {"policy", "guf"}}));
   const TestClient client = of_app("long");

@@ -56,12 +56,12 @@ class KeptHistoryTest : public ::testing::Test {
 TEST_F(KeptHistoryTest, WhatIsLearnedIsInTheFileASecondLater) {
   const auto first = kept();
   EXPECT_THAT(first->open(path_, ask_), IsEmpty());
-  history_.add("b", 100, 0.5);
-  history_.add("a", 200, 1);
+  history_.add("b", 100, 0.5, 1);
+  history_.add("a", 200, 1, 1);
   first->look();
   pass(std::chrono::milliseconds(999));
   EXPECT_FALSE(std::filesystem::exists(path_));
-  history_.add("c", 1, 0);
+  history_.add("c", 1, 0, 1);
   first->look();
   pass(std::chrono::milliseconds(1));
   EXPECT_THAT(found(), ElementsAre("b", "a", "c"));
@@ -73,9 +73,9 @@ TEST_F(KeptHistoryTest, WhatIsLearnedIsInTheFileASecondLater) {
 TEST_F(KeptHistoryTest, AnOrderlyEndWritesWhatIsNewAndNothingAfterIt) {
   const auto first = kept();
   first->open(path_, ask_);
-  history_.add("a", 1, 1);
+  history_.add("a", 1, 1, 1);
   first->finish();
-  history_.add("cut off", 1, 1);
+  history_.add("cut off", 1, 1, 1);
   first->look();
   pass(std::chrono::seconds(5));
   EXPECT_THAT(found(), ElementsAre("a"));
@@ -84,7 +84,7 @@ TEST_F(KeptHistoryTest, AnOrderlyEndWritesWhatIsNewAndNothingAfterIt) {
 TEST_F(KeptHistoryTest, WithoutNewsTheFileStaysAsItIs) {
   const auto first = kept();
   first->open(path_, ask_);
-  history_.add("a", 1, 1);
+  history_.add("a", 1, 1, 1);
   first->finish();
   History next;
   const auto second = kept();
@@ -99,7 +99,7 @@ TEST_F(KeptHistoryTest, WithoutNewsTheFileStaysAsItIs) {
 TEST_F(KeptHistoryTest, APolicyThatDoesNotLearnLeavesTheFile) {
   const auto first = kept();
   first->open(path_, ask_);
-  history_.add("a", 1, 1);
+  history_.add("a", 1, 1, 1);
   first->finish();
   const auto second = kept();
   second->open(path_, [] { return nullptr; });
@@ -110,22 +110,22 @@ TEST_F(KeptHistoryTest, APolicyThatDoesNotLearnLeavesTheFile) {
 
 TEST_F(KeptHistoryTest, GarbageIsNothingAndIsReplaced) {
   for (const std::string& garbage :
-       {std::string(), std::string("\0\1\2\n", 4), std::string("0 history 1\n0 learned 'a 1 1 1\n"),
-        std::string("0 history 1\n0 learned 'a 1 nan 1\n0 end 1\n"), std::string(5000, 'x'),
+       {std::string(), std::string("\0\1\2\n", 4), std::string("0 history 2\n0 learned 'a 1 1 1 1\n"),
+        std::string("0 history 2\n0 learned 'a 1 nan 1 1\n0 end 1\n"), std::string(5000, 'x'),
         std::string(3 << 20, '\n')}) {
     write(garbage);
     History history;
     const auto kept_history = kept();
     EXPECT_THAT(kept_history->open(path_, [&] { return &history; }), IsEmpty());
     EXPECT_EQ(text().size(), garbage.size());
-    history.add("a", 1, 1);
+    history.add("a", 1, 1, 1);
     kept_history->finish();
     EXPECT_THAT(found(), ElementsAre("a"));
   }
 }
 
 TEST_F(KeptHistoryTest, WhatIsNoFileOfItsOwnIsNotRead) {
-  write("0 history 1\n0 learned 'a 1 1 1\n0 end 1\n");
+  write("0 history 2\n0 learned 'a 1 1 1 1\n0 end 1\n");
   ASSERT_THAT(found(), ElementsAre("a"));
   const std::string real = path_ + ".real";
   std::filesystem::rename(path_, real);
@@ -140,10 +140,10 @@ TEST_F(KeptHistoryTest, GoesOnWithoutAPlaceForIt) {
   for (const std::string& path : {directory_ + "/none/history", std::string()}) {
     const auto kept_history = kept();
     EXPECT_THAT(kept_history->open(path, ask_), IsEmpty());
-    history_.add("a", 1, 1);
+    history_.add("a", 1, 1, 1);
     kept_history->look();
     pass(std::chrono::seconds(1));
-    history_.add("b", 1, 1);
+    history_.add("b", 1, 1, 1);
     kept_history->finish();
   }
   EXPECT_THAT(found(), IsEmpty());
@@ -154,7 +154,7 @@ TEST_F(KeptHistoryTest, AHalfWrittenOneIsNoHindrance) {
   std::ofstream(path_ + ".new") << "0 hist";
   const auto first = kept();
   first->open(path_, ask_);
-  history_.add("a", 1, 1);
+  history_.add("a", 1, 1, 1);
   first->finish();
   EXPECT_THAT(found(), ElementsAre("a"));
   EXPECT_FALSE(std::filesystem::exists(path_ + ".new"));

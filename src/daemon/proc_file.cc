@@ -4,8 +4,10 @@
 
 #include <array>
 #include <cstdio>
+#include <ctime>
 
 #include "core/result.h"
+#include "daemon/spawn.h"
 
 namespace heddle::daemon {
 namespace {
@@ -27,6 +29,15 @@ std::string read_proc_file(pid_t pid, const char* name) {
   for (size_t got; (got = std::fread(piece.data(), 1, piece.size(), file)) > 0;) text.append(piece.data(), got);
   std::fclose(file);
   return text;
+}
+
+// The process may end, and its number be another's, while it is looked at: so the pidfd is asked last.
+std::optional<Duration> process_time(pid_t pid, const Fd& process) {
+  clockid_t clock{};
+  timespec time{};
+  if (!process || ::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &time) != 0) return {};
+  if (has_ended(process)) return {};
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
 bool is_stopped(pid_t pid) {

@@ -172,7 +172,8 @@ struct Session {
   Connection* connection = nullptr;  // borrowed from its client; none while the program is not connected
   bool resumed = false;              // what it says may be a repetition
   bool failed = false, ending = false;
-  TimePoint opened{};  // zero after a restart
+  TimePoint opened{};                 // zero after a restart
+  std::optional<Duration> host_time;  // user and system time of its process when it was looked at (host_times.h)
   std::string failure;
   uint64_t highest_segment = 0, highest_request = 0;
   std::map<uint64_t, Segment> segments;     // by number

@@ -171,6 +171,7 @@ void Sessions::watch(Session& session) {
     shared_.events.post(ProcessEnded{id});
   });
   if (watch) session.process_watch = std::move(*watch);
+  host_times_.began(session);
 }
 
 void Sessions::process_ended(SessionId id) {
@@ -182,6 +183,7 @@ void Sessions::process_ended(SessionId id) {
 
 void Sessions::end(Session& session) {
   const SessionId id = session.id;
+  host_times_.look(session);
   if (tasks_.end(session)) released(id);
 }
 

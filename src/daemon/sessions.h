@@ -1,6 +1,6 @@
 #pragma once
 
-#include "daemon/tasks.h"
+#include "daemon/host_times.h"
 
 namespace heddle::daemon {
 
@@ -11,7 +11,7 @@ namespace heddle::daemon {
 class Sessions {
  public:
   Sessions(Shared& shared, Tasks& tasks, SegmentStore& segments)
-      : shared_(shared), tasks_(tasks), segments_(segments) {}
+      : shared_(shared), tasks_(tasks), segments_(segments), host_times_(shared, tasks) {}
 
   // A client says hello on `connection`. The session is new, or the one that it resumes; errors are for the client.
   Result<Session*> hello(const protocol::Hello& hello, Connection& connection, const protocol::PeerCredentials& peer);
@@ -19,6 +19,7 @@ class Sessions {
   bool managed_on_device(const protocol::Welcome& welcome) const;
   // The client's connection is gone; the session stays.
   void disconnected(Session& session) {
+    host_times_.look(session);
     session.connection = nullptr;
     session.deferred.reset();  // said again by a client that resumes
   }
@@ -62,6 +63,7 @@ class Sessions {
   Shared& shared_;
   Tasks& tasks_;
   SegmentStore& segments_;
+  HostTimes host_times_;
   JobId joined_{};  // the job that a program is about to join: it stays although it is empty
 };
 

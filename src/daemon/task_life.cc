@@ -3,6 +3,7 @@
 
 #include "daemon/cuda_codes.h"
 #include "daemon/eager_tasks.h"
+#include "daemon/host_times.h"
 #include "daemon/resumable.h"
 #include "daemon/ring_words.h"
 #include "daemon/task_request.h"
@@ -49,6 +50,7 @@ void Tasks::apply(Session& session, VirtualDevice& device, TaskEvent event) {
     const protocol::Usage used = close_account(device, shared_.registry, shared_.now());
     trace_task(shared_, "task_ended", session, task, device.live, session.failure, sum_of(task.used, used));
     if (has_device(task.state)) scheduler_->served(session.id, task.device, service_of(used));
+    HostTimes::look(*this, session);
   }
   task.state = step->to;
   const bool stops = step->to == TaskState::kStopping;

@@ -81,6 +81,7 @@ class Tasks : public ExecutorEvents {
  private:
   friend class TaskSwaps;   // tasks that leave their device (task_swaps.h)
   friend class EagerTasks;  // tasks that have a part of their memory on the host (eager_tasks.h)
+  friend class HostTimes;   // what programs compute themselves (host_times.h)
   using Decision = policy::Decision;
 
   // What programs ask for (tasks.cc).

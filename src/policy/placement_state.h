@@ -29,6 +29,8 @@ class PlacementState {
   void close_session(SessionId session, std::optional<TimePoint> now = {});
   // What the session has used of the device since that was said last.
   void served(SessionId session, DeviceId device, const Service& since_last);
+  // What the session's program has computed itself since that was said last.
+  void computed(SessionId session, Duration since_last) { placement_->computed(sessions_.at(session), since_last); }
   void remember(const KnownApp& app) { placement_->remember(app); }
   const std::map<SessionId, JobId>& sessions() const { return sessions_; }
 

@@ -426,7 +426,7 @@ TEST_P(AnyEvents, DecideAsIfEachWereAskedFor) {
 
 INSTANTIATE_TEST_SUITE_P(Placement, AnyEvents,
                          testing::Values("sa", "cg:2", "schedgpu", "mgb-sm", "mgb-warps", "grr", "gmin", "gwtmin",
-                                         "rtf", "guf"));
+                                         "rtf", "guf", "guf:cpu"));
 
 }  // namespace
 }  // namespace heddle::policy

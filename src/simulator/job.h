@@ -46,6 +46,7 @@ struct Job {
   Duration left{};                           // of the phase, where it is not on the device
   Duration busy_before{}, copied_before{};   // the present task
   Duration copied{};                         // on the device, over all tasks
+  Duration computed{};                       // on the host, in this run
   Duration told_busy{}, told_copied{};       // to the dispatch policy
   uint64_t bursts = 0;                       // of the present task
   uint64_t told_bursts = 0;

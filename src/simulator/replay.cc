@@ -60,6 +60,7 @@ class Replayer {
   Status pass_on(EntryReader& entry);
   Status serve(EntryReader& entry);
   Status learned(EntryReader& entry);
+  Status computed(EntryReader& entry);
   Status adopt(EntryReader& entry);
   Status assign(EntryReader& entry);
   Status decide(EntryReader& entry);
@@ -111,6 +112,7 @@ const std::map<std::string_view, Replayer::Handler>& Replayer::handlers() {
       {"free_host", &Replayer::pass_on<Eager, &Eager::host_memory_freed, TaskId, Bytes>},
       {"serve", &Replayer::serve},
       {"learned", &Replayer::learned},
+      {"computed", &Replayer::computed},
       {"outside", &Replayer::pass_on<Scheduler, &Scheduler::outside_memory, DeviceId, Bytes>},
       {"adopt", &Replayer::adopt},
       {"assign", &Replayer::assign},
@@ -259,6 +261,14 @@ Status Replayer::learned(EntryReader& entry) {
   policy::KnownApp app;
   HEDDLE_TRY(read(entry, app));
   policy::Learning(*scheduler_).remember(app);
+  return {};
+}
+
+Status Replayer::computed(EntryReader& entry) {
+  SessionId session;
+  Duration since_last;
+  HEDDLE_TRY(read(entry, session, since_last));
+  policy::Learning(*scheduler_).computed(session, since_last);
   return {};
 }
 

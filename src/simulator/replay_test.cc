@@ -72,10 +72,11 @@ TEST_P(EveryPolicy, DecidesTheSameAgain) {
   EXPECT_EQ(outcome.different, 0u) << outcome.differences[0].logged << "\n" << outcome.differences[0].replayed;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Replay, EveryPolicy,
-    ::testing::Combine(::testing::Values("sa", "cg:2", "schedgpu", "mgb-sm", "mgb-warps", "grr", "rtf", "guf"),
-                       ::testing::Values("open", "fs", "tfs", "las", "las:2", "token", "token:overlap")));
+INSTANTIATE_TEST_SUITE_P(Replay, EveryPolicy,
+                         ::testing::Combine(::testing::Values("sa", "cg:2", "schedgpu", "mgb-sm", "mgb-warps", "grr",
+                                                              "rtf", "guf", "guf:cpu"),
+                                            ::testing::Values("open", "fs", "tfs", "las", "las:2", "token",
+                                                              "token:overlap")));
 
 TimePoint at_second(int64_t second) {
   return TimePoint(std::chrono::seconds(second));
@@ -145,6 +146,14 @@ TEST(Replay, EagerTasksAreDecidedTheSameAgain) {
   EXPECT_EQ(outcome.schedulers, 2u);
   EXPECT_EQ(outcome.answers, 5u);
   EXPECT_EQ(outcome.different, 0u);
+}
+
+// Of a job's 15 bursts each comes behind so much time on the host; who does not learn is not told.
+TEST(Replay, WhatJobsComputeOnTheHostIsAnInput) {
+  const std::string log = log_of("guf:cpu", "open");
+  for (const char* computed : {" 0\n", " 45000000\n", " 90000000\n", " 135000000\n"})
+    EXPECT_THAT(log, ::testing::ContainsRegex(std::string(" computed [0-9]+") + computed));
+  EXPECT_THAT(log_of("gwtmin", "open"), ::testing::Not(HasSubstr(" computed ")));
 }
 
 // As heddled does: what was learned before a restart is told to the next scheduler, and placement goes by it.

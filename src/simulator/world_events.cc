@@ -13,6 +13,7 @@ void World::handle(const Event& event) {
     case Event::Kind::kArrival:
       return arrive(event.index);
     case Event::Kind::kHostDone:
+      jobs_[event.index].computed += jobs_[event.index].shape->host;
       return begin_burst(event.index);
     case Event::Kind::kWorkDone: {
       Place& place = places_[event.index];

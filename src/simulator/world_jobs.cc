@@ -1,5 +1,6 @@
 // Jobs: from their arrival to their end.
 
+#include "policy/learning.h"
 #include "policy/occupancy.h"
 #include "simulator/eager_jobs.h"
 #include "simulator/growing_jobs.h"
@@ -127,6 +128,8 @@ void World::end_task(JobIndex index) {
 void World::close(JobIndex index) {
   Job& job = jobs_[index];
   job.phase = Job::Phase::kAway;
+  const Duration computed = std::exchange(job.computed, Duration::zero());
+  if (policy::Learning::history(*scheduler_)) scheduler_->computed(job.session, computed);
   scheduler_->session_closed(job.session, now_);
   books_changed_ = true;
   --open_;

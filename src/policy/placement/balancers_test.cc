@@ -45,11 +45,13 @@ class Balanced {
   void end(uint64_t job) { scheduler_.session_closed({job}, at(now_)); }
   void end_task(uint64_t task) { scheduler_.task_ended({task}, at(now_)); }
   void pass(int64_t milliseconds) { now_ += milliseconds; }
-  // A job of the application has run for so long, and used the device it was assigned to for a part of that.
-  void teach(const char* app, int64_t life_ms, int64_t busy_ms) {
+  // A job of the application has run for so long, and used the device it was assigned to for a part of that; and its
+  // program has computed for so long itself, where somebody looked.
+  void teach(const char* app, int64_t life_ms, int64_t busy_ms, std::optional<int64_t> computed_ms = {}) {
     const uint64_t job = ++taught_;
     const auto device = run(job, app);
     serve(job, *device, busy_ms);
+    if (computed_ms) Learning(scheduler_).computed({job}, std::chrono::milliseconds(*computed_ms));
     pass(life_ms);
     end(job);
   }
@@ -121,7 +123,7 @@ TEST_P(Balancers, TheOldestThatWaitsReservesADevice) {
   EXPECT_EQ(pool.decided(), on_device(0));
 }
 
-INSTANTIATE_TEST_SUITE_P(Placement, Balancers, testing::Values("grr", "gmin", "gwtmin", "rtf", "guf"));
+INSTANTIATE_TEST_SUITE_P(Placement, Balancers, testing::Values("grr", "gmin", "gwtmin", "rtf", "guf", "guf:cpu"));
 
 TEST(Grr, GoesRoundWhateverEnds) {
   Balanced pool("grr", p100s(3));
@@ -201,9 +203,43 @@ TEST(Guf, KeepsThoseApartThatUseTheDeviceMuch) {
   EXPECT_EQ(pool.run(5, "idle"), on_device(0));
 }
 
+// Both use their device for half of the time; the first does nothing else, the second computes meanwhile.
+TEST(GufByProcessorTime, KeepsThoseApartThatLeaveTheComputingToTheDevice) {
+  Balanced pool("guf:cpu", p100s(2));
+  pool.teach("sleeps", 1000, 500, 50);
+  pool.teach("computes", 1000, 500, 1000);
+  EXPECT_EQ(pool.run(1, "sleeps"), on_device(0));
+  EXPECT_EQ(pool.run(2, "computes"), on_device(1));
+  EXPECT_EQ(pool.run(3, "computes"), on_device(1));
+  EXPECT_EQ(pool.reason, "least utilization expected on 1 (500 thousandths of it)");
+  EXPECT_EQ(pool.run(4, "computes"), on_device(1));  // by the time for which they were there it would be device 0
+  EXPECT_EQ(pool.run(5, "sleeps"), on_device(1));
+  EXPECT_EQ(pool.run(6, "computes"), on_device(0));
+}
+
+TEST(GufByProcessorTime, TakesTheOtherTimeWhereNobodyLooked) {
+  Balanced pool("guf:cpu", p100s(2));
+  pool.teach("unseen", 1000, 250);
+  EXPECT_EQ(Learning::history(pool.scheduler())->of("unseen")->by_host, 0.25);
+  pool.teach("idle on the host", 1000, 250, 0);
+  EXPECT_EQ(Learning::history(pool.scheduler())->of("idle on the host")->by_host, History::kMostByHost);
+}
+
+TEST(GufByProcessorTime, AddsUpWhatIsSaidOfAJobAndNothingElse) {
+  Balanced pool("guf:cpu", p100s(1));
+  pool.run(1, "a");
+  Learning learning(pool.scheduler());
+  for (const int64_t ms : {100, 0, -50, 300}) learning.computed({1}, std::chrono::milliseconds(ms));
+  learning.computed({9}, std::chrono::milliseconds(7));  // of no session
+  pool.serve(1, 0, 200);
+  pool.pass(1000);
+  pool.end(1);
+  EXPECT_EQ(Learning::history(pool.scheduler())->of("a")->by_host, 0.5);
+}
+
 // Without what was learned the third job would go to device 0: as many jobs, and the lower id.
 TEST(Learning, PlacesByWhatAnEarlierSchedulerKnew) {
-  for (const char* policy : {"rtf", "guf"}) {
+  for (const char* policy : {"rtf", "guf", "guf:cpu"}) {
     Balanced before(policy, p100s(2));
     before.teach("long", 1000, 800);
     before.teach("short", 100, 5);
@@ -219,28 +255,29 @@ TEST(Learning, PlacesByWhatAnEarlierSchedulerKnew) {
 TEST(Learning, IsNothingForOtherPolicies) {
   Balanced pool("gwtmin", p100s(2));
   EXPECT_EQ(Learning::history(pool.scheduler()), nullptr);
-  Learning(pool.scheduler()).remember({"a", {1, 1, 0.5, 1}});
+  Learning(pool.scheduler()).remember({"a", {1, 1, 0.5, 1, 1}});
   EXPECT_EQ(pool.run(1, "a"), on_device(0));
 }
 
 TEST(History, FollowsTheLatestJobs) {
   History history;
   EXPECT_FALSE(history.of("a"));
-  history.add("a", 100, 0.5);
-  history.add("a", 200, 2);
+  history.add("a", 100, 0.5, 3);
+  history.add("a", 200, 2, 1000);
   EXPECT_EQ(history.of("a")->busy, 150);
+  EXPECT_EQ(history.of("a")->by_host, 51.5);
   EXPECT_EQ(history.of("a")->utilization, 0.75);
-  for (int job = 0; job < 60; ++job) history.add("a", 1000, 0.1);
+  for (int job = 0; job < 60; ++job) history.add("a", 1000, 0.1, 1);
   EXPECT_NEAR(history.of("a")->busy, 1000, 10);
-  history.add("b", 500, 0.3);
+  history.add("b", 500, 0.3, 1);
   EXPECT_NEAR(history.mean().busy, 750, 10);
 }
 
 TEST(History, GoesOnWhereAnEarlierOneEnded) {
   History first, second;
-  for (int job = 0; job < 20; ++job) first.add(job % 3 == 0 ? "a" : "b", 100 * job, 0.01 * job);
+  for (int job = 0; job < 20; ++job) first.add(job % 3 == 0 ? "a" : "b", 100 * job, 0.01 * job, 1);
   for (const KnownApp& app : first.known()) second.restore(app);
-  for (History* history : {&first, &second}) history->add("a", 1000, 0.5);
+  for (History* history : {&first, &second}) history->add("a", 1000, 0.5, 2);
   EXPECT_EQ(second.of("a")->jobs, first.of("a")->jobs);
   EXPECT_EQ(second.of("a")->busy, first.of("a")->busy);
   EXPECT_EQ(second.of("b")->utilization, first.of("b")->utilization);
@@ -249,18 +286,18 @@ TEST(History, GoesOnWhereAnEarlierOneEnded) {
 
 TEST(History, RestoredIsForgottenInItsOrder) {
   History first, second;
-  first.add("z", 1, 0);
-  first.add("a", 1, 0);
+  first.add("z", 1, 0, 0);
+  first.add("a", 1, 0, 0);
   for (const KnownApp& app : first.known()) second.restore(app);
-  for (int app = 0; app < 1023; ++app) second.add(std::to_string(app), 1, 0);
+  for (int app = 0; app < 1023; ++app) second.add(std::to_string(app), 1, 0, 0);
   EXPECT_FALSE(second.of("z"));
   EXPECT_TRUE(second.of("a"));
 }
 
 TEST(History, ForgetsTheAppUnusedForLongest) {
   History history;
-  history.add("old", 1, 0);
-  for (int app = 0; app < 1100; ++app) history.add(std::to_string(app), 1, 0);
+  history.add("old", 1, 0, 0);
+  for (int app = 0; app < 1100; ++app) history.add(std::to_string(app), 1, 0, 0);
   EXPECT_FALSE(history.of("old"));
   EXPECT_FALSE(history.of("0"));
   EXPECT_TRUE(history.of("1099"));

@@ -12,14 +12,16 @@ constexpr size_t kMostApps = 1024;       // names are the users': beyond, the on
 }  // namespace
 
 bool History::Entry::is_possible() const {
-  return jobs > 0 && std::isfinite(busy) && busy >= 0 && utilization >= 0 && utilization <= 1;
+  return jobs > 0 && std::isfinite(busy) && busy >= 0 && utilization >= 0 && utilization <= 1 && by_host >= 0 &&
+         by_host <= kMostByHost;
 }
 
-void History::add(const std::string& app, double busy, double utilization) {
+void History::add(const std::string& app, double busy, double utilization, double by_host) {
   Entry& entry = entries_[app];
   const auto weight = static_cast<double>(std::min(++entry.jobs, kRememberedApps));
   entry.busy += (busy - entry.busy) / weight;
   entry.utilization += (std::min(1.0, utilization) - entry.utilization) / weight;
+  entry.by_host += (std::min(kMostByHost, by_host) - entry.by_host) / weight;
   entry.latest = ++added_;
   forget_beyond_most();
 }
@@ -57,11 +59,13 @@ History::Entry History::mean() const {
   for (const auto& [app, entry] : entries_) {
     mean.busy += entry.busy;
     mean.utilization += entry.utilization;
+    mean.by_host += entry.by_host;
   }
   if (entries_.empty()) return mean;
   mean.jobs = entries_.size();
   mean.busy /= static_cast<double>(entries_.size());
   mean.utilization /= static_cast<double>(entries_.size());
+  mean.by_host /= static_cast<double>(entries_.size());
   return mean;
 }
 

@@ -22,13 +22,18 @@ class History {
     uint64_t jobs = 0;
     double busy = 0;         // nanoseconds of a device of weight 1000 (DeviceSpec::weight)
     double utilization = 0;  // of the time for which the job was there, 0 to 1
+    double by_host = 0;      // busy by the user and system time of its programs, 0 to kMostByHost
     uint64_t latest = 0;     // grows with each job of any
     // Whether jobs could have led to it.
     bool is_possible() const;
   };
 
+  // Programs sleep while their device works, and may use it for many times as long as they compute themselves. One that
+  // hardly computes does not count for more than this.
+  static constexpr double kMostByHost = 100;
+
   // A job of the application has ended.
-  void add(const std::string& app, double busy, double utilization);
+  void add(const std::string& app, double busy, double utilization, double by_host);
   // What an earlier history knew of an application, in place of what is known here. Said in the order of known(), it is
   // forgotten in that order, too.
   void restore(const KnownApp& known);

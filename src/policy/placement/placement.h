@@ -67,6 +67,8 @@ class Placement {
   virtual void assigned(const Request&, DeviceId) {}
   // What the job has used of a device since that was said last: while it runs, and once more before it ends.
   virtual void served(JobId, DeviceId, const Service& /*since_last*/) {}
+  // The user and system time that the job's programs have used since that was said last. Not said where nobody looks.
+  virtual void computed(JobId, Duration /*since_last*/) {}
   // The job's last session has ended, `life` after the first began; zero where only that is tried out.
   virtual void job_ended(JobId, Duration /*life*/) {}
   // What is known of applications (history.h), where the policy learns: null where it does not. What was known before

@@ -171,7 +171,7 @@ TEST_P(EveryPolicy, AvoidsTheReservedDevice) {
 
 INSTANTIATE_TEST_SUITE_P(Placement, EveryPolicy,
                          testing::Values("sa", "cg:2", "schedgpu", "mgb-sm", "mgb-warps", "grr", "gmin", "gwtmin",
-                                         "rtf", "guf"));
+                                         "rtf", "guf", "guf:cpu"));
 
 }  // namespace
 }  // namespace heddle::policy

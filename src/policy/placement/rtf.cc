@@ -14,6 +14,10 @@ Duration in_time(double nanoseconds) {
   return Duration(static_cast<int64_t>(nanoseconds));
 }
 
+double part_of(Duration busy, Duration time) {
+  return static_cast<double>(busy.count()) / static_cast<double>(std::max(time, Duration(1)).count());
+}
+
 }  // namespace
 
 double Rtf::Share::left() const {
@@ -37,7 +41,7 @@ void Rtf::assigned(const Request& request, DeviceId device) {
   job.devices.push_back(device);
   const History::Entry known = expected(request.job).value_or(history_.mean());
   Device& there = devices_[device.value];
-  there.jobs[request.job] = {known.busy, 0, static_cast<uint64_t>(std::llround(known.utilization * 1000))};
+  there.jobs[request.job] = {known.busy, 0, static_cast<uint64_t>(std::llround(utilization_of(known) * 1000))};
   sum_up(there);
 }
 
@@ -54,6 +58,12 @@ void Rtf::served(JobId job, DeviceId device, const Service& since_last) {
   sum_up(there);
 }
 
+void Rtf::computed(JobId job, Duration since_last) {
+  const auto found = jobs_.find(job);
+  if (found == jobs_.end() || since_last < Duration{}) return;
+  found->second.computed = found->second.computed.value_or(Duration{}) + since_last;
+}
+
 // A job that never had a device says nothing of its application.
 void Rtf::job_ended(JobId id, Duration life) {
   GWtMin::job_ended(id, life);
@@ -65,7 +75,7 @@ void Rtf::job_ended(JobId id, Duration life) {
     sum_up(devices_[device.value]);
   }
   if (!job.devices.empty() && life > Duration{})
-    history_.add(job.app, job.attained, static_cast<double>(job.busy.count()) / static_cast<double>(life.count()));
+    history_.add(job.app, job.attained, part_of(job.busy, life), part_of(job.busy, job.computed.value_or(life)));
   jobs_.erase(found);
 }
 

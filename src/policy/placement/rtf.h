@@ -20,6 +20,7 @@ class Rtf : public GWtMin {
   void job_opened(JobId job, const std::string& app) override;
   void assigned(const Request& request, DeviceId device) override;
   void served(JobId job, DeviceId device, const Service& since_last) override;
+  void computed(JobId job, Duration since_last) override;
   void job_ended(JobId job, Duration life) override;
   const History* history() const override { return &history_; }
   void remember(const KnownApp& app) override { history_.restore(app); }
@@ -27,6 +28,8 @@ class Rtf : public GWtMin {
  protected:
   Placed choose(const Request& request, std::span<const DeviceId> fitting, const Pool& pool) const override;
 
+  // Which of an application's utilizations jobs on a device add up.
+  virtual double utilization_of(const History::Entry& entry) const { return entry.utilization; }
   // What the history says of the job's application.
   std::optional<History::Entry> expected(JobId job) const;
   // Expected to be left there with a job of so much more, in nanoseconds of a device of weight 1000, by its weight.
@@ -44,6 +47,7 @@ class Rtf : public GWtMin {
     std::vector<DeviceId> devices;  // that it is assigned to
     double attained = 0;
     Duration busy{};
+    std::optional<Duration> computed;  // by its programs themselves; none: nobody said
   };
   struct Device {
     double weight = 1;  // 1 is DeviceSpec::weight 1000

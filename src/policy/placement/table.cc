@@ -19,9 +19,9 @@ namespace {
 
 using Made = Result<std::unique_ptr<Placement>>;
 
-template <class Policy>
+template <class Policy, auto... options>
 Made make(std::string_view /*argument*/) {
-  return std::make_unique<Policy>();
+  return std::make_unique<Policy>(options...);
 }
 
 Made make_cg(std::string_view argument) {
@@ -45,6 +45,7 @@ constexpr PlacementEntry kTable[] = {
     {"rtf", "", "jobs are assigned where least work is expected to be left, by what jobs of their kind used",
      make<Rtf>},
     {"guf", "", "jobs are assigned so that those that use their device much are kept apart", make<Guf>},
+    {"guf:cpu", "", "as guf, by the processor time of programs and not by how long they were there", make<Guf, true>},
 };
 
 std::string known() {
@@ -71,9 +72,12 @@ Result<std::unique_ptr<Placement>> make_placement(std::string_view text) {
                 static_cast<int>(what.size()), what.data(), known().c_str());
   };
   for (const PlacementEntry& entry : kTable) {
+    if (entry.name == text && entry.argument.empty()) return entry.make("");
+  }
+  for (const PlacementEntry& entry : kTable) {
     if (entry.name != name) continue;
     if (entry.argument.empty() && colon != std::string_view::npos)
-      return wrong(ErrorCode::kInvalidArgument, "it takes no argument");
+      return wrong(ErrorCode::kInvalidArgument, "it takes no such argument");
     auto made = entry.make(argument);
     if (!made) return wrong(made.error().code, made.error().text);
     return made;

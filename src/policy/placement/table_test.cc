@@ -21,7 +21,8 @@ TEST(MakePlacement, UnknownNameListsWhatIsKnown) {
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, ErrorCode::kNotFound);
   EXPECT_THAT(made.error().text, HasSubstr("'best'"));
-  EXPECT_THAT(made.error().text, HasSubstr("sa, cg:<ratio>, schedgpu, mgb-sm, mgb-warps, grr, gmin, gwtmin, rtf, guf"));
+  EXPECT_THAT(made.error().text,
+              HasSubstr("sa, cg:<ratio>, schedgpu, mgb-sm, mgb-warps, grr, gmin, gwtmin, rtf, guf, guf:cpu"));
 }
 
 TEST(MakePlacement, WrongArgumentSaysHowToWriteIt) {
@@ -34,6 +35,7 @@ TEST(MakePlacement, WrongArgumentSaysHowToWriteIt) {
   }
   EXPECT_FALSE(make_placement("sa:1"));
   EXPECT_FALSE(make_placement("sa:"));
+  for (const char* text : {"guf:", "guf:wall", "guf:cpu:", "rtf:cpu"}) EXPECT_FALSE(make_placement(text)) << text;
   EXPECT_FALSE(make_placement(""));
 }
 

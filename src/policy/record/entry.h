@@ -31,7 +31,7 @@ void fields(Entry& entry, Service& service) {
 }
 template <class Entry>
 void fields(Entry& entry, KnownApp& known) {
-  entry(known.app, known.entry.jobs, known.entry.busy, known.entry.utilization);
+  entry(known.app, known.entry.jobs, known.entry.busy, known.entry.utilization, known.entry.by_host);
 }
 template <class Entry>
 void fields(Entry& entry, Lessee& lessee) {

@@ -5,7 +5,7 @@
 namespace heddle::policy {
 namespace {
 
-constexpr uint32_t kHistoryFormat = 1;
+constexpr uint32_t kHistoryFormat = 2;
 
 std::string line_of(const EntryWriter& entry) {
   return entry.line() + '\n';
@@ -39,7 +39,7 @@ Result<std::vector<KnownApp>> read_history(std::string_view text) {
     uint64_t number = 0;
     if (line == 1) {
       if (!reads(entry, "history", number) || number != kHistoryFormat)
-        return makes_no_sense(line, "does not begin a history of format 1");
+        return makes_no_sense(line, "does not begin a history of format 2");
       continue;
     }
     if (reads(entry, "end", number)) {

@@ -109,6 +109,11 @@ void RecordedScheduler::remember(const KnownApp& app) {
   Learning(*this).remember(app);
 }
 
+void RecordedScheduler::computed(SessionId session, Duration since_last) {
+  record(latest_, "computed", session, since_last);
+  Learning(*this).computed(session, since_last);
+}
+
 void RecordedScheduler::outside_memory(DeviceId device, Bytes used, TimePoint now) {
   record(now, "outside", device, used);
   Scheduler::outside_memory(device, used, now);

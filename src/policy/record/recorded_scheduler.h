@@ -38,6 +38,7 @@ class RecordedScheduler : public Scheduler {
   void served(SessionId session, DeviceId device, const Service& since_last);
   // See Learning.
   void remember(const KnownApp& app);
+  void computed(SessionId session, Duration since_last);
   void outside_memory(DeviceId device, Bytes used, TimePoint now);
   Status adopt(const TaskRequest& request, DeviceId device, TimePoint now);
   Status adopt_swapped(const TaskRequest& request, TimePoint now);
