@@ -192,4 +192,19 @@ void EpochMemory::committed() {
   all_uncertain_ = false;
 }
 
+// What others read of these bytes they may read again. Nobody else has written or saved any of them.
+void EpochMemory::committed(const std::vector<uint32_t>& streams, const std::vector<CommittedBytes>& bytes) {
+  for (const CommittedBytes& part : bytes) {
+    const auto found = segments_.find(part.segment);
+    if (found == segments_.end()) continue;
+    Segment& segment = found->second;
+    for (ByteRanges* ranges : {&segment.overwritten, &segment.saved, &segment.uncertain})
+      *ranges = ranges->without(part.touched);
+    segment.read = segment.read.without(part.alone);
+    std::erase_if(segment.pending, [&](const Pending& pending) {
+      return std::find(streams.begin(), streams.end(), pending.stream) != streams.end();
+    });
+  }
+}
+
 }  // namespace heddle::worker

@@ -43,6 +43,13 @@ struct Precautions {
   std::vector<device::Tag> await;  // on other streams: the saves behind which these stand must have been made
 };
 
+// Bytes of a segment that streams have touched which are committed, before the epoch ends (components.h).
+struct CommittedBytes {
+  uint64_t segment = 0;
+  ByteRanges touched;
+  ByteRanges alone;  // the streams that are not committed have not even read these
+};
+
 class EpochMemory {
  public:
   // Without a table of buffers all of a segment counts as one.
@@ -65,6 +72,8 @@ class EpochMemory {
   void already_saved(const Save& save);
   // The epoch is over; the next one begins.
   void committed();
+  // It is over for these streams, and for what they have touched.
+  void committed(const std::vector<uint32_t>& streams, const std::vector<CommittedBytes>& bytes);
 
  private:
   struct Pending {
