@@ -258,7 +258,7 @@ class HardRevocation : public DeadlineLeases {
     batch().control->publish({.busy_ns = done_, .busy_since_ns = now - static_cast<uint64_t>(since.count())});
   }
   void complete(Duration busy) {
-    batch().control->note_cut(records_, records_, batch().control->log().variables_saved);
+    batch().control->note_cut({records_, records_, batch().control->log().variables_saved});
     batch().control->publish({.busy_ns = done_ += static_cast<uint64_t>(busy.count())});
   }
   VirtualDevice& batch() { return batch_->devices[0]; }

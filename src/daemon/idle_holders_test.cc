@@ -51,7 +51,7 @@ TEST_F(HasWork, FromARecordOnUntilItIsDone) {
   EXPECT_FALSE(has_work(device));
   writer.publish();
   EXPECT_TRUE(has_work(device));
-  device.control->note_cut(1, 64, 0);
+  device.control->note_cut({1, 64, 0});
   EXPECT_FALSE(has_work(device));
 }
 

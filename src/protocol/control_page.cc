@@ -111,9 +111,9 @@ void ControlPage::begin_task(uint64_t serial, bool fresh) {
   if (fresh) {
     for (std::atomic<uint64_t>* word : {&page.obstacle, &page.modules, &page.affected, &page.variables_written})
       word->store(0, std::memory_order_release);
-    const Cut& cut = page.cuts[page.cut.load(std::memory_order_relaxed) & 1];
-    note_cut(cut.completed.load(std::memory_order_relaxed), cut.record_head.load(std::memory_order_relaxed), 0,
-             {cut.print_tail.load(std::memory_order_relaxed), cut.print_lost.load(std::memory_order_relaxed)});
+    Cut cut = log();
+    cut.variables_saved = 0;
+    note_cut(cut);
   }
   page.task.store(serial, std::memory_order_release);
 }
@@ -148,15 +148,38 @@ void ControlPage::note_end(uint64_t sequence, bool unmapped) {
   layout().ended.store(sequence + 1, std::memory_order_release);
 }
 
-void ControlPage::note_cut(uint64_t completed, uint64_t record_head, uint64_t variables_saved, Printed printed) {
+void ControlPage::note_cut(const Cut& cut) {
   const uint64_t next = layout().cut.load(std::memory_order_relaxed) + 1;
-  Cut& cut = layout().cuts[next & 1];
-  cut.completed.store(completed, std::memory_order_release);
-  cut.record_head.store(record_head, std::memory_order_release);
-  cut.variables_saved.store(variables_saved, std::memory_order_release);
-  cut.print_tail.store(printed.tail, std::memory_order_release);
-  cut.print_lost.store(printed.lost, std::memory_order_release);
+  CutWords& words = layout().cuts[next & 1];
+  words.completed.store(cut.completed, std::memory_order_release);
+  words.record_head.store(cut.record_head, std::memory_order_release);
+  words.variables_saved.store(cut.variables_saved, std::memory_order_release);
+  words.print_tail.store(cut.printed.tail, std::memory_order_release);
+  words.print_lost.store(cut.printed.lost, std::memory_order_release);
+  words.streams.store(cut.streams.size(), std::memory_order_release);
+  StreamCutWords* streams = layout().stream_cuts[next & 1];
+  for (const StreamCuts::Cut& each : cut.streams) {
+    streams->stream.store(each.stream, std::memory_order_release);
+    streams->sequence.store(each.sequence, std::memory_order_release);
+    ++streams;
+  }
   layout().cut.store(next, std::memory_order_release);
+}
+
+void ControlPage::read_cut(uint64_t number, Cut& cut) const {
+  const CutWords& words = layout().cuts[number & 1];
+  cut.completed = words.completed.load(std::memory_order_acquire);
+  cut.record_head = words.record_head.load(std::memory_order_acquire);
+  cut.variables_saved = words.variables_saved.load(std::memory_order_acquire);
+  cut.printed.tail = words.print_tail.load(std::memory_order_acquire);
+  cut.printed.lost = words.print_lost.load(std::memory_order_acquire);
+  cut.streams.clear();
+  const uint64_t streams = std::min<uint64_t>(words.streams.load(std::memory_order_acquire), StreamCuts::kMost);
+  for (uint64_t index = 0; index < streams; ++index) {
+    const StreamCutWords& each = layout().stream_cuts[number & 1][index];
+    const auto stream = static_cast<uint32_t>(each.stream.load(std::memory_order_acquire));
+    if (stream < kMaxStreams) cut.streams.raise({stream, each.sequence.load(std::memory_order_acquire)});
+  }
 }
 
 // What is done is read before what was handed over: of a worker at work, rather too much is under way than too little.
@@ -165,12 +188,7 @@ LogState ControlPage::log() const {
   LogState log;
   for (int look = 0; look < kMostLooks; ++look) {
     const uint64_t number = page.cut.load(std::memory_order_acquire);
-    const Cut& cut = page.cuts[number & 1];
-    log.completed = cut.completed.load(std::memory_order_acquire);
-    log.record_head = cut.record_head.load(std::memory_order_acquire);
-    log.variables_saved = cut.variables_saved.load(std::memory_order_acquire);
-    log.printed.tail = cut.print_tail.load(std::memory_order_acquire);
-    log.printed.lost = cut.print_lost.load(std::memory_order_acquire);
+    read_cut(number, log);
     if (page.cut.load(std::memory_order_relaxed) == number) break;
   }
   log.variables_written = page.variables_written.load(std::memory_order_acquire);

@@ -26,6 +26,7 @@
 
 #include "core/fd.h"
 #include "core/units.h"
+#include "protocol/stream_cuts.h"
 
 namespace heddle::protocol {
 
@@ -91,8 +92,18 @@ struct Printed {
   uint64_t tail = 0, lost = 0;
 };
 
-// Where the ring's workers stand in its log.
-struct LogState {
+// Everything up to `completed`, whose record ends at position `record_head`, is done, and was or may be shown to the
+// program; and so is what single streams have behind it, up to their own cuts. What was handed over behind these can be
+// run again (UndoLog), but for LogState::affected.
+struct Cut {
+  uint64_t completed = 0, record_head = 0;
+  uint64_t variables_saved = 0;  // the record up to which what they held is saved (SavedVariables); 0: nothing is
+  Printed printed{};             // when the cut was noted
+  StreamCuts streams{};
+};
+
+// Where the ring's workers stand in its log: the latest cut, and more.
+struct LogState : Cut {
   uint64_t task = 0;  // serial of the task that the words up to `obstacle` are of; 0: no worker has begun any
   bool ended = false, reset = false, unmapped = false;  // as TaskEnded has them; `reset` before the end, too
   Obstacle obstacle = Obstacle::kNone;
@@ -102,11 +113,6 @@ struct LogState {
   // The last one that may have written variables, and is committed or cannot be repeated.
   uint64_t variables_written = 0;
   uint64_t modules = 0;  // loaded, in the order of ControlPage::module()
-  // The cut: everything up to `completed`, whose record ends at position `record_head`, is done, and was or may be
-  // shown to the program. What was handed over behind it can be run again (UndoLog), but for `affected`.
-  uint64_t completed = 0, record_head = 0;
-  uint64_t variables_saved = 0;  // the record up to which what they held is saved (SavedVariables); 0: nothing is
-  Printed printed;               // when the cut was noted
 
   // Work with effects may be under way, and nobody could say how much of it was done.
   bool computes() const { return affected > completed; }
@@ -155,7 +161,11 @@ class ControlPage {
   void begin_task(uint64_t serial, bool fresh);
   // Before the record is handed over.
   void note_affected(uint64_t sequence) { layout().affected.store(sequence, std::memory_order_release); }
-  void note_handed_over(uint64_t sequence) { layout().handed_over.store(sequence, std::memory_order_release); }
+  // Not lower than by a worker before, whose records are handed over again.
+  void note_handed_over(uint64_t sequence) {
+    if (layout().handed_over.load(std::memory_order_relaxed) < sequence)
+      layout().handed_over.store(sequence, std::memory_order_release);
+  }
   void note_variables_written(uint64_t sequence) {
     layout().variables_written.store(sequence, std::memory_order_release);
   }
@@ -170,8 +180,9 @@ class ControlPage {
   uint64_t freed(uint64_t index) const { return layout().freed_numbers[index % kFreedNumbers]; }
   // The task is over once `sequence` is done; 0: it is over.
   void note_end(uint64_t sequence, bool unmapped);
-  // Worker, under one lock: before the program is shown it. One store makes all of it count.
-  void note_cut(uint64_t completed, uint64_t record_head, uint64_t variables_saved, Printed printed = {});
+  // Worker, under one lock: before the program is shown it. One store makes all of it count. Of streams' cuts there is
+  // space for StreamCuts::kMost.
+  void note_cut(const Cut& cut);
   // Anybody; only of a worker that is gone it is certain.
   LogState log() const;
 
@@ -183,8 +194,11 @@ class ControlPage {
   struct Terms {
     std::atomic<uint64_t> until_ns, window_ns, whole_bursts;
   };
-  struct Cut {
-    std::atomic<uint64_t> completed, record_head, variables_saved, print_tail, print_lost;
+  struct CutWords {
+    std::atomic<uint64_t> completed, record_head, variables_saved, print_tail, print_lost, streams;
+  };
+  struct StreamCutWords {
+    std::atomic<uint64_t> stream, sequence;
   };
   struct Layout {
     uint32_t magic, version;                      // written by create() alone
@@ -197,12 +211,14 @@ class ControlPage {
     std::atomic<uint64_t> freed, modules;
     alignas(64) std::atomic<uint64_t> affected, handed_over, variables_written;
     alignas(64) std::atomic<uint64_t> cut;  // how many were made; the latest stands in slot `cut & 1`
-    Cut cuts[2];
+    CutWords cuts[2];
     alignas(64) std::atomic<uint64_t> freed_numbers[kFreedNumbers];
     std::atomic<uint64_t> module_ids[kMostModules], module_addresses[kMostModules];
-    alignas(64) std::atomic<uint64_t> long_from_ns;  // written by create() alone
+    alignas(64) std::atomic<uint64_t> long_from_ns;    // written by create() alone
+    StreamCutWords stream_cuts[2][StreamCuts::kMost];  // of each cut its first `streams`
   };
 
+  void read_cut(uint64_t number, Cut& cut) const;
   Layout& layout() const { return *static_cast<Layout*>(mapping_.data()); }
 
   Mapping mapping_;

@@ -174,9 +174,9 @@ TEST_F(ControlPageTest, TheLogBeginsWithNothingDone) {
 TEST_F(ControlPageTest, WhatIsHandedOverIsUnderWayUntilTheLogIsBehindIt) {
   page.note_affected(3);
   EXPECT_TRUE(page.log().computes());
-  page.note_cut(2, 128, 0);
+  page.note_cut({2, 128, 0});
   EXPECT_TRUE(page.log().computes());
-  page.note_cut(3, 192, 0);
+  page.note_cut({3, 192, 0});
   EXPECT_FALSE(page.log().computes());
   EXPECT_EQ(page.log().record_head, 192u);
 }
@@ -185,17 +185,17 @@ TEST_F(ControlPageTest, WhatCanBeDoneAgainIsUnderWayAndNoMore) {
   page.note_handed_over(3);
   EXPECT_TRUE(page.log().under_way());
   EXPECT_FALSE(page.log().computes());
-  page.note_cut(3, 192, 0);
+  page.note_cut({3, 192, 0});
   EXPECT_FALSE(page.log().under_way());
 }
 
 // Its number is stored last.
 TEST_F(ControlPageTest, AWorkerThatDiesWhileItCompletesLeavesTheLastCut) {
-  page.note_cut(0x7777, 0x8888, 0);
-  page.note_cut(0x5555, 0x6666, 0);
+  page.note_cut({0x7777, 0x8888, 0});
+  page.note_cut({0x5555, 0x6666, 0});
   const size_t completed = place_of(0x5555);
-  page.note_cut(6, 384, 0, {64, 8});  // where the first was
-  const uint64_t next[] = {7, 448};   // over the one before
+  page.note_cut({6, 384, 0, {64, 8}});  // where the first was
+  const uint64_t next[] = {7, 448};     // over the one before
   ASSERT_EQ(::pwrite(fd.get(), next, sizeof next, static_cast<off_t>(completed)), static_cast<ssize_t>(sizeof next));
   EXPECT_EQ(page.log().completed, 6u);
   EXPECT_EQ(page.log().record_head, 384u);
@@ -203,12 +203,48 @@ TEST_F(ControlPageTest, AWorkerThatDiesWhileItCompletesLeavesTheLastCut) {
   EXPECT_EQ(page.log().printed.lost, 8u);
 }
 
+TEST_F(ControlPageTest, StreamsMayBeCommittedAheadOfTheLog) {
+  Cut cut{2, 128, 0};
+  cut.streams.raise({5, 9});
+  cut.streams.raise({7, 11});
+  page.note_handed_over(12);
+  page.note_cut(cut);
+  EXPECT_EQ(page.log().streams.of(5), 9u);
+  EXPECT_EQ(page.log().streams.of(7), 11u);
+  EXPECT_EQ(page.log().streams.of(6), 0u);
+  EXPECT_TRUE(page.log().under_way());
+  page.begin_task(5, true);
+  EXPECT_EQ(page.log().streams, cut.streams) << "these records are done for whoever comes";
+  cut.streams.forget(9);
+  page.note_cut(cut);
+  EXPECT_EQ(page.log().streams.of(5), 0u);
+  EXPECT_EQ(page.log().streams.of(7), 11u);
+}
+
+TEST_F(ControlPageTest, ThereIsSpaceForAllCutsOfStreams) {
+  Cut cut;
+  for (uint32_t stream = 0; stream < StreamCuts::kMost; ++stream) cut.streams.raise({stream, stream + 1});
+  page.note_cut(cut);
+  page.note_cut(cut);
+  EXPECT_EQ(page.log().streams, cut.streams);
+}
+
+// Its worker dies before the number.
+TEST_F(ControlPageTest, CutsOfStreamsCountWithTheirCut) {
+  page.note_cut({0x5555, 0x6666, 0});
+  const size_t words = place_of(0x5555);
+  page.note_cut({});
+  const uint64_t next[] = {7, 448, 0, 0, 0, 1};  // over the one before, with a stream's
+  ASSERT_EQ(::pwrite(fd.get(), next, sizeof next, static_cast<off_t>(words)), static_cast<ssize_t>(sizeof next));
+  EXPECT_TRUE(page.log().streams.empty());
+}
+
 TEST_F(ControlPageTest, ATaskEndsOnceItsLastRecordIsDone) {
   page.begin_task(4, true);
   page.note_end(9, true);
-  page.note_cut(8, 512, 0);
+  page.note_cut({8, 512, 0});
   EXPECT_FALSE(page.log().ended);
-  page.note_cut(9, 576, 0);
+  page.note_cut({9, 576, 0});
   EXPECT_TRUE(page.log().ended && page.log().unmapped);
   page.begin_task(5, false);
   EXPECT_FALSE(page.log().ended || page.log().unmapped);
@@ -246,7 +282,7 @@ TEST_F(ControlPageTest, VariablesAreSavedBesideThoseThatCount) {
   EXPECT_FALSE(saved->at(0));
   saved->begin(0)[0] = std::byte{1};
   saved->publish(0, 1, 5);
-  page.note_cut(5, 320, 5);
+  page.note_cut({5, 320, 5});
   saved->begin(5)[0] = std::byte{2};
   saved->publish(5, 2, 8);  // and dies before the cut
   auto again = SavedVariables::attach(fd);
@@ -263,7 +299,7 @@ TEST_F(ControlPageTest, VariablesAreSavedBesideThoseThatCount) {
 }
 
 TEST_F(ControlPageTest, AFreshTaskHasNoVariablesSaved) {
-  page.note_cut(5, 320, 5);
+  page.note_cut({5, 320, 5});
   page.begin_task(2, true);
   EXPECT_EQ(page.log().variables_saved, 0u);
   EXPECT_EQ(page.log().completed, 5u);

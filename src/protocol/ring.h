@@ -96,7 +96,8 @@ struct RingHeader {
   std::atomic<uint64_t> stack_bytes, heap_bytes, print_bytes, pending_launches;
   std::atomic<uint32_t> checks;  // 1: kernels' accesses are checked. Set before the first task
   // A record that somebody waits for, or has asked whether it is done: the latest such, or the first that is not
-  // committed where it is about space. Who waits says it again each time it looks.
+  // committed where it is about space. Who waits says it again each time it looks; the worker may make it 0 when it has
+  // committed the record's stream, and rings.
   std::atomic<uint64_t> wanted;
 
   alignas(64) TaskTotals task_totals;  // client

@@ -24,7 +24,7 @@ struct UndoLog::Entry {
   std::atomic<uint64_t> segment, offset, bytes, place;
   std::atomic<uint64_t> stamp;    // its sequence, once it and those before it of its record are made
   std::atomic<uint64_t> stamped;  // index of the entry of its record whose stamp says so: the last one
-  uint64_t unused;
+  std::atomic<uint64_t> stream;
 };
 
 struct UndoLog::Head {
@@ -87,7 +87,7 @@ uint64_t UndoLog::left_in_piece() const {
   return piece_bytes_ - used_ % piece_bytes_;
 }
 
-std::vector<UndoLog::Copy> UndoLog::add(uint64_t sequence, std::span<const Part> parts) {
+std::vector<UndoLog::Copy> UndoLog::add(uint64_t sequence, uint32_t stream, std::span<const Part> parts) {
   std::vector<Copy> copies;
   for (const Part& part : parts) {
     for (uint64_t done = 0; done < part.bytes;) {
@@ -103,6 +103,7 @@ std::vector<UndoLog::Copy> UndoLog::add(uint64_t sequence, std::span<const Part>
     const auto& [from, to] = copies[index];
     const std::pair<std::atomic<uint64_t>*, uint64_t> words[] = {{&added.stamp, 0},
                                                                  {&added.stamped, first + copies.size() - 1},
+                                                                 {&added.stream, stream},
                                                                  {&added.segment, from.segment},
                                                                  {&added.offset, from.offset},
                                                                  {&added.bytes, from.bytes},
@@ -130,18 +131,38 @@ void UndoLog::trim() {
   if (area_bytes_ != 0) (void)::madvise(area(), area_bytes_, MADV_REMOVE);
 }
 
-std::vector<UndoEntry> UndoLog::left(uint64_t completed) {
+// What is written behind the new count is of another record: `count` goes first.
+void UndoLog::forget_last(const std::function<bool(uint32_t, uint64_t)>& is_committed) {
+  uint64_t left = count();
+  for (; left > 0; --left) {
+    const Entry& last = entry(left - 1);
+    if (!is_committed(static_cast<uint32_t>(last.stream.load(std::memory_order_relaxed)),
+                      last.sequence.load(std::memory_order_relaxed)))
+      break;
+  }
+  if (left == count()) return;
+  head().count.store(left, std::memory_order_seq_cst);
+  used_ = 0;
+  if (left == 0) return;
+  const Entry& last = entry(left - 1);
+  used_ = round_up(last.place.load(std::memory_order_relaxed) + last.bytes.load(std::memory_order_relaxed), kAlignment);
+}
+
+std::vector<UndoEntry> UndoLog::left(uint64_t completed, const StreamCuts& streams) {
   std::vector<UndoEntry> counting;
   for (uint64_t index = 0; index < count(); ++index) {
     Entry& each = entry(index);
-    const UndoEntry entry{each.sequence.load(std::memory_order_acquire), each.segment.load(std::memory_order_relaxed),
-                          each.offset.load(std::memory_order_relaxed), each.bytes.load(std::memory_order_relaxed),
+    const UndoEntry entry{each.sequence.load(std::memory_order_acquire),
+                          static_cast<uint32_t>(each.stream.load(std::memory_order_relaxed)),
+                          each.segment.load(std::memory_order_relaxed),
+                          each.offset.load(std::memory_order_relaxed),
+                          each.bytes.load(std::memory_order_relaxed),
                           each.place.load(std::memory_order_relaxed)};
     if (entry.sequence == 0) continue;
     const uint64_t last = each.stamped.load(std::memory_order_relaxed);
     const bool stamped = last < count() && this->entry(last).stamp.load(std::memory_order_acquire) == entry.sequence;
     const bool sound = entry.place <= area_bytes_ && entry.bytes <= area_bytes_ - entry.place;
-    if (stamped && sound && entry.sequence > completed) {
+    if (stamped && sound && entry.sequence > std::max(completed, streams.of(entry.stream))) {
       counting.push_back(entry);
       used_ = std::max(used_, round_up(entry.place + entry.bytes, kAlignment));
     } else {

@@ -7,21 +7,24 @@
 // Entries of a record are published before the device is asked for the copies, and the device writes their stamp behind
 // the copies and before the record. So they count where that stamp is there: the copies are whole, and the record may
 // have begun to write. Without it the record has not begun, and a copy may be half of one. They count, too, only for as
-// long as their record lies behind the cut (LogState::completed).
+// long as their record lies behind the cut: the log's (Cut::completed) and its stream's own.
 //
 // Thread safety: one writer at a time; the device writes copies and stamps.
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "core/fd.h"
 #include "core/units.h"
+#include "protocol/stream_cuts.h"
 
 namespace heddle::protocol {
 
 struct UndoEntry {
   uint64_t sequence = 0;             // of the record
+  uint32_t stream = 0;               // the record's, which makes the copy
   uint64_t segment = 0, offset = 0;  // what was copied
   uint64_t bytes = 0;
   uint64_t place = 0;  // where the copy lies in the log's area
@@ -50,7 +53,9 @@ class UndoLog {
     Part from;
     std::span<std::byte> to;
   };
-  std::vector<Copy> add(uint64_t sequence, std::span<const Part> parts);
+  std::vector<Copy> add(uint64_t sequence, uint32_t stream, std::span<const Part> parts);
+  // What was added last leaves its space, as far as it is committed: is_committed(stream, sequence).
+  void forget_last(const std::function<bool(uint32_t, uint64_t)>& is_committed);
   // Of what was added last: eight bytes that are to be copied behind its copies.
   struct Stamp {
     const void* from;
@@ -63,9 +68,9 @@ class UndoLog {
   // Memory behind the area goes back to the system. Nothing may be in the log, nor be pinned.
   void trim();
 
-  // What the worker before has left of the epoch behind `completed`, in the order in which it was added. Entries that
-  // do not count are struck out, so that they never will.
-  std::vector<UndoEntry> left(uint64_t completed);
+  // What the worker before has left of the epoch behind `completed` and the streams' cuts, in the order in which it was
+  // added. Entries that do not count are struck out, so that they never will.
+  std::vector<UndoEntry> left(uint64_t completed, const StreamCuts& streams = {});
   std::span<std::byte> bytes_of(const UndoEntry& entry) const;
 
  private:

@@ -27,15 +27,15 @@ struct UndoLogTest : testing::Test {
     const UndoLog::Stamp stamp = log.stamp();
     std::memcpy(stamp.to, stamp.from, 8);
   }
-  void add(uint64_t sequence, std::vector<UndoLog::Part> parts, bool stamped = true) {
+  void add(uint64_t sequence, std::vector<UndoLog::Part> parts, bool stamped = true, uint32_t stream = 1) {
     ASSERT_TRUE(log.has_room(parts.size(), parts.size() * 64));
-    for (const auto& copy : log.add(sequence, parts))
+    for (const auto& copy : log.add(sequence, stream, parts))
       std::memset(copy.to.data(), static_cast<int>(sequence), copy.to.size());
     if (stamped) make_stamp(log);
   }
-  static std::vector<uint64_t> sequences(UndoLog& log, uint64_t completed) {
+  static std::vector<uint64_t> sequences(UndoLog& log, uint64_t completed, const StreamCuts& streams = {}) {
     std::vector<uint64_t> all;
-    for (const UndoEntry& entry : log.left(completed)) all.push_back(entry.sequence);
+    for (const UndoEntry& entry : log.left(completed, streams)) all.push_back(entry.sequence);
     return all;
   }
 
@@ -60,6 +60,34 @@ TEST_F(UndoLogTest, WhatIsBehindTheCutAloneCounts) {
   add(4, {{8, 0, 8}});
   UndoLog next = attach();
   EXPECT_THAT(sequences(next, 3), ElementsAre(4));
+}
+
+TEST_F(UndoLogTest, OfAStreamThatIsCommittedAheadNothingCounts) {
+  add(3, {{7, 0, 8}}, true, 1);
+  add(4, {{8, 0, 8}}, true, 2);
+  add(5, {{9, 0, 8}}, true, 2);
+  StreamCuts streams;
+  streams.raise({2, 4});
+  UndoLog next = attach();
+  EXPECT_THAT(sequences(next, 2, streams), ElementsAre(3, 5));
+}
+
+TEST_F(UndoLogTest, WhatWasAddedLastLeavesItsSpaceOnceItIsCommitted) {
+  add(3, {{7, 0, 100}}, true, 1);
+  add(4, {{8, 0, kAreaBytes / 2}}, true, 2);
+  add(5, {{9, 0, 8}}, true, 2);
+  EXPECT_FALSE(log.has_room(1, kAreaBytes / 2));
+  log.forget_last([](uint32_t stream, uint64_t) { return stream == 2; });
+  EXPECT_TRUE(log.has_room(1, kAreaBytes / 2));
+  add(6, {{8, 0, 8}}, false, 2);  // where a stamp was
+  EXPECT_EQ(log.bytes(), 108u);
+  UndoLog next = attach();
+  const auto left = next.left(2);
+  ASSERT_EQ(left.size(), 1u);
+  EXPECT_EQ(left[0].stream, 1u);
+  EXPECT_EQ(next.bytes_of(left[0])[99], std::byte{3});
+  log.forget_last([](uint32_t, uint64_t) { return true; });
+  EXPECT_TRUE(log.empty());
 }
 
 // The worker died between its entries and the stamp: the record has not begun.
@@ -115,7 +143,7 @@ TEST_F(UndoLogTest, NoCopyLiesInTwoPiecesOfTheArea) {
   ASSERT_TRUE(large->has_room(2, kLarge + 100));
   const UndoLog::Part parts[] = {{7, 0, 100}, {8, 4096, kLarge}};
   uint64_t copied = 0;
-  for (const auto& [from, to] : large->add(3, parts)) {
+  for (const auto& [from, to] : large->add(3, 1, parts)) {
     const auto inside = [&, copy = to](std::span<std::byte> piece) {
       return copy.data() >= piece.data() && copy.data() + copy.size() <= piece.data() + piece.size();
     };
@@ -139,7 +167,7 @@ TEST_F(UndoLogTest, APartThatIsDividedNeedsRoomForEachOfItsEntries) {
   ASSERT_TRUE(large) << large.error().text;
   const std::vector<UndoLog::Part> many(UndoLog::kMostEntries - 2, {7, 0, 1});
   ASSERT_TRUE(large->has_room(many.size(), many.size()));
-  large->add(1, many);
+  large->add(1, 1, many);
   EXPECT_TRUE(large->has_room(1, large->pieces()[0].size()));
   EXPECT_FALSE(large->has_room(1, 2 * large->pieces()[0].size()));
 }

@@ -1,7 +1,10 @@
 #include "worker/commit.h"
 
+#include <algorithm>
+
 #include "core/clock.h"
 #include "protocol/ring_reader.h"
+#include "worker/kernel_times.h"
 
 namespace heddle::worker {
 namespace {
@@ -14,28 +17,61 @@ void raise_to(std::atomic<uint64_t>& word, uint64_t value) {
 
 }  // namespace
 
+void Commit::note_cut() {
+  cut_.printed = printed();
+  if (!cut_.streams.empty()) cut_.streams.forget(cut_.completed);
+  page_.note_cut(cut_);
+  noted_ = cut_;
+}
+
 // The cut first: that alone commits. What is shown behind it the next worker shows again.
 void Commit::release() {
   note_cut();
   holding_.store(false, std::memory_order_release);
   show(printed());
   held_.take([this](uint32_t number, uint64_t sequence) { stream(number, sequence); },
-             [this](const Uncommitted::Event& each) { event(each.event, each.sequence, each.when); });
+             [this](const Uncommitted::Event& each) { event(each); });
   show(cut_.completed, cut_.record_head);
 }
 
+// Lines that were printed since the last cut may be those of streams that are held back.
+bool Commit::may_release(const std::vector<protocol::StreamCuts::Cut>& streams) const {
+  const protocol::Printed now = printed();
+  return now.tail == noted_.printed.tail && now.lost == noted_.printed.lost &&
+         noted_.streams.size() + streams.size() <= protocol::StreamCuts::kMost;
+}
+
+void Commit::release(const std::vector<protocol::StreamCuts::Cut>& streams, uint64_t completed, uint64_t record_end) {
+  for (const auto& each : streams) cut_.streams.raise(each);
+  cut_.streams.forget(completed);
+  noted_.streams = cut_.streams;
+  if (completed > noted_.completed) {
+    noted_.completed = completed;
+    noted_.record_head = record_end;
+  }
+  page_.note_cut(noted_);
+  for (const auto& each : streams) show_stream(ring_, each.stream, each.sequence);
+  protocol::StreamCuts committed;
+  for (const auto& each : streams) committed.raise(each);
+  held_.take_events([&](const Uncommitted::Event& each) { return each.sequence <= committed.of(each.stream); },
+                    [this](const Uncommitted::Event& each) { show_event(ring_, each); });
+  show(noted_.completed, noted_.record_head);
+}
+
 // The forerunner's words of streams and events died with it. They are those of the records between what is shown and
-// the cut, which stand in the ring until record_head has passed them. The ring is the program's: where it makes no
-// sense the program is shown less, and nobody else is.
+// the cut, which stand in the ring until record_head has passed them; and behind the log's cut, of those before their
+// stream's. The ring is the program's: where it makes no sense the program is shown less, and nobody else is.
 void Commit::show_again(const protocol::LogState& log) {
   const protocol::RingHeader& header = ring_.header();
   auto reader = protocol::RingReader::attach(ring_, header.record_head.load(std::memory_order_acquire),
                                              header.completed.load(std::memory_order_acquire));
   const TimePoint now = MonotonicClock().now();
-  for (protocol::Record record{}; reader && record.header.sequence < log.completed;) {
+  const uint64_t last = std::max(log.completed, log.streams.last());
+  for (protocol::Record record{}; reader && record.header.sequence < last;) {
     const auto got = reader->next(record);
     if (!got || !*got) break;
-    if (record.header.sequence <= log.completed) show_record(record.header, now);
+    const uint64_t cut = keeps_order(record.header.type) ? log.streams.of(record.header.stream) : 0;
+    if (record.header.sequence <= std::max(log.completed, cut)) show_record(record.header, now);
   }
   show(log.printed);
   show(log.completed, log.record_head);
@@ -44,12 +80,9 @@ void Commit::show_again(const protocol::LogState& log) {
 
 // Of an event the time is lost; it was reached before now.
 void Commit::show_record(const protocol::RecordHeader& record, TimePoint now) {
-  raise_to(ring_.streams()[record.stream].completed, record.sequence);
+  show_stream(ring_, record.stream, record.sequence);
   if (record.type != protocol::RecordType::kEventRecord || record.a >= protocol::kMaxEvents) return;
-  protocol::EventSlot& event = ring_.events()[record.a];
-  if (event.completed.load(std::memory_order_relaxed) >= record.sequence) return;
-  event.time_ns.store(static_cast<uint64_t>(now.time_since_epoch().count()), std::memory_order_relaxed);
-  event.completed.store(record.sequence, std::memory_order_release);
+  show_event(ring_, {static_cast<uint32_t>(record.a), record.stream, record.sequence, now});
 }
 
 // A commit and the printing of the next line may meet here: the words only grow.

@@ -4,7 +4,7 @@
 #include "protocol/ring_memory.h"
 #include "worker/outbox.h"
 #include "worker/refusal.h"
-#include "worker/uncommitted.h"
+#include "worker/shown.h"
 
 namespace heddle::worker {
 
@@ -25,6 +25,7 @@ class Commit {
         page_(std::move(page)),
         outbox_(outbox),
         cut_(page_.log()),
+        noted_(cut_),
         printed_(cut_.printed.tail),
         print_lost_(cut_.printed.lost) {}
 
@@ -56,19 +57,19 @@ class Commit {
   bool holding() const { return holding_.load(std::memory_order_acquire); }
   // All that is held back can be shown: it is committed, or known to be beyond repetition (affects()).
   void release();
+  // Whether streams can be committed ahead of the rest that is held back.
+  bool may_release(const std::vector<protocol::StreamCuts::Cut>& streams) const;
+  // They are, up to there; and so is the log up to `completed`, if that is more than is committed.
+  void release(const std::vector<protocol::StreamCuts::Cut>& streams, uint64_t completed, uint64_t record_end);
 
   // All of the stream's records up to `sequence` are done.
   void stream(uint32_t stream, uint64_t sequence) {
     if (holding()) return held_.stream(stream, sequence);
-    ring_.streams()[stream].completed.store(sequence, std::memory_order_release);
+    show_stream(ring_, stream, sequence);
   }
-  void event(uint32_t event, uint64_t sequence, TimePoint when) {
-    if (holding()) return held_.event(event, sequence, when);
-    protocol::EventSlot& slot = ring_.events()[event];
-    // Shown by the worker before: the program may have read the time.
-    if (slot.completed.load(std::memory_order_relaxed) == sequence) return;
-    slot.time_ns.store(static_cast<uint64_t>(when.time_since_epoch().count()), std::memory_order_relaxed);
-    slot.completed.store(sequence, std::memory_order_release);
+  void event(const Uncommitted::Event& reached) {
+    if (holding()) return held_.event(reached);
+    show_event(ring_, reached);
   }
   // The stream stands at the host call: the program's turn.
   void host_call(uint32_t stream, uint64_t sequence) {
@@ -123,7 +124,7 @@ class Commit {
     header.committed.store(completed, std::memory_order_release);
     header.record_head.store(record_end, std::memory_order_release);
   }
-  void note_cut() { page_.note_cut(cut_.completed, cut_.record_head, cut_.variables_saved, printed()); }
+  void note_cut();
   // All that was printed for the ring so far, by earlier workers too: what note_cut() notes.
   protocol::Printed printed() const {
     return {printed_.load(std::memory_order_relaxed), print_lost_.load(std::memory_order_relaxed)};
@@ -133,7 +134,8 @@ class Commit {
   protocol::RingMemory& ring_;
   protocol::ControlPage page_;
   Outbox& outbox_;
-  protocol::LogState cut_;  // that of its words which note_cut() notes
+  protocol::Cut cut_;    // what note_cut() notes, but for what is printed
+  protocol::Cut noted_;  // the latest
   std::atomic<bool> holding_{false};
   Uncommitted held_;
   std::atomic<uint64_t> printed_, print_lost_;

@@ -119,7 +119,7 @@ Checked<Epoch::Step> Epoch::before_known(const protocol::Record& record, const R
     if (record_waits_) return Step::kWait;
     if (state_ == State::kExposed) return Step::kGo;
   }
-  record_waits_ = !begin(sequence);
+  record_waits_ = !begin(sequence, record.header.stream);
   if (record_waits_) return Step::kWait;
   if (state_ == State::kOpen && may_be_repeated(effects)) {
     const uint32_t stream = record.header.stream;
@@ -133,6 +133,7 @@ Checked<Epoch::Step> Epoch::before_known(const protocol::Record& record, const R
       const auto saved = save(stream, sequence, needed);
       if (!saved) return tl::unexpected(saved.error());
       memory_.handed_over(effects, needed, stream, *saved);
+      components_.touches(stream, effects, needed.saves, now_);
       if (last_ == began_at_) only_one_ = stream;
       if (only_one_ != stream) only_one_.reset();
       last_ = sequence;
@@ -154,30 +155,33 @@ bool Epoch::may_be_repeated(const RecordEffects& effects) const {
 }
 
 // For a record with effects: in an open epoch, or exposed. False: not yet.
-bool Epoch::begin(uint64_t sequence) {
-  const TimePoint now = time_now();
-  if (state_ == State::kOpen && is_wanted()) {
+bool Epoch::begin(uint64_t sequence, uint32_t stream) {
+  const TimePoint now = now_ = time_now();
+  const TimePoint since = state_ == State::kOpen ? components_.since(stream, began_, now) : began_;
+  if (state_ == State::kOpen && is_wanted() && !commit_apart(components_.of(progress_.pending(wanted()).stream))) {
     const Drained drained = drain(now, kPatience);
     if (drained == Drained::kNotYet) return false;
     if (drained == Drained::kLate) expose(last_);
-  } else if (state_ != State::kClosed && host_calls_ == 0 && now - began_ > old_) {
+  } else if (state_ != State::kClosed && host_calls_ == 0 && now - since > old_) {
     const Drained drained = drain(now, kLongPatience);
     if (drained == Drained::kNotYet) return false;
     if (drained == Drained::kLate) old_ *= 2;
   }
   if (state_ == State::kExposed && progress_.completed() == sequence - 1) state_ = State::kClosed;
   if (state_ == State::kOpen && !progress_.go_on_holding()) state_ = State::kClosed;
-  if (state_ == State::kClosed && host_calls_ == 0) open();
+  if (state_ == State::kClosed && host_calls_ == 0) open(sequence);
   return true;
 }
 
-// Nothing with effects is under way.
-void Epoch::open() {
+// Nothing with effects is under way. If anything else is, nobody knows which streams it has to do with.
+void Epoch::open(uint64_t sequence) {
   if (variables_.to_be_saved()) variables_.save_if_due(progress_.completed(), time_now());
   memory_.committed();
   undo_.clear();
   enter(State::kOpen);
+  components_.clear();
   began_at_ = last_ = progress_.completed();
+  if (began_at_ + 1 != sequence) components_.join_all();
   progress_.hold();
 }
 
@@ -205,7 +209,7 @@ Checked<device::Tag> Epoch::save(uint32_t stream, uint64_t sequence, const Preca
       return tl::unexpected(refusal_of("wait for a save", waits.error()));
   }
   if (needed.saves.empty()) return 0;
-  for (const auto& [part, to] : undo_.add(sequence, parts_of(needed))) {
+  for (const auto& [part, to] : undo_.add(sequence, stream, parts_of(needed))) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): the device's
     const auto* from = reinterpret_cast<const void*>(memory_.address_of(part.segment) + part.offset);
     const auto copied = copies_.copy(stream, device::CopyDirection::kToHost, from, to.data(), to.size());
@@ -270,21 +274,51 @@ bool Epoch::settle() {
   return !(record_waits_ = drained == Drained::kNotYet);
 }
 
-// Something is done and held back, and somebody waits for it.
+// Something is done and held back, and somebody waits for it: for its stream or event, or for the log up to there.
 bool Epoch::is_wanted() const {
-  const uint64_t wanted = ring_.header().wanted.load(std::memory_order_relaxed);
-  return wanted > progress_.committed() && progress_.done(wanted);
+  const uint64_t wanted = this->wanted();
+  if (wanted <= progress_.committed() || !progress_.done(wanted)) return false;
+  return !progress_.is_cut(wanted) || progress_.completed() >= wanted;
+}
+
+// Those of which everything is done; false where none of them can be committed without the rest just now.
+bool Epoch::commit_apart(const std::vector<Components::Streams>& components) {
+  if (components.empty() || taken_ < again_until_) return false;
+  uint64_t wanted = this->wanted();
+  const Components::Streams done = progress_.commit_done(components);
+  if (done.empty()) return false;
+  // Who waits for the stream has what he wants; who waits for the log says it again.
+  if (progress_.is_cut(wanted) && ring_.header().wanted.compare_exchange_strong(wanted, 0)) commit_.ring_client();
+  memory_.committed(done, components_.committed(done));
+  undo_.forget_last([this](uint32_t stream, uint64_t sequence) {
+    return sequence <= progress_.committed() || progress_.is_cut(stream, sequence);
+  });
+  draining_.reset();
+  return true;
 }
 
 void Epoch::rest() {
   if (state_ != State::kOpen || close()) return;
+  if (components_.several()) (void)commit_apart(components_.all());
   // Ask to be woken, then look.
-  progress_.wake_issuer_when_done(ring_.header().wanted.load(std::memory_order_relaxed));
+  progress_.wake_issuer_when_done(wanted());
   if (is_wanted()) {
     if (drain(time_now(), kPatience) == Drained::kLate) expose(last_);
   } else if (!record_waits_) {
     draining_.reset();
   }
+}
+
+// Who waits for what is committed already waits for nothing.
+void Epoch::taken(const protocol::RecordHeader& record) {
+  taken_ = record.sequence;
+  if (state_ != State::kOpen || !keeps_order(record.type) || progress_.is_cut(record)) return;
+  const uint32_t flags = ring_.streams()[record.stream].flags.load(std::memory_order_relaxed);
+  components_.taken(record.stream, record.stream == 0 || (flags & protocol::kStreamNonBlocking) == 0, now_);
+  if (record.type == protocol::RecordType::kEventRecord)
+    components_.records(record.stream, static_cast<uint32_t>(record.a));
+  if (record.type == protocol::RecordType::kEventWait && record.b > progress_.committed())
+    components_.waits(record.stream, progress_.pending(record.b).stream);
 }
 
 std::optional<Duration> Epoch::patience() const {
@@ -305,16 +339,18 @@ void Epoch::end_task() {
 
 // ---- In another worker ----
 
-Checked<void> Epoch::restore(uint64_t completed) {
+Checked<void> Epoch::restore(const protocol::LogState& log) {
   note_variables();
-  const std::vector<protocol::UndoEntry> left = undo_.left(completed);
+  components_.clear();
+  again_until_ = log.handed_over;
+  const std::vector<protocol::UndoEntry> left = undo_.left(log.completed, log.streams);
   for (const protocol::UndoEntry& entry : left) {
     if (auto put = put_back(entry); !put) return put;
   }
   if (!copies_.wait())
     return refused(kCudaLaunchFailure, "its worker ended, and the next one could not write its memory");
   if (left.empty()) return {};
-  began_at_ = last_ = completed;
+  began_at_ = last_ = log.completed;
   enter(State::kOpen);
   progress_.hold();
   return {};
@@ -331,6 +367,7 @@ Checked<void> Epoch::put_back(const protocol::UndoEntry& entry) {
       copies_.copy(0, device::CopyDirection::kToDevice, saved.data(), reinterpret_cast<void*>(*address), saved.size());
   if (!copied) return tl::unexpected(refusal_of("write back", copied.error()));
   memory_.already_saved({entry.segment, bytes});
+  components_.touches(entry.stream, {}, {{entry.segment, bytes}}, time_now());
   return {};
 }
 

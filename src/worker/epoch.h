@@ -5,16 +5,21 @@
 //
 // Work may be run again as long as nobody outside has seen what it did. So while an epoch is open what is done is held
 // back (Commit), and memory that the work overwrites and that it reads is saved first (EpochMemory says which, UndoLog
-// keeps it, the device copies it on the record's own stream). All streams commit together.
+// keeps it, the device copies it on the record's own stream). Streams that have to do with each other are committed
+// together (Components): once everything is done that was handed over on them, and somebody wants it or nothing more is
+// in the ring, while the rest is held back still. A next worker puts back nothing that they have touched, and passes
+// over their records. With the last of them the epoch ends. All streams are committed together where modules' variables
+// may have been written or text was printed, which is saved and shown as a whole.
 //
 //   closed  --a record with effects--> open
 //   open    --all of it is done, and nothing more was taken--> closed            (any thread: Progress::commit_at)
 //   any     --a record that cannot be run again--> exposed --all is done--> closed
 //
-// An open epoch is drained, so that it ends although more would follow, when somebody wants what is done and held back,
-// when a record acts at its commit (a free, a host call, the task's end), when there is no room for more saves, and
-// when it is old. Kernels may wait for ones that come behind them, so a drain has a limit; after it the epoch is given
-// up: what is done is shown, and until the rest is done this worker's death costs the program its session (exposed).
+// An open epoch is drained, so that it ends although more would follow, when somebody wants what is done and held back
+// and its streams have more under way, when a record acts at its commit (a free, a host call, the task's end), when
+// there is no room for more saves, and when what the next record has to do with is old. Kernels may wait for ones that
+// come behind them, so a drain has a limit; after it the epoch is given up: what is done is shown, and until the rest
+// is done this worker's death costs the program its session (exposed).
 //
 // Exposed is also all work beside host calls that have not returned: such a call may wait for any of it.
 //
@@ -31,6 +36,7 @@
 #include <optional>
 
 #include "protocol/undo_log.h"
+#include "worker/components.h"
 #include "worker/epoch_memory.h"
 #include "worker/long_work.h"
 #include "worker/variables.h"
@@ -62,14 +68,17 @@ class Epoch {
   // Host calls that were handed over and have not returned.
   void host_calls(size_t open) { host_calls_ = open; }
 
-  // In the place of a worker that has died behind `completed`: puts back what it had saved since. Behind the modules
-  // and their variables, before any record.
-  Checked<void> restore(uint64_t completed);
+  // In the place of a worker that has died there: puts back what it had saved and not committed. Behind the modules and
+  // their variables, before any record.
+  Checked<void> restore(const protocol::LogState& log);
 
   // Before the record goes to the device, on a stream that is there: it can be run again, or it is noted that it
   // cannot. kWait: not yet. `effects` is called where epochs are kept: effects(regions).
   template <class Effects>
   Checked<Step> before(const protocol::Record& record, Effects&& effects);
+
+  // The record was taken; before the next one is.
+  void taken(const protocol::RecordHeader& record);
 
   // A record acts when what comes before it is committed. False: not yet.
   bool settle();
@@ -95,8 +104,8 @@ class Epoch {
   bool had_better_wait(uint32_t stream, const Precautions& needed);
   Checked<Step> before_known(const protocol::Record& record, const RecordEffects& effects);
   bool may_be_repeated(const RecordEffects& effects) const;
-  bool begin(uint64_t sequence);
-  void open();
+  bool begin(uint64_t sequence, uint32_t stream);
+  void open(uint64_t sequence);
   void enter(State state);
   void expose(uint64_t sequence);
   // Returns the tag behind which all is saved.
@@ -105,7 +114,9 @@ class Epoch {
   Drained drain(TimePoint now, Duration patience);
   Drained await(uint64_t sequence, TimePoint now, Duration patience);
   Drained wait(TimePoint now, Duration patience);
+  uint64_t wanted() const { return ring_.header().wanted.load(std::memory_order_relaxed); }
   bool is_wanted() const;
+  bool commit_apart(const std::vector<Components::Streams>& components);
   Checked<void> put_back(const protocol::UndoEntry& entry);
 
   protocol::RingMemory& ring_;
@@ -117,12 +128,18 @@ class Epoch {
   LongWork& long_work_;
   protocol::UndoLog undo_;
   EpochMemory memory_;
+  Components components_;
   uint64_t placed_ = 0;    // modules whose variables memory_ knows
   size_t host_calls_ = 0;  // open
+  uint64_t taken_ = 0;     // the last record
+  // What a worker before has handed over. It may have saved what these records left, which counts until they are
+  // committed; so nothing is before all of them were handed over again.
+  uint64_t again_until_ = 0;
 
   State state_ = State::kClosed;
   uint64_t began_at_ = 0, last_ = 0;  // what was done when it opened; the last record with effects that was let pass
   TimePoint began_{};                 // in this state
+  TimePoint now_{};                   // at the last look
   Duration old_ = kOld;               // then it is drained; longer where that was given up
   bool record_waits_ = false;         // for the drain
   std::optional<TimePoint> draining_;

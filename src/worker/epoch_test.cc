@@ -15,7 +15,6 @@ using EpochTest = EpochHarness;
 TEST_F(EpochTest, AnUpdateInPlaceIsRunAgainFromWhatWasThere) {
   ASSERT_TRUE(completes(run(kAdd, kFirst, 5)));
   hold_open();
-  run(kWait, 0, 0, 2);
   ASSERT_TRUE(handed_over(run(kAdd, kFirst, 7)));
   EXPECT_EQ(at(kFirst), 12u);
   dies_and_next_finishes();
@@ -26,7 +25,6 @@ TEST_F(EpochTest, AnUpdateInPlaceIsRunAgainFromWhatWasThere) {
 TEST_F(EpochTest, BuffersThatExchangeRolesAreRestored) {
   ASSERT_TRUE(completes(run(kAdd, kFirst, 5)));
   hold_open();
-  run(kWait, 0, 0, 2);
   run(kMove, kFirst, kSecond);
   run(kMove, kSecond, kFirst);
   ASSERT_TRUE(handed_over(run(kMove, kFirst, kSecond)));
@@ -37,7 +35,6 @@ TEST_F(EpochTest, BuffersThatExchangeRolesAreRestored) {
 
 TEST_F(EpochTest, WhereNothingReadIsOverwrittenNothingIsSaved) {
   hold_open();
-  run(kWait, 0, 0, 2);
   const uint64_t moved = run(kMove, kFirst, kSecond);
   ASSERT_TRUE(handed_over(moved));
   for (const device::Tag tag : context->handed_over()) EXPECT_LE(tag, moved);
@@ -47,7 +44,6 @@ TEST_F(EpochTest, WhereNothingReadIsOverwrittenNothingIsSaved) {
 
 TEST_F(EpochTest, WhatIsDoneIsHeldBackUntilAllIs) {
   hold_open();
-  run(kWait, 0, 0, 2);
   const uint64_t added = run(kAdd, kFirst, 5);
   ASSERT_TRUE(handed_over(added));
   EXPECT_EQ(stream(1).completed.load(), 0u);
@@ -70,10 +66,9 @@ TEST_F(EpochTest, ThreeDeathsInTheSameEpochAreOneRun) {
   ASSERT_TRUE(completes(run(kAdd, kFirst, 5)));
   for (int death = 0; death < 3; ++death) {
     hold_open();
-    run(kWait, 0, 0, 2);
     ASSERT_TRUE(handed_over(run(kAdd, kFirst, 1)));
     start();
-    hold_open();
+    context->pause(2);
     ASSERT_TRUE(handed_over(writer->last_sequence()));
     EXPECT_FALSE(control_page.log().computes());
   }
@@ -87,7 +82,6 @@ TEST_F(EpochTest, AWorkerThatDiesWhileItPutsMemoryBackIsOneDeathMore) {
   ASSERT_TRUE(completes(run(kAdd, kFirst, 5)));
   ASSERT_TRUE(completes(run(kAdd, kSecond, 6)));
   hold_open();
-  run(kWait, 0, 0, 2);
   run(kAdd, kFirst, 7);
   ASSERT_TRUE(handed_over(run(kAdd, kSecond, 8)));
   session.reset();
@@ -112,7 +106,6 @@ TEST_F(EpochTest, AWorkerThatDiesWhileItPutsMemoryBackIsOneDeathMore) {
 
 TEST_F(EpochTest, AtomicsWhoseResultIsUsedAreRestored) {
   hold_open();
-  run(kWait, 0, 0, 2);
   run(kTakeSlot, kFirst, 11);
   ASSERT_TRUE(handed_over(run(kTakeSlot, kFirst, 12)));
   dies_and_next_finishes();
@@ -125,7 +118,6 @@ TEST_F(EpochTest, VariablesAreThoseOfTheCommit) {
   ASSERT_TRUE(completes(run(kCountUp)));
   ASSERT_TRUE(eventually([&] { return control_page.log().variables_are_saved(); }));
   hold_open();
-  run(kWait, 0, 0, 2);
   ASSERT_TRUE(handed_over(run(kCountUp)));
   dies_and_next_finishes();
   EXPECT_EQ(at(kVariableAt), 102u);
@@ -133,7 +125,6 @@ TEST_F(EpochTest, VariablesAreThoseOfTheCommit) {
 
 TEST_F(EpochTest, LinesArePrintedOnce) {
   hold_open();
-  run(kWait, 0, 0, 2);
   ASSERT_TRUE(handed_over(run(kPrint)));
   EXPECT_EQ(header().print_tail.load(), 0u);
   dies_and_next_finishes();
@@ -142,7 +133,6 @@ TEST_F(EpochTest, LinesArePrintedOnce) {
 
 TEST_F(EpochTest, WhatIsWantedIsShownAlthoughOtherWorkGoesOn) {
   hold_open();
-  run(kWait, 0, 0, 2);
   const uint64_t added = run(kAdd, kFirst, 5);
   header().wanted = added;
   protocol::ring_bell(header().to_worker);
@@ -154,9 +144,201 @@ TEST_F(EpochTest, WhatIsWantedIsShownAlthoughOtherWorkGoesOn) {
   EXPECT_FALSE(control_page.log().computes());
 }
 
+// Stream 2 has a long kernel under way, which updates the second segment; whoever waits for stream 1 does not wait for
+// it.
+struct EpochOfTwoStreams : EpochTest {
+  void SetUp() override {
+    EpochTest::SetUp();
+    ASSERT_TRUE(completes(run(kAdd, kSecond, 100)));
+    begin_long();
+  }
+  void begin_long() {
+    context->pause(2);
+    running = run(kAdd, kSecond, 1, 2);
+    ASSERT_TRUE(handed_over(running));
+  }
+  // Until the worker dies stream 1 is not committed: it goes with a third one.
+  void hold_first() {
+    live_stream(3, protocol::kStreamNonBlocking);
+    context->pause(3);
+    run(kWait, 0, 0, 3);
+    for (const uint32_t each : {3u, 1u}) simple(RecordType::kEventRecord, each, kHeldEvent);
+  }
+  bool shown(uint64_t sequence, uint32_t on = 1) {
+    header().wanted = sequence;
+    protocol::ring_bell(header().to_worker);
+    return eventually([&] { return stream(on).completed.load() >= sequence; });
+  }
+  // What was shown can be done no more, and all else is.
+  void dies_and_goes_on() {
+    EXPECT_FALSE(control_page.log().computes()) << "it can go on";
+    EXPECT_LT(header().completed.load(), running) << "it was in the middle";
+    start();
+  }
+  void all_is_right(uint64_t first, uint64_t second) {
+    ASSERT_TRUE(completes(writer->last_sequence()));
+    EXPECT_EQ(header().fault.load(), 0u) << header().fault_text;
+    EXPECT_EQ(at(kFirst), first);
+    EXPECT_EQ(at(kSecond), second);
+  }
+  uint64_t running = 0;
+};
+
+TEST_F(EpochOfTwoStreams, WhoWaitsForOneIsShownItsEndAlone) {
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(shown(run(kAdd, kFirst, 5)));
+  EXPECT_EQ(stream(2).completed.load(), 0u);
+  EXPECT_EQ(control_page.log().streams.of(1), writer->last_sequence());
+  EXPECT_TRUE(eventually([&] { return saved_bytes() == kSegmentBytes; })) << "what was saved of the first is gone";
+  dies_and_goes_on();
+  all_is_right(15, 101);
+  EXPECT_EQ(runs, 5) << "the first one of all, three on stream 1, and the long one again: it had not run yet";
+  EXPECT_TRUE(control_page.log().streams.empty());
+}
+
+TEST_F(EpochOfTwoStreams, WhatGoesOnBehindItsCutIsRunAgainFromThere) {
+  ASSERT_TRUE(shown(run(kAdd, kFirst, 5)));
+  context->pause(1);
+  ASSERT_TRUE(handed_over(run(kAdd, kFirst, 7)));
+  dies_and_goes_on();
+  all_is_right(12, 101);
+}
+
+TEST_F(EpochOfTwoStreams, WhatIsRunAgainBehindItsCutIsRestoredToIt) {
+  ASSERT_TRUE(shown(run(kAdd, kFirst, 5)));
+  hold_first();
+  ASSERT_TRUE(handed_over(run(kAdd, kFirst, 7)));
+  EXPECT_EQ(at(kFirst), 12u);
+  dies_and_goes_on();
+  all_is_right(12, 101);
+}
+
+TEST_F(EpochOfTwoStreams, DeathsInTheSameEpochNeverRunItAgain) {
+  for (int death = 0; death < 3; ++death) {
+    ASSERT_TRUE(shown(run(kAdd, kFirst, 5)));
+    prepare_context = [this](FakeContext& device) {
+      prepare(device);
+      device.pause(2);
+    };
+    dies_and_goes_on();
+    ASSERT_TRUE(shown(run(kAdd, kFirst, 1)));
+    EXPECT_TRUE(handed_over(running));
+  }
+  context->resume(2);
+  all_is_right(18, 101);
+  EXPECT_TRUE(control_page.log().streams.empty());
+}
+
+TEST_F(EpochOfTwoStreams, TheNextWorkerShowsWhatWasNotedAlone) {
+  const uint64_t recorded = (run(kAdd, kFirst, 5), simple(RecordType::kEventRecord, 1, 9));
+  ASSERT_TRUE(shown(recorded));
+  ASSERT_EQ(ring.events()[9].completed.load(), recorded);
+  session.reset();
+  stream(1).completed = ring.events()[9].completed = 0;  // as if it had died before it showed them
+  prepare_context = [this](FakeContext& device) {
+    prepare(device);
+    device.pause(2);
+  };
+  start();
+  EXPECT_TRUE(eventually([&] { return stream(1).completed.load() == recorded; }));
+  EXPECT_EQ(ring.events()[9].completed.load(), recorded);
+  ASSERT_TRUE(handed_over(running));
+  EXPECT_EQ(stream(1).completed.load(), recorded);
+  context->resume(2);
+  all_is_right(5, 101);
+}
+
+TEST_F(EpochOfTwoStreams, WhoWaitedForACommittedEventGoesOnInTheNextWorker) {
+  run(kAdd, kFirst, 5);
+  const uint64_t recorded = simple(RecordType::kEventRecord, 1, 9);
+  ASSERT_TRUE(shown(recorded));
+  simple(RecordType::kEventWait, 2, 9, recorded);
+  const uint64_t behind = run(kMove, kFirst, kSecond + 8, 2);
+  ASSERT_TRUE(handed_over(behind));
+  ASSERT_TRUE(shown(run(kWait)));
+  dies_and_goes_on();
+  all_is_right(5, 101);
+  EXPECT_EQ(at(kSecond + 8), 6u);
+}
+
+TEST_F(EpochOfTwoStreams, WhoseRecordsMeetLaterAreTogetherFromThenOn) {
+  ASSERT_TRUE(shown(run(kAdd, kFirst, 5)));
+  run(kMove, kFirst, kSecond + 8, 2);
+  const uint64_t cut = control_page.log().streams.of(1);
+  const uint64_t met = run(kAdd, kFirst, 7);
+  ASSERT_TRUE(handed_over(met));
+  EXPECT_EQ(control_page.log().streams.of(1), cut);
+  dies_and_goes_on();
+  all_is_right(12, 101);
+}
+
+// Records behind the first one have saved what it left, and a next run of it may leave something else.
+TEST_F(EpochOfTwoStreams, NothingIsCommittedAloneBeforeAllIsHandedOverAgain) {
+  hold_first();
+  const uint64_t first = run(kAdd, kFirst, 5);
+  map(3, kSecond + kSegmentBytes);
+  simple(RecordType::kNeed, 0, 3);
+  ASSERT_TRUE(handed_over(run(kAdd, kFirst, 7)));
+  prepare_context = [this](FakeContext& device) {
+    prepare(device);
+    device.pause(2);
+  };
+  dies_and_goes_on();
+  ASSERT_TRUE(shown(first)) << "when its patience is over";
+  EXPECT_TRUE(control_page.log().streams.empty());
+  EXPECT_TRUE(control_page.log().computes());
+  map(3, kSecond + kSegmentBytes);
+  context->resume(2);
+  all_is_right(12, 101);
+}
+
+TEST_F(EpochOfTwoStreams, WithASharedBufferOneWaitsForTheOther) {
+  run(kMove, kFirst, kSecond + 8, 2);
+  const uint64_t met = run(kAdd, kFirst, 7);
+  ASSERT_TRUE(shown(met)) << "when its patience is over";
+  EXPECT_TRUE(control_page.log().streams.empty());
+  EXPECT_TRUE(control_page.log().computes());
+}
+
+TEST_F(EpochOfTwoStreams, WhatBothReadKeepsThemApart) {
+  ASSERT_TRUE(shown(run(kMove, kFirst, kFirst + 8)));
+  EXPECT_FALSE(control_page.log().computes());
+  run(kMove, kFirst, kSecond + 8, 2);
+  ASSERT_TRUE(shown(run(kWait)));
+  EXPECT_FALSE(control_page.log().computes());
+}
+
+TEST_F(EpochOfTwoStreams, WhereVariablesAreWrittenAllIsTogether) {
+  ASSERT_TRUE(shown(run(kCountUp)));
+  EXPECT_TRUE(control_page.log().streams.empty());
+}
+
+TEST_F(EpochOfTwoStreams, WhereTextIsPrintedAllIsTogether) {
+  ASSERT_TRUE(shown(run(kPrint)));
+  EXPECT_TRUE(control_page.log().streams.empty());
+  EXPECT_EQ(header().print_tail.load(), std::strlen("a line\n"));
+}
+
+// The first on stream 1, then a long one on stream 2: what is committed of the log goes as far as it can.
+TEST_F(EpochOfTwoStreams, SpaceBeforeTheFirstThatIsHeldBackIsFree) {
+  context->resume(2);
+  ASSERT_TRUE(completes(writer->last_sequence()));
+  const uint64_t first = run(kAdd, kFirst, 5);
+  ASSERT_TRUE(completes(first));
+  context->pause(1);
+  const uint64_t other = run(kAdd, kFirst, 6);
+  ASSERT_TRUE(handed_over(other));
+  begin_long();
+  context->resume(1);
+  ASSERT_TRUE(shown(other));
+  EXPECT_TRUE(eventually([&] { return header().committed.load() == other; }));
+  EXPECT_EQ(control_page.log().completed, other);
+  EXPECT_TRUE(control_page.log().streams.empty());
+  dies_and_goes_on();
+  all_is_right(11, 102);
+}
+
 TEST_F(EpochTest, AKernelThatIsNotUnderstoodNeedsAllMemorySaved) {
   hold_open();
-  run(kWait, 0, 0, 2);
   const uint64_t unknown = run(kUnknown, kFirst);
   ASSERT_TRUE(handed_over(unknown));
   EXPECT_EQ(at(kFirst), 1u);
@@ -178,7 +360,6 @@ struct EpochByBuffer : EpochTest {
 TEST_F(EpochByBuffer, AnUpdateInPlaceHasItsBufferSaved) {
   ASSERT_TRUE(completes(run(kAdd, kMiddle, 5)));
   hold_open();
-  run(kWait, 0, 0, 2);
   ASSERT_TRUE(handed_over(run(kAdd, kMiddle, 7)));
   EXPECT_EQ(saved_bytes(), kBuffer);
   ASSERT_TRUE(handed_over(run(kMove, kMiddle, kRight)));
@@ -193,7 +374,6 @@ TEST_F(EpochByBuffer, AnUpdateInPlaceHasItsBufferSaved) {
 
 TEST_F(EpochByBuffer, OfAKernelThatIsNotUnderstoodAllBuffersAreSaved) {
   hold_open();
-  run(kWait, 0, 0, 2);
   ASSERT_TRUE(handed_over(run(kUnknown, kRight)));
   EXPECT_EQ(saved_bytes(), 3 * kBuffer + kSegmentBytes) << "of the second segment nothing is known";
   dies_and_next_finishes();
@@ -207,7 +387,6 @@ TEST_F(EpochByBuffer, MemoryMayChangeHandsWhileAnEpochIsOpen) {
   ASSERT_TRUE(completes(before));
   ASSERT_GE(header().committed.load(), before);
   hold_open();
-  run(kWait, 0, 0, 2);
   ASSERT_TRUE(handed_over(run(kAdd, kMiddle, 5)));
   table().remove(kLeft);
   table().add(kLeft + 512, 60 * kKiB);
@@ -221,7 +400,6 @@ TEST_F(EpochByBuffer, MemoryMayChangeHandsWhileAnEpochIsOpen) {
 
 TEST_F(EpochByBuffer, ASegmentWhoseBuffersAreForgottenIsSavedWhole) {
   hold_open();
-  run(kWait, 0, 0, 2);
   ASSERT_TRUE(handed_over(run(kAdd, kMiddle, 5)));
   table().forget(kFirst);
   ASSERT_TRUE(handed_over(run(kAdd, kRight, 5)));
@@ -286,7 +464,6 @@ TEST_F(EpochTest, ATaskEndsBehindItsCommit) {
 
 TEST_F(EpochTest, AFaultEndsTheEpoch) {
   hold_open();
-  run(kWait, 0, 0, 2);
   ASSERT_TRUE(handed_over(run(kAdd, kFirst, 5)));
   fail_device(kCudaIllegalAddress, "another's");
   EXPECT_TRUE(eventually([&] { return header().committed.load() == 0 && header().fault.load() != 0; }));

@@ -177,6 +177,7 @@ bool Issuer::take() {
     step = execution_.here(record_);
   }
   if (*step == Step::kWait) return false;
+  parts_.epoch.taken(record_.header);
   entered_ = record_.header.sequence;
   have_record_ = false;
   return true;
@@ -188,7 +189,7 @@ Checked<Issuer::Step> Issuer::issue() {
   // These take effect after a fault too: memory goes back, the task ends.
   if (header.type == RecordType::kFree) return defer(Deferred::Kind::kFree);
   if (header.type == RecordType::kTaskEnd) return end_task();
-  if (parts_.fault.raised()) return execution_.here(record_);
+  if (parts_.fault.raised() || parts_.progress.is_cut(header)) return execution_.here(record_);
   if (header.type == RecordType::kNeed) return segments_.mapped(header.a) ? execution_.here(record_) : Step::kWait;
   if (counts_ && !host_calls_.empty()) follow_host_calls();
   if (header.type == RecordType::kHostCall) return host_call();

@@ -21,13 +21,6 @@ TimePoint now() {
   return MonotonicClock().now();
 }
 
-// Whether the record takes its place among its stream's on the device.
-bool keeps_order(protocol::RecordType type) {
-  using protocol::RecordType;
-  return needs_device(type) || type == RecordType::kEventRecord || type == RecordType::kEventWait ||
-         type == RecordType::kHostCall || type == RecordType::kMarker;
-}
-
 // What an event stands behind that is record `sequence` and has not been reached: its stream may have gone on, to
 // `held`.
 std::vector<HeldBy> held_before(uint64_t sequence, const std::vector<HeldBy>& held,

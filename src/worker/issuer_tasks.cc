@@ -42,7 +42,7 @@ void Issuer::go_on() {
   if (parts_.fault.raised()) return;
   const auto restored = parts_.variables.restore(log);
   if (!restored) return parts_.fault.raise(restored.error());
-  const auto put_back = parts_.epoch.restore(log.completed);
+  const auto put_back = parts_.epoch.restore(log);
   if (!put_back) return parts_.fault.raise(put_back.error());
   if (idle_.took_task(task_serial_)) return finish_task(0);
   idle_.taken_segments([this](uint64_t number) { return segments_.mapped(number); },

@@ -30,6 +30,11 @@ bool needs_device(RecordType type) {
          type == RecordType::kLibraryCall;
 }
 
+bool keeps_order(RecordType type) {
+  return needs_device(type) || type == RecordType::kEventRecord || type == RecordType::kEventWait ||
+         type == RecordType::kHostCall || type == RecordType::kMarker;
+}
+
 WorkKind work_of(const protocol::Record& record) {
   const RecordType type = record.header.type;
   if (type == RecordType::kLaunch) {

@@ -17,6 +17,8 @@ struct WorkKind {
 };
 // Whether the record keeps the device busy. What does not needs no lease.
 bool needs_device(protocol::RecordType type);
+// Whether the record takes its place among its stream's on the device.
+bool keeps_order(protocol::RecordType type);
 // Of a record that needs the device. Takes nothing in it for granted.
 WorkKind work_of(const protocol::Record& record);
 

@@ -47,8 +47,7 @@ TEST_F(LongEpochTest, WhatIsShortPassesBy) {
 
 TEST_F(LongEpochTest, WhatIsLongIsRunAgain) {
   runs_once({kLongAdd, kLongWait});
-  hold_open();
-  run(kLongWait, 0, 0, 2);
+  hold_open(kLongWait);
   ASSERT_TRUE(handed_over(run(kLongAdd, kFirst, 7)));
   EXPECT_EQ(at(kFirst), 7u);
   dies_and_next_finishes();
@@ -57,7 +56,6 @@ TEST_F(LongEpochTest, WhatIsLongIsRunAgain) {
 
 TEST_F(LongEpochTest, WhatWasNeverSeenIsRunAgain) {
   hold_open();
-  run(kWait, 0, 0, 2);
   ASSERT_TRUE(handed_over(run(kAdd, kFirst, 7)));
   dies_and_next_finishes();
   EXPECT_EQ(at(kFirst), 7u);
@@ -65,8 +63,7 @@ TEST_F(LongEpochTest, WhatWasNeverSeenIsRunAgain) {
 
 TEST_F(LongEpochTest, WhatIsShortIsRunAgainBesideALongKernel) {
   runs_once({kAdd, kLongWait});
-  hold_open();
-  run(kLongWait, 0, 0, 2);
+  hold_open(kLongWait);
   ASSERT_TRUE(handed_over(run(kAdd, kFirst, 7)));
   EXPECT_EQ(at(kFirst), 7u);
   dies_and_next_finishes();
@@ -205,8 +202,7 @@ TEST_F(LongEpochTest, AfterWorkThatCannotBeRunAgainTheNextIsProtected) {
   const uint64_t longer = run(kLongAdd, kFirst, 1);
   context->resume(1);
   ASSERT_TRUE(completes(longer));
-  hold_open();
-  run(kLongWait, 0, 0, 2);
+  hold_open(kLongWait);
   ASSERT_TRUE(handed_over(run(kLongAdd, kFirst, 1)));
   dies_and_next_finishes();
   EXPECT_EQ(at(kFirst), 2u);

@@ -19,7 +19,9 @@ Result<std::unique_ptr<Progress>> Progress::create(protocol::RingMemory& ring, C
   if (!progress || !progress->slots_ || !progress->streams_ || !progress->events_)
     return fail(ErrorCode::kOutOfMemory, "no host memory to follow %lu records", static_cast<unsigned long>(slots));
   progress->mask_ = slots - 1;
-  progress->completed_ = commit.log().completed;
+  const protocol::LogState log = commit.log();
+  progress->completed_ = log.completed;
+  for (const auto& each : log.streams) progress->streams_[each.stream].cut = each.sequence;
   return progress;
 }
 
@@ -32,6 +34,7 @@ void Progress::enter(const protocol::Record& record, uint64_t bytes, WorkKind ti
   slot.event = static_cast<uint32_t>(record.header.a);
   slot.on_device = false;
   slot.timed = timed;
+  if (keeps_order(slot.type)) streams_[slot.stream].entered = record.header.sequence;
 }
 
 void Progress::hand_over(uint64_t sequence) {
@@ -65,6 +68,7 @@ void Progress::finish(std::span<const Finished> records) {
     for (const Finished& record : records) {
       complete(record);
       awaited |= record.sequence == watched_.load(std::memory_order_seq_cst);
+      awaited |= wakes_when_idle_ && idle(pending(record.sequence).stream);
     }
     advance();
     commit_if_due();
@@ -99,7 +103,7 @@ void Progress::complete_event(const Pending& slot, const Finished& finished) {
   uint64_t& reached = events_[slot.event];
   if (finished.sequence < reached) return;
   reached = finished.sequence;
-  commit_.event(slot.event, finished.sequence, finished.when);
+  commit_.event({slot.event, slot.stream, finished.sequence, finished.when});
 }
 
 void Progress::advance() {
@@ -123,6 +127,7 @@ void Progress::hold() {
   const std::lock_guard lock(mutex_);
   held_at_.store(completed_.load(std::memory_order_relaxed), std::memory_order_release);
   commit_at_ = kNever;
+  wakes_when_idle_ = false;
   commit_.hold();
 }
 
@@ -140,7 +145,43 @@ void Progress::commit_at(uint64_t sequence) {
 bool Progress::go_on_holding() {
   const std::lock_guard lock(mutex_);
   commit_at_ = kNever;
+  wakes_when_idle_ = false;
   return commit_.holding();
+}
+
+std::vector<uint32_t> Progress::commit_done(const std::vector<std::vector<uint32_t>>& components) {
+  std::vector<uint32_t> done;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!commit_.holding()) return {};
+    wakes_when_idle_ = true;
+    for (const auto& streams : components) {
+      if (std::all_of(streams.begin(), streams.end(), [this](uint32_t stream) { return idle(stream); }))
+        done.insert(done.end(), streams.begin(), streams.end());
+    }
+    if (done.empty() || !commit_streams(done)) return {};
+  }
+  commit_.ring_client();
+  return done;
+}
+
+// The log's own cut follows as far as all of it is committed now: so the program gets space, and frees act.
+bool Progress::commit_streams(const std::vector<uint32_t>& streams) {
+  std::vector<protocol::StreamCuts::Cut> cuts;
+  for (const uint32_t stream : streams) cuts.push_back({stream, streams_[stream].entered});
+  if (!commit_.may_release(cuts)) return false;
+  for (const auto& each : cuts) streams_[each.stream].cut = std::max(streams_[each.stream].cut, each.sequence);
+  uint64_t committed = held_at_.load(std::memory_order_relaxed), end = 0;
+  for (;;) {
+    const Pending& next = pending(committed + 1);
+    if (next.done.load(std::memory_order_acquire) != committed + 1) break;
+    if (keeps_order(next.type) && !is_cut(committed + 1)) break;
+    end = next.end;
+    ++committed;
+  }
+  commit_.release(cuts, committed, end);
+  held_at_.store(committed, std::memory_order_release);
+  return true;
 }
 
 void Progress::show_uncommitted() {

@@ -13,7 +13,8 @@
 // write to the ring.
 //
 // "Done" and "committed" differ while an epoch is open: the first serves what goes on in here (stream order, waits for
-// events, slots), the second everything that leaves the worker.
+// events, slots), the second everything that leaves the worker. Streams may be committed ahead of the log: a record
+// behind what is committed of the log is if it comes before its stream's cut.
 
 #include <atomic>
 #include <memory>
@@ -72,8 +73,18 @@ class Progress {
   const Pending& pending(uint64_t sequence) const { return slots_[sequence & mask_]; }
   uint64_t completed() const { return completed_.load(std::memory_order_seq_cst); }
   bool done(uint64_t sequence) const;
-  // Of what is completed, what is committed. Behind an open epoch's beginning nothing is.
+  // Of what is completed, what is committed. Behind an open epoch's beginning nothing is, but for streams' cuts.
   uint64_t committed() const { return commit_.holding() ? held_at_.load(std::memory_order_acquire) : completed(); }
+  // Issuer. Whether the stream's records up to `sequence` are, by its own cut: by a worker before, too.
+  bool is_cut(uint32_t stream, uint64_t sequence) const { return sequence <= streams_[stream].cut; }
+  // Issuer. Of a record that is entered, and of one that is not: it was done in a worker before.
+  bool is_cut(uint64_t sequence) const {
+    const Pending& slot = pending(sequence);
+    return keeps_order(slot.type) && is_cut(slot.stream, sequence);
+  }
+  bool is_cut(const protocol::RecordHeader& record) const {
+    return keeps_order(record.type) && is_cut(record.stream, record.sequence);
+  }
 
   // Issuer: an epoch begins (epoch.h). Nothing that has effects is under way.
   void hold();
@@ -82,6 +93,9 @@ class Progress {
   void commit_at(uint64_t sequence);
   // Issuer: more follows after all. False where it was committed meanwhile.
   bool go_on_holding();
+  // Issuer: commits those of the components on which everything is done that was handed over; nothing if none is. The
+  // issuer is woken when another stream has nothing more on the device. Returns what was committed.
+  std::vector<uint32_t> commit_done(const std::vector<std::vector<uint32_t>>& components);
   // Issuer: what is done is shown, although it cannot be done again; was noted before (Commit::affects).
   void show_uncommitted();
   // Issuer: what Variables has saved counts from now on; in an open epoch with its commit.
@@ -98,6 +112,7 @@ class Progress {
     std::atomic<uint32_t> on_device{0};
     std::atomic<uint64_t> host_call{0};
     uint64_t done = 0, trailing = 0;  // under mutex_
+    uint64_t entered = 0, cut = 0;    // the issuer's: the latest record that keeps order; up to where it is committed
   };
 
   Progress(protocol::RingMemory& ring, Commit& commit) : ring_(ring), commit_(commit) {}
@@ -105,6 +120,7 @@ class Progress {
   void complete_event(const Pending& slot, const Finished& finished);
   void advance();
   void commit_if_due();
+  bool commit_streams(const std::vector<uint32_t>& streams);
 
   protocol::RingMemory& ring_;
   Commit& commit_;
@@ -113,7 +129,8 @@ class Progress {
   std::unique_ptr<Stream[]> streams_;
   std::unique_ptr<uint64_t[]> events_;  // by slot, sequence of the latest record that was reached; under mutex_
   std::mutex mutex_;
-  uint64_t commit_at_ = kNever;  // under mutex_
+  uint64_t commit_at_ = kNever;   // under mutex_
+  bool wakes_when_idle_ = false;  // the issuer, when a stream has nothing more on the device; under mutex_
   std::atomic<uint64_t> completed_{0};
   std::atomic<uint64_t> held_at_{0};  // what was completed when the epoch began
   std::atomic<uint64_t> wake_at_{kNever}, wake_once_at_{kNever}, watched_{kNever};

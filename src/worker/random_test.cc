@@ -142,7 +142,7 @@ TEST_P(RandomProgram, GarbageInTheRingIsAFaultAndNeverACrash) {
     }
     header().committed = header().completed = 0;
     header().record_head = 0;
-    control_page.note_cut(0, 0, 0);
+    control_page.note_cut({0, 0, 0});
     header().record_tail = 8 * 256;
     header().fault = 0;
     start_worker();

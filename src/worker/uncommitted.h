@@ -13,15 +13,19 @@ class Uncommitted {
  public:
   struct Event {
     uint32_t event = 0;
+    uint32_t stream = 0;  // of the record
     uint64_t sequence = 0;
     TimePoint when{};
   };
 
   void stream(uint32_t stream, uint64_t sequence);
-  void event(uint32_t event, uint64_t sequence, TimePoint when);
+  void event(const Event& reached);
   // Calls on_stream(stream, sequence) and on_event(event) for all of them, and forgets them.
   template <class OnStream, class OnEvent>
   void take(OnStream on_stream, OnEvent on_event);
+  // Calls on_event(event) for those for which is_due(event), and forgets these.
+  template <class IsDue, class OnEvent>
+  void take_events(IsDue is_due, OnEvent on_event);
 
  private:
   std::vector<uint64_t> of_stream_;  // by stream; 0: nothing new
@@ -36,14 +40,14 @@ inline void Uncommitted::stream(uint32_t stream, uint64_t sequence) {
   of_stream_[stream] = sequence;
 }
 
-inline void Uncommitted::event(uint32_t event, uint64_t sequence, TimePoint when) {
+inline void Uncommitted::event(const Event& reached) {
   if (place_.empty()) place_.resize(protocol::kMaxEvents);
-  uint32_t& place = place_[event];
+  uint32_t& place = place_[reached.event];
   if (place == 0) {
     events_.emplace_back();
     place = static_cast<uint32_t>(events_.size());
   }
-  events_[place - 1] = {event, sequence, when};
+  events_[place - 1] = reached;
 }
 
 template <class OnStream, class OnEvent>
@@ -55,6 +59,22 @@ void Uncommitted::take(OnStream on_stream, OnEvent on_event) {
   events_.clear();
   for (const uint32_t stream : streams_) on_stream(stream, std::exchange(of_stream_[stream], 0));
   streams_.clear();
+}
+
+template <class IsDue, class OnEvent>
+void Uncommitted::take_events(IsDue is_due, OnEvent on_event) {
+  for (size_t i = 0; i < events_.size();) {
+    const Event each = events_[i];
+    if (!is_due(each)) {
+      ++i;
+      continue;
+    }
+    on_event(each);
+    place_[events_.back().event] = static_cast<uint32_t>(i + 1);
+    place_[each.event] = 0;
+    events_[i] = events_.back();
+    events_.pop_back();
+  }
 }
 
 }  // namespace heddle::worker

@@ -172,7 +172,7 @@ class FakeWorker {
       pending_ = !may_serve(record_.header) || !serve(record_.header);
       if (pending_) return;
       if (record_.header.type == RecordType::kTaskEnd) control_.note_end(record_.header.sequence, true);
-      control_.note_cut(record_.header.sequence, record_.end, control_.log().variables_saved);
+      control_.note_cut({record_.header.sequence, record_.end, control_.log().variables_saved});
       header.issued.store(record_.header.sequence);
       header.completed.store(record_.header.sequence);
       header.committed.store(record_.header.sequence);
@@ -231,7 +231,7 @@ class FakeWorker {
     if (header.type == RecordType::kLimit && header.a == kWritesVariables) {
       control_.note_variables_written(header.sequence);
       const protocol::LogState log = control_.log();
-      control_.note_cut(log.completed, log.record_head, header.sequence);
+      control_.note_cut({log.completed, log.record_head, header.sequence});
     }
     if (header.type == RecordType::kLimit && header.a == 0) control_.note_obstacle(Obstacle::kDeviceMalloc);
     if (header.type == RecordType::kTextureGone) ring_->header().fault.store(byte_at(header.a));
@@ -273,7 +273,7 @@ class FakeWorker {
 
   void show_fault(uint32_t cuda_error) {
     ring_->header().fault.store(cuda_error);
-    control_.note_cut(record_.header.sequence, record_.end, control_.log().variables_saved);
+    control_.note_cut({record_.header.sequence, record_.end, control_.log().variables_saved});
     held_back_ = pending_ = false;
     tell_fault(true, false);
     ring_bell(ring_->header().to_client);

@@ -14,6 +14,7 @@
 namespace heddle::worker {
 
 inline constexpr uint64_t kFirst = kTestBase, kSecond = kTestBase + kSegmentBytes;
+inline constexpr uint32_t kHeldEvent = 100;
 inline constexpr uint64_t kVariableAt = kTestBase + 4 * kSegmentBytes;  // where the worker has its variable
 enum EpochKernel : uint32_t {
   kAdd,
@@ -110,8 +111,12 @@ struct EpochHarness : SessionHarness {
     map_same_memory(2, kSecond, memory[1]);
     proceed();
   }
-  // What is handed over to stream 2 from now on is under way until the worker dies, and so nothing is committed.
-  void hold_open() { context->pause(2); }
+  // A kernel on stream 2 is under way until the worker dies. Stream 1 is of its component, and so nothing is committed.
+  void hold_open(EpochKernel kernel = kWait) {
+    context->pause(2);
+    run(kernel, 0, 0, 2);
+    for (const uint32_t each : {2u, 1u}) simple(protocol::RecordType::kEventRecord, each, kHeldEvent);
+  }
   uint64_t run(uint32_t kernel, uint64_t first = 0, uint64_t second = 0, uint32_t stream = 1) {
     return launch(stream, kernel, {first, second});
   }
