@@ -9,9 +9,10 @@
 namespace heddle::e2e {
 namespace {
 
-std::string run_again_config(const std::string& slowdown, const std::string& more = "", int devices = 1) {
-  return "[daemon]\nwarm_workers = 2\n" + more +
-         "[durability]\nlevel = 'full'\n[[device]]\npreset = 'P100'\ncount = " + std::to_string(devices) +
+std::string run_again_config(const std::string& slowdown, const std::string& more = "", int devices = 1,
+                             const std::string& level = "full") {
+  return "[daemon]\nwarm_workers = 2\n" + more + "[durability]\nlevel = '" + level +
+         "'\n[[device]]\npreset = 'P100'\ncount = " + std::to_string(devices) +
          "\nmemory = '256M'\nslowdown = " + slowdown + "\ncopy_slowdown = 10\n";
 }
 
@@ -79,6 +80,31 @@ TEST(RunAgain, CallsOfLibraries) {
   }
   expect_nothing_lost(node, job, wanted);
 }
+
+// What it waits for on one stream is there although another one's kernel goes on, which is run again when the worker
+// dies after that: without the first stream's work, which the program has seen.
+struct TwoStreams : testing::TestWithParam<const char*> {};
+
+TEST_P(TwoStreams, WhoWaitsForOneDoesNotWaitForTheOthersLongKernel) {
+  HEDDLE_NEEDS_PROGRAM("two_streams");
+  Node node(run_again_config("2000", "", 1, GetParam()));
+  ASSERT_TRUE(node.ready()) << node.why();
+  const Finished undisturbed = node.run({program("two_streams")});
+  ASSERT_EQ(undisturbed.status, 0) << undisturbed.out << undisturbed.err;
+  const std::string waited = "20 waits before the long kernel was done\n";
+  ASSERT_EQ(undisturbed.out.substr(0, waited.size()), waited);
+  Process job = node.spawn_run({program("two_streams")});
+  ASSERT_TRUE(Node::eventually([&] { return job.out().size() >= waited.size(); })) << job.out() << node.log();
+  pid_t last = 0;
+  for (int death = 0; death < 2; ++death) {
+    last = node.kill_at_work(last);
+    ASSERT_GT(last, 1) << death << job.out() << node.ask({{"command", "ps"}}) << node.log();
+  }
+  expect_nothing_lost(node, job, undisturbed.out);
+}
+
+INSTANTIATE_TEST_SUITE_P(At, TwoStreams, testing::Values("full", "long"),
+                         [](const auto& instance) { return std::string(instance.param); });
 
 // Copies between software devices go through the program. Nothing tells how far one is when the first device's worker
 // dies; so one dies in each step.
