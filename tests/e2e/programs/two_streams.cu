@@ -5,7 +5,7 @@
 #include "numbers.h"
 
 constexpr int kThreads = 32;
-constexpr unsigned kTurns = 20000, kWaits = 20;
+constexpr unsigned kTurns = 30000, kWaits = 8;
 
 __global__ void update(unsigned* numbers, unsigned turns, unsigned value) {
   unsigned number = numbers[threadIdx.x];
