@@ -65,7 +65,7 @@ struct Job {
   Bytes moving;                        // of that, to swap space or back
   bool asks = false;                   // for more memory, and does nothing until it has it
   std::optional<TimePoint> asked;      // since when, as far as it does not wait for its device as well
-  bool to_leave = false;               // that is a deadlock, which its memory's way to swap space ends
+  bool to_leave = false;               // its memory, for swap space, so that a deadlock ends
   Bytes grown;                         // what the present task has got besides
   double stretch = 1;                  // of the present piece, by memory on the host
   std::optional<TimePoint> request;    // when the present burst arrived; none: it has ended
