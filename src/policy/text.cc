@@ -45,4 +45,12 @@ void append_part(std::string& to, Duration duration) {
   to += " s";
 }
 
+std::optional<uint32_t> count_in(std::string_view text) {
+  uint32_t count = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, status] = std::from_chars(text.data(), end, count);
+  if (status != std::errc() || rest != end || count == 0) return std::nullopt;
+  return count;
+}
+
 }  // namespace heddle::policy

@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -34,6 +35,9 @@ template <class... Parts>
 void append(std::string& to, const Parts&... parts) {
   (append_part(to, parts), ...);
 }
+
+// The number that all of `text` is; none where it is no whole number of at least 1.
+std::optional<uint32_t> count_in(std::string_view text);
 
 // text("fits on ", device, " (", free, " free)")
 template <class... Parts>

@@ -1,6 +1,5 @@
 #include "policy/dispatch/table.h"
 
-#include <charconv>
 #include <optional>
 
 #include "policy/deadline/elastic.h"
@@ -24,14 +23,12 @@ MadeDispatch make(std::string_view /*argument*/) {
 }
 
 MadeDispatch make_las(std::string_view argument) {
-  uint32_t count = 0;
-  const char* const end = argument.data() + argument.size();
-  const auto [rest, status] = std::from_chars(argument.data(), end, count);
-  if (status != std::errc() || rest != end || count == 0 || count > Las::kMostAtATime)
+  const auto count = count_in(argument);
+  if (!count || *count > Las::kMostAtATime)
     return fail(ErrorCode::kInvalidArgument,
                 "las takes how many lessees have the device at a time, a number from 1 to %u; write it like las:4",
                 Las::kMostAtATime);
-  return std::make_unique<Las>(count);
+  return std::make_unique<Las>(*count);
 }
 
 template <class Policy, Revocation... revocation>

@@ -1,7 +1,5 @@
 #include "policy/placement/table.h"
 
-#include <charconv>
-
 #include "policy/placement/cg.h"
 #include "policy/placement/gmin.h"
 #include "policy/placement/grr.h"
@@ -25,12 +23,10 @@ Made make(std::string_view /*argument*/) {
 }
 
 Made make_cg(std::string_view argument) {
-  uint32_t ratio = 0;
-  const char* const end = argument.data() + argument.size();
-  const auto [rest, status] = std::from_chars(argument.data(), end, ratio);
-  if (status != std::errc() || rest != end || ratio == 0)
+  const auto ratio = count_in(argument);
+  if (!ratio)
     return fail(ErrorCode::kInvalidArgument, "cg takes a number of jobs a device, at least 1; write it like cg:3");
-  return std::make_unique<Cg>(ratio);
+  return std::make_unique<Cg>(*ratio);
 }
 
 constexpr PlacementEntry kTable[] = {
