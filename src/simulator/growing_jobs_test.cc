@@ -147,14 +147,8 @@ INSTANTIATE_TEST_SUITE_P(Dispatch, EveryGrowingDispatch,
 TEST(GrowingJobs, EndUnderDeadlinePolicies) {
   uint64_t deadlocks = 0;
   for (const char* dispatch : {"priority:hard", "elastic:hard"}) {
-    for (uint32_t seed = 1; seed <= 4; ++seed) {
-      SCOPED_TRACE(dispatch + (", seed " + std::to_string(seed)));
-      Scenario node = growing_jobs("mgb-warps", dispatch, seed);
-      node.jobs[1].shape.kind = policy::JobClass::kUserFacing;
-      const Outcome outcome = simulated(node);
-      expect_all_ended(outcome);
-      deadlocks += outcome.swap().deadlocks;
-    }
+    for (uint32_t seed = 1; seed <= 4; ++seed)
+      deadlocks += simulated_with_requests(growing_jobs("mgb-warps", dispatch, seed)).swap().deadlocks;
   }
   EXPECT_GT(deadlocks, 0u);
 }

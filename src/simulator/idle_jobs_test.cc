@@ -171,14 +171,8 @@ INSTANTIATE_TEST_SUITE_P(Dispatch, EveryIdleDispatch,
 TEST(IdleJobs, EndUnderDeadlinePolicies) {
   uint64_t swaps = 0;
   for (const char* dispatch : {"priority:hard", "elastic:hard"}) {
-    for (uint32_t seed = 1; seed <= 4; ++seed) {
-      SCOPED_TRACE(dispatch + (", seed " + std::to_string(seed)));
-      Scenario node = idle_jobs("mgb-warps", dispatch, seed);
-      node.jobs[1].shape.kind = policy::JobClass::kUserFacing;
-      const Outcome outcome = simulated(node);
-      expect_all_ended(outcome);
-      swaps += outcome.swap().count;
-    }
+    for (uint32_t seed = 1; seed <= 4; ++seed)
+      swaps += simulated_with_requests(idle_jobs("mgb-warps", dispatch, seed)).swap().count;
   }
   EXPECT_GT(swaps, 0u);
 }

@@ -43,6 +43,15 @@ inline void expect_all_ended(const Outcome& outcome) {
   for (const JobOutcome& job : outcome.jobs) EXPECT_EQ(job.runs, 1u) << job.name << " " << job.refused;
 }
 
+// With its jobs of the second kind user-facing, under a deadline policy, which cannot be logged: all jobs end.
+inline Outcome simulated_with_requests(Scenario node) {
+  SCOPED_TRACE(node.policy + ", " + node.dispatch + ", seed " + std::to_string(node.seed));
+  node.jobs[1].shape.kind = policy::JobClass::kUserFacing;
+  Outcome outcome = simulated(node);
+  expect_all_ended(outcome);
+  return outcome;
+}
+
 // All jobs end, and what was decided is decided again from the log.
 inline Outcome simulated_and_replayed(const Scenario& node) {
   SCOPED_TRACE(node.policy + ", " + node.dispatch + ", seed " + std::to_string(node.seed));
