@@ -186,7 +186,9 @@ struct ContextOptions {
   uint64_t window_base = 0, window_bytes = 0;  // reserved by the caller already, no memory behind it
   uint64_t device_bytes = 0;                   // the window's first part, for device memory; 0: all of it
   uint32_t host_threads = 1;                   // software: threads that compute blocks
-  uint32_t ordinal = 0;                        // CUDA: which of the devices that this process sees
+  // Software: of the SMs, how many its blocks may be on, always the same ones; 0: all. What keeps a pace goes by it.
+  uint32_t sms = 0;
+  uint32_t ordinal = 0;  // CUDA: which of the devices that this process sees
   PrintSink print;
 };
 

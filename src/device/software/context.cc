@@ -55,7 +55,7 @@ SoftwareContext::SoftwareContext(const device::ContextOptions& options, DeviceMe
     : options_(options), memory_(std::move(memory)), libraries_(std::max(options.host_threads, 1u)) {}
 
 Status SoftwareContext::start_engine(const Fd& board) {
-  auto pacer = Pacer::open(options_.model, board);
+  auto pacer = Pacer::open(options_.model, board, options_.sms);
   if (!pacer) return tl::unexpected(pacer.error());
   Engine::Setting setting{options_.model, std::max(options_.host_threads, 1u)};
   auto engine = Engine::start(setting, memory_, libraries_, completions_, std::move(*pacer));
@@ -159,10 +159,12 @@ Status SoftwareContext::launch(device::StreamIndex stream, device::Kernel& kerne
   auto& known = static_cast<ProgramKernel&>(kernel);
   auto share = check_launch(known, config, options_.model);
   if (!share) return tl::unexpected(share.error());
-  uint64_t capacity = uint64_t{fitting(sm_of(options_.model).whole, *share)} * options_.model.sms;
+  const uint32_t sms = options_.sms == 0 ? options_.model.sms : std::min(options_.sms, options_.model.sms);
+  uint64_t capacity = uint64_t{fitting(sm_of(options_.model).whole, *share)} * sms;
   if (config.cooperative && config.grid.count() > capacity)
-    return fail(ErrorCode::kLimitExceeded, "cooperative launch of '%s': %llu blocks, the device holds %llu at once",
-                known.code->name.c_str(), static_cast<unsigned long long>(config.grid.count()),
+    return fail(ErrorCode::kLimitExceeded,
+                "cooperative launch of '%s': %llu blocks, %u of the device's %u SMs hold %llu at once",
+                known.code->name.c_str(), static_cast<unsigned long long>(config.grid.count()), sms, options_.model.sms,
                 static_cast<unsigned long long>(capacity));
   if (known.allocates) HEDDLE_TRY(memory_.make_heap());
   if (checks_ && !known.checked) known.checked = with_checks(*known.code);

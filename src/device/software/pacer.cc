@@ -14,19 +14,19 @@ constexpr Duration kIdle = std::chrono::seconds(10);
 
 }  // namespace
 
-Pacer::Pacer(const DeviceModel& model, Board shared)
-    : shared_(std::move(shared)), blocks_(Pace(model)), copies_(Pace(model)) {
+Pacer::Pacer(const DeviceModel& model, Board shared, uint32_t sms)
+    : shared_(std::move(shared)), sms_(sms), blocks_(Pace(model)), copies_(Pace(model)) {
   paces_kernels_ = Pace(model).kernels();
   slice_ = Duration(std::max<int64_t>(
       1, static_cast<int64_t>(static_cast<double>(kTimeSlice.count()) * std::max(model.slowdown, 0.0))));
 }
 
-Result<std::unique_ptr<Pacer>> Pacer::open(const DeviceModel& model, const Fd& board) {
+Result<std::unique_ptr<Pacer>> Pacer::open(const DeviceModel& model, const Fd& board, uint32_t sms) {
   Pace pace(model);
   if (!pace.kernels() && !pace.copies()) return nullptr;
   auto shared = Board::open(model, board);
   if (!shared) return tl::unexpected(shared.error());
-  std::unique_ptr<Pacer> pacer(new Pacer(model, std::move(*shared)));
+  std::unique_ptr<Pacer> pacer(new Pacer(model, std::move(*shared), sms));
   if (model.sharing != Sharing::kTimeSliced) return pacer;
   auto memory = create_memfd("heddle-own-board", Board::bytes(model));
   if (!memory) return tl::unexpected(memory.error());
@@ -37,8 +37,8 @@ Result<std::unique_ptr<Pacer>> Pacer::open(const DeviceModel& model, const Fd& b
 }
 
 Status Pacer::attach() {
-  HEDDLE_TRY(shared_.attach());
-  return own_ ? own_->attach() : Status{};
+  HEDDLE_TRY(shared_.attach(sms_));
+  return own_ ? own_->attach(sms_) : Status{};
 }
 
 void Pacer::detach() {

@@ -14,8 +14,8 @@ namespace heddle::software {
 // any thread; everything else under the owner's lock.
 class Pacer {
  public:
-  // Null if the model asks for no pace.
-  static Result<std::unique_ptr<Pacer>> open(const DeviceModel& model, const Fd& board);
+  // Null if the model asks for no pace. `sms` as Board::attach has it.
+  static Result<std::unique_ptr<Pacer>> open(const DeviceModel& model, const Fd& board, uint32_t sms = 0);
 
   // Joins the board. kLimitExceeded if it is full.
   Status attach();
@@ -39,11 +39,12 @@ class Pacer {
   void sleep(uint32_t seen, TimePoint until) { shared_.sleep(seen, until); }
 
  private:
-  Pacer(const DeviceModel& model, Board shared);
+  Pacer(const DeviceModel& model, Board shared, uint32_t sms);
   Status step_time_sliced(BoardLock& shared, TimePoint now, Step& step);
   void plan(TimePoint now, bool waiting, std::optional<TimePoint> rotation);
 
   Board shared_;
+  const uint32_t sms_;
   // Time-sliced, each context has all SMs to itself during its turns: a board of its own deals them out.
   std::optional<Board> own_;
   Duration slice_{};

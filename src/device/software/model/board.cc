@@ -12,6 +12,7 @@
 #include <mutex>
 
 #include "core/clock.h"
+#include "core/sanitizer.h"
 
 namespace heddle::software {
 namespace {
@@ -131,7 +132,7 @@ void Board::make_fresh() {
   __atomic_store_n(&board.state, 1, __ATOMIC_RELEASE);
 }
 
-Status Board::attach() {
+Status Board::attach(uint32_t sms) {
   auto locked = lock();
   if (!locked) return tl::unexpected(locked.error());
   TimePoint now = MonotonicClock().now();
@@ -142,6 +143,7 @@ Status Board::attach() {
     if (taken == EOWNERDEAD) taken = pthread_mutex_consistent(&clients_[i].life);
     if (taken != 0) continue;
     clients_[i].attached = 1;
+    clients_[i].sms = sms == 0 ? sms_ : std::min(sms, sms_);
     self_ = i;
     locked->reclaim(i, now);  // of a client that died before it could say that it was there
     return {};
@@ -165,6 +167,7 @@ Result<BoardLock> Board::lock() {
   until.tv_sec += kLockPatienceSeconds;
   int error = pthread_mutex_timedlock(&header().lock, &until);
   if (error == EOWNERDEAD) {
+    tell_sanitizer_of_lock(header().lock);
     repair();
     error = pthread_mutex_consistent(&header().lock);
   }

@@ -31,8 +31,9 @@ class Board {
   static Result<Board> open(const DeviceModel& model, const Fd& memory);
   Board(Board&&) = default;
 
-  // Becomes a client. kLimitExceeded if kMostClients are attached.
-  Status attach();
+  // Becomes a client, whose blocks may be on the first `sms` SMs; 0: on all. kLimitExceeded if kMostClients are
+  // attached.
+  Status attach(uint32_t sms = 0);
   // Gives everything back.
   void detach();
   uint32_t self() const { return self_; }

@@ -23,7 +23,7 @@ namespace heddle::software {
 inline constexpr uint32_t kMostClients = 128;
 inline constexpr uint32_t kWaitsPerClient = 16;
 inline constexpr uint32_t kCopyEngines = 2;
-inline constexpr uint32_t kBoardVersion = 2;
+inline constexpr uint32_t kBoardVersion = 3;
 // How often the first in line may be overtaken. Then the line is held up until it fits.
 inline constexpr uint32_t kMostOvertaken = 64;
 
@@ -45,6 +45,7 @@ struct ClientRecord {
   uint32_t attached = 0;      // somebody holds `life`, or died holding it
   uint32_t doorbell = 0;      // a futex: rung when there is something new for the client
   uint32_t uncollected = 0;   // others have placed blocks for it since it last looked
+  uint32_t sms = 0;           // its blocks may be on the first so many
   uint64_t turn_ticket = 0;   // time slicing: it wants the device; the lowest is next. 0: it does not
   int64_t turn_asked_ns = 0;  // time slicing: since when it has wanted it
   int64_t owned_ns = 0;       // time slicing: how long it has had the device

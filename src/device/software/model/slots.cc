@@ -65,7 +65,7 @@ void Slots::place_waiting(SmRange sms) {
     for (size_t i = 0; i < waiters.size() && !placed; ++i) {
       const bool held_line = waiters[i].record->holds_line();
       placed = waiters[i].record->together ? place_all(waiters[i]) : place(waiters[i], sms);
-      if (!placed && held_line) return;
+      if (!placed && held_line) sms.first = std::max(sms.first, may_have(waiters[i], sms).end);
       if (!placed) continue;
       for (size_t earlier = 0; earlier < i; ++earlier) ++waiters[earlier].record->passed;
       if (held_line) sms = all();  // space was kept there too
@@ -87,16 +87,21 @@ std::vector<Slots::Waiter> Slots::line() {
 }
 
 bool Slots::place(const Waiter& waiter, SmRange sms) {
-  auto sm = best_sm(waiter.record->need, sms);
+  auto sm = best_sm(waiter.record->need, may_have(waiter, sms));
   return sm && put(waiter, *sm);
+}
+
+Slots::SmRange Slots::may_have(const Waiter& waiter, SmRange sms) const {
+  return {sms.first, std::min(sms.end, lock_.clients()[waiter.client].sms)};
 }
 
 bool Slots::place_all(const Waiter& waiter) {
   uint64_t fit = 0;
-  for (uint32_t sm = 0; sm < lock_.sms().size(); ++sm) fit += fitting(free_share(sm), waiter.record->need);
+  const SmRange sms = may_have(waiter, all());
+  for (uint32_t sm = sms.first; sm < sms.end; ++sm) fit += fitting(free_share(sm), waiter.record->need);
   if (fit < waiter.record->wanted) return false;
   while (waiter.record->ticket != 0) {
-    auto sm = best_sm(waiter.record->need, all());
+    auto sm = best_sm(waiter.record->need, sms);
     if (!sm || !put(waiter, *sm)) return false;
   }
   return true;

@@ -11,7 +11,7 @@
 // Launches that wait for space stand in line, each with a ticket. Whoever changes something under the lock, by making
 // space or by joining the line, also places what can be placed now, for itself or others, and rings those. A launch
 // that got a block goes to the end of the line, so that waiting launches take turns. If the first in line fits nowhere,
-// later ones may overtake it, but only so many times: then space is kept until it fits.
+// later ones may overtake it, but only so many times: then space is kept until it fits, on the SMs that it may have.
 //
 // A block starts, in the model's time, when there was space for it: at the end of the block that made space, not when
 // some process came around to notice; and not before the line went on, where space was kept for a launch ahead of it.
@@ -62,13 +62,14 @@ class Slots {
   };
 
   void place_waiting(SmRange sms);
+  SmRange may_have(const Waiter& waiter, SmRange sms) const;
   std::vector<Waiter> line();
   bool place(const Waiter& waiter, SmRange sms);
   bool place_all(const Waiter& waiter);
   std::optional<uint32_t> best_sm(const SmShare& need, SmRange sms);
   bool put(const Waiter& waiter, uint32_t sm);
   SmShare free_share(uint32_t sm);
-  SmRange all() { return {0, static_cast<uint32_t>(lock_.sms().size())}; }
+  SmRange all() const { return {0, static_cast<uint32_t>(lock_.sms().size())}; }
 
   BoardLock& lock_;
 };

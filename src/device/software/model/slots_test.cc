@@ -120,6 +120,48 @@ TEST_F(SlotsTest, LaunchThatFitsOvertakesOneThatDoesNot) {
   EXPECT_EQ(collect(1).size(), 1u);
 }
 
+// Client 0 may have the first SM alone.
+struct PartOfTheSmsTest : SlotsTest {
+  void SetUp() override {
+    SlotsTest::SetUp();
+    boards_[0]->detach();
+    ASSERT_TRUE(boards_[0]->attach(1));
+  }
+};
+
+TEST_F(PartOfTheSmsTest, BlocksStayThere) {
+  request(0, 1, 100, kQuarterSm);
+  const auto placed = collect(0);
+  EXPECT_EQ(placed.size(), 4u);
+  for (const Placement& placement : placed) EXPECT_EQ(placement.sm, 0u);
+  request(1, 7, 100, kQuarterSm);
+  EXPECT_EQ(collect(1).size(), 4u) << "all of the other one";
+}
+
+TEST_F(PartOfTheSmsTest, WhatIsToBeThereTogetherIsAsWell) {
+  ASSERT_TRUE(as(0, [](Slots& slots) { return slots.request({1, 2, kHalfSm, at(1), true}); }));
+  EXPECT_EQ(collect(0).size(), 2u);
+  ASSERT_TRUE(as(0, [](Slots& slots) { return slots.request({2, 1, kHalfSm, at(1), true}); }));
+  EXPECT_TRUE(collect(0).empty());
+}
+
+// It is overtaken until the line is held up for it, where it may go.
+TEST_F(PartOfTheSmsTest, OthersHaveTheOtherSmWhileSpaceIsKeptForIt) {
+  request(1, 5, 1, kQuarterSm);  // on one of the SMs
+  request(1, 6, 1, kQuarterSm);  // on the other
+  collect(1);
+  request(0, 1, 1, kWholeSm);
+  for (uint32_t launch = 0; launch < 3 * kMostOvertaken; ++launch) {
+    request(1, 10 + launch, 1, kQuarterSm, at(launch));
+    const auto placed = collect(1);
+    ASSERT_EQ(placed.size(), 1u) << launch;
+    if (launch > kMostOvertaken + 4) {
+      EXPECT_EQ(placed[0].sm, 1u) << launch;
+    }
+    release(1, placed[0].slot, at(launch + 1));
+  }
+}
+
 // Small blocks of client 1 come and go, one at a time, until a large one of client 0 is placed.
 class HeldLineTest : public SlotsTest {
  protected:
