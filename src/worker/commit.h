@@ -76,13 +76,16 @@ class Commit {
     ring_.streams()[stream].host_reached.store(sequence, std::memory_order_release);
     ring_client();
   }
-  // The log is done up to `completed`, whose record ends at `record_end`: its space is the program's again.
-  void log(uint64_t completed, uint64_t record_end) {
+  // The log is done up to `completed`, whose record ends at `record_end`: its space is the program's again. Noted
+  // before `say_here` says so in the worker, where somebody may say to heddled that nothing is left to do; shown behind
+  // that.
+  template <class SayHere>
+  void log(uint64_t completed, uint64_t record_end, SayHere say_here) {
     cut_.completed = completed;
     cut_.record_head = record_end;
-    if (holding()) return;
-    note_cut();
-    show(completed, record_end);
+    if (!holding()) note_cut();
+    say_here();
+    if (!holding()) show(completed, record_end);
   }
   void ring_client() { protocol::ring_bell(ring_.header().to_client); }
 

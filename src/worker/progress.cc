@@ -116,9 +116,8 @@ void Progress::advance() {
     ++completed;
   }
   if (end == 0) return;
-  // First: the client may fill the freed space, and so these slots, as soon as it sees record_head.
-  completed_.store(completed, std::memory_order_seq_cst);
-  commit_.log(completed, end);
+  // The client may fill the freed space, and so these slots, as soon as it is shown record_head: known here before.
+  commit_.log(completed, end, [&] { completed_.store(completed, std::memory_order_seq_cst); });
 }
 
 // ---- Epochs ----
