@@ -46,13 +46,13 @@ Result<Copies::Copy> Copies::attach(const CopyMemory& wanted, const std::vector<
     return fail(ErrorCode::kInvalidArgument, "a copy with %zu descriptors: two are wanted", descriptors.size());
   HEDDLE_TRY(check_end(wanted, wanted.to, wanted.to_bytes));
   HEDDLE_TRY(check_end(wanted, wanted.from, wanted.from_bytes));
-  auto to = allocator_.attach(descriptors[0], Bytes{wanted.to_bytes});
+  auto to = mappings_.map(wanted.to_mapping, descriptors[0], Bytes{wanted.to_bytes});
   if (!to) return tl::unexpected(std::move(to).error());
-  auto from = allocator_.attach(descriptors[1], Bytes{wanted.from_bytes});
+  auto from = mappings_.map(wanted.from_mapping, descriptors[1], Bytes{wanted.from_bytes});
   if (!from)
     return fail(from.error().code, "the other GPU's memory cannot be reached from this one: %s",
                 from.error().text.c_str());
-  const device::CopyShape shape{end_in(*to, wanted.to), end_in(*from, wanted.from), wanted.width, wanted.height,
+  const device::CopyShape shape{end_in(**to, wanted.to), end_in(**from, wanted.from), wanted.width, wanted.height,
                                 wanted.depth};
   return Copy{wanted.copy, std::move(*to), std::move(*from), Parts(shape)};
 }
@@ -82,7 +82,7 @@ Result<std::optional<MemoryCopied>> Copies::step() {
     return std::optional<MemoryCopied>();
   }
   const MemoryCopied result = answer(copy.number, done);
-  copies_.pop_front();  // nothing is mapped any more when heddled hears of it
+  copies_.pop_front();  // what is not kept is not mapped any more when heddled hears of it
   return std::optional(result);
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "device/cuda/allocator.h"
+#include "keeper/mappings.h"
 #include "keeper/parts.h"
 #include "protocol/own_messages.h"
 
@@ -16,7 +17,7 @@ namespace heddle::keeper {
 // the socket and its stream with the first; a part of 5 ms is not worth that.
 class Copies {
  public:
-  explicit Copies(cuda::Allocator& allocator) : allocator_(allocator) {}
+  Copies(cuda::Allocator& allocator, Mappings& mappings) : allocator_(allocator), mappings_(mappings) {}
 
   bool empty() const { return copies_.empty(); }
   // The answer, where it can be given at once.
@@ -28,13 +29,14 @@ class Copies {
  private:
   struct Copy {
     uint64_t number;
-    cuda::Allocator::Attached to, from;
+    Mappings::Mapping to, from;
     Parts parts;
   };
 
   Result<Copy> attach(const protocol::CopyMemory& wanted, const std::vector<Fd>& descriptors);
 
   cuda::Allocator& allocator_;
+  Mappings& mappings_;
   std::list<Copy> copies_;
 };
 

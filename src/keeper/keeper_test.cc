@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
-#include <poll.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,87 +10,18 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <sstream>
-#include <utility>
+#include <string>
+#include <vector>
 
 #include "core/fd.h"
+#include "keeper/keeper_fixture.h"
 #include "keeper/test_driver.h"
-#include "protocol/socket.h"
+#include "protocol/own_messages.h"
 
 namespace heddle::keeper {
 namespace {
-
-constexpr Duration kPatience = std::chrono::seconds(60);
-
-struct Keeper : testing::Test {
-  void SetUp() override {
-    auto pair = protocol::socket_pair();
-    ASSERT_TRUE(pair);
-    heddled = std::move(pair->first);
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    const int passed = ::fcntl(pair->second.get(), F_DUPFD_CLOEXEC, 100);
-    ::posix_spawn_file_actions_adddup2(&actions, passed, 3);
-    char program[] = HEDDLE_KEEPER_PROGRAM, socket[] = "--socket=3";
-    char* arguments[] = {program, socket, nullptr};
-    ASSERT_EQ(::posix_spawn(&pid, program, &actions, nullptr, arguments, environ), 0);
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::close(passed);
-  }
-  void TearDown() override {
-    if (pid < 0) return;
-    ::kill(pid, SIGKILL);
-    ::waitpid(pid, nullptr, 0);
-  }
-  int exit_status() {
-    int status = -1;
-    EXPECT_GT(::waitpid(std::exchange(pid, -1), &status, 0), 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
-  // Between its answers it says what is left.
-  template <class Message>
-  Message next() {
-    pollfd ready{heddled.get(), POLLIN, 0};
-    while (::poll(&ready, 1, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(kPatience).count())) == 1) {
-      auto packet = heddled.receive();
-      if (!packet || !*packet) break;
-      if ((*packet)->type != Message::kType) continue;
-      descriptors = std::move((*packet)->descriptors);
-      return (*packet)->template as<Message>();
-    }
-    ADD_FAILURE() << "the keeper does not answer";
-    return {};
-  }
-  protocol::MemoryMade ask(uint64_t bytes) {
-    EXPECT_TRUE(heddled.send(protocol::MakeMemory{bytes}));
-    return next<protocol::MemoryMade>();
-  }
-
-  // Memory of the keeper's with a tenant's bytes in it.
-  Fd used(uint64_t bytes) {
-    ask(bytes);
-    if (descriptors.size() != 1) return {};
-    auto mapping = map_shared(descriptors[0], Bytes{bytes});
-    std::memset(mapping->data(), 0xab, mapping->size());
-    return std::move(descriptors[0]);
-  }
-  void give_back(const Fd& memory, uint64_t bytes) {
-    const int lent[] = {memory.get()};
-    EXPECT_TRUE(heddled.send(protocol::TakeBack{bytes}, lent));
-  }
-  static bool is_zero(const Fd& memory, uint64_t bytes) {
-    const auto mapping = map_shared(memory, Bytes{bytes}, false);
-    const auto* first = static_cast<const char*>(mapping->data());
-    return std::all_of(first, first + bytes, [](char byte) { return byte == 0; });
-  }
-
-  TestDriver driver;
-  protocol::Socket heddled;
-  std::vector<Fd> descriptors;
-  pid_t pid = -1;
-};
 
 TEST_F(Keeper, MemoryIsZeroAndComesAsADescriptor) {
   const auto answer = ask(4 * kMiB);
@@ -209,43 +138,6 @@ TEST_F(Keeper, OddSizesAreRefused) {
   EXPECT_EQ(ask(1000).error, static_cast<uint32_t>(ErrorCode::kInvalidArgument));
 }
 
-// Two pieces of memory that the keeper made, to copy between.
-struct KeeperCopies : Keeper {
-  static constexpr uint64_t kSize = 4 * kMiB;
-  void SetUp() override {
-    Keeper::SetUp();
-    for (Fd* each : {&to, &from}) {
-      ask(kSize);
-      ASSERT_EQ(descriptors.size(), 1u);
-      *each = std::move(descriptors[0]);
-    }
-    auto mapped = map_shared(from, Bytes{kSize});
-    ASSERT_TRUE(mapped);
-    auto* numbers = static_cast<uint32_t*>(mapped->data());
-    for (uint32_t i = 0; i < kSize / 4; ++i) numbers[i] = i;
-  }
-  void send(protocol::CopyMemory copy) {
-    copy.to_bytes = copy.from_bytes = kSize;
-    const int lent[] = {to.get(), from.get()};
-    ASSERT_TRUE(heddled.send(copy, lent));
-  }
-  protocol::MemoryCopied copied(const protocol::CopyMemory& copy) {
-    send(copy);
-    return next<protocol::MemoryCopied>();
-  }
-  std::vector<uint32_t> received() {
-    const auto mapped = map_shared(to, Bytes{kSize});
-    const auto* numbers = static_cast<const uint32_t*>(mapped->data());
-    return {numbers, numbers + kSize / 4};
-  }
-  static protocol::CopyMemory wanted(uint64_t number, protocol::PeerEnd to, protocol::PeerEnd from, uint64_t width,
-                                     uint64_t height = 1, uint64_t depth = 1) {
-    return {number, kSize, kSize, to, from, width, height, depth};
-  }
-
-  Fd to, from;
-};
-
 TEST_F(KeeperCopies, AreOfTheRightBytes) {
   const auto answer = copied(wanted(7, {4096}, {8192}, kMiB));
   EXPECT_EQ(answer.error, 0u) << protocol::get_text(answer.text);
@@ -255,21 +147,6 @@ TEST_F(KeeperCopies, AreOfTheRightBytes) {
   EXPECT_EQ(numbers[1024], 2048u);
   EXPECT_EQ(numbers[1024 + kMiB / 4 - 1], 2048 + kMiB / 4 - 1);
   EXPECT_EQ(numbers[1024 + kMiB / 4], 0u);
-}
-
-// As when a program's memory is swapped out and in.
-TEST_F(KeeperCopies, GoToSwapSpaceAndBack) {
-  Fd device = std::move(to);
-  EXPECT_TRUE(heddled.send(protocol::MakeMemory{kSize, 1}));
-  const auto made = next<protocol::MemoryMade>();
-  ASSERT_EQ(made.error, 0u) << protocol::get_text(made.text);
-  EXPECT_EQ(made.bytes, kSize);
-  ASSERT_EQ(descriptors.size(), 1u);
-  to = std::move(descriptors[0]);
-  EXPECT_EQ(copied(wanted(1, {}, {}, kSize)).error, 0u);
-  from = std::exchange(to, std::move(device));
-  EXPECT_EQ(copied(wanted(2, {}, {}, kSize)).error, 0u);
-  EXPECT_EQ(received().back(), kSize / 4 - 1);
 }
 
 TEST_F(KeeperCopies, HaveAShape) {

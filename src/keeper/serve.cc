@@ -7,6 +7,7 @@
 
 #include "core/clock.h"
 #include "keeper/copies.h"
+#include "keeper/mappings.h"
 #include "keeper/supply.h"
 
 namespace heddle::keeper {
@@ -52,7 +53,8 @@ struct Desk {
   protocol::Socket& socket;
   cuda::Allocator& allocator;
   Supply supply{allocator};
-  Copies copies{allocator};
+  Mappings mappings{allocator};
+  Copies copies{allocator, mappings};
   std::optional<protocol::Packet> next;  // was read behind requests for memory, and is answered next
 };
 
@@ -87,15 +89,32 @@ Status make_memory(Desk& desk, const protocol::Packet& first) {
   return {};
 }
 
+// Swap space is written whole before anybody reads it. Other memory on the host is a program's, which maps it.
+Result<Fd> make_on_host(Desk& desk, const protocol::MakeMemory& wanted) {
+  const Bytes size{wanted.bytes};
+  auto memory = desk.allocator.allocate_on_host(size);
+  if (!memory) return memory;
+  if (wanted.mapping != 0) {
+    (void)desk.mappings.map(wanted.mapping, *memory, size);  // where it cannot be mapped, the copy says so
+    return memory;
+  }
+  HEDDLE_TRY(desk.allocator.clear(*memory, size));
+  HEDDLE_TRY(desk.allocator.finish_clearing());
+  return memory;
+}
+
 Status answer(Desk& desk, protocol::Packet request) {
   switch (request.type) {
     case protocol::MessageType::kMakeMemory:
       if (is_for_device(request)) return make_memory(desk, request);
-      return send_memory(desk.socket, wanted(request), desk.allocator.allocate_on_host(wanted(request)));
+      return send_memory(desk.socket, wanted(request), make_on_host(desk, request.as<protocol::MakeMemory>()));
     case protocol::MessageType::kTakeBack:
       return take_back(desk.supply, std::move(request));
     case protocol::MessageType::kKeepAtMost:
       desk.supply.keep_at_most(Bytes{request.as<protocol::KeepAtMost>().bytes});
+      return {};
+    case protocol::MessageType::kUnmapMemory:
+      desk.mappings.unmap(request.as<protocol::UnmapMemory>().mapping);
       return {};
     case protocol::MessageType::kCopyMemory:
       return send_if(desk.socket, desk.copies.begin(request.as<protocol::CopyMemory>(), request.descriptors));

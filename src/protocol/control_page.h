@@ -53,7 +53,7 @@ struct Usage {
   uint64_t busy_since_ns = 0;
 };
 
-// Whether the worker may hand work for the device over. While the policy is `open`, no lease is ever written.
+// Whether the worker may hand work over. Under `open` dispatch one is written for eager tasks alone (open_lease.h).
 struct Lease {
   enum class State : uint64_t {
     kOpen = 0,   // nobody asks for leases: the worker may, always

@@ -73,6 +73,7 @@ enum class MessageType : uint32_t {
   kMemoryCopied,
   kTakeBack,
   kKeepAtMost,
+  kUnmapMemory,
 };
 
 struct MessageHeader {
@@ -249,6 +250,8 @@ struct StartWorker {
   uint32_t shared_faults = 0;
   // Another process that loads the same modules has their variables at the same addresses.
   uint32_t variables_stay = 0;
+  // Of a software device's SMs, how many the worker's blocks may be on; 0: all.
+  uint32_t sms = 0, reserved = 0;
   Window windows[kMaxWindows];  // the worker reserves the first that it can, ahead of any session
 };
 // Exit status of a worker whose device takes no new client just now: another one may be luckier.

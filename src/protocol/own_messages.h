@@ -28,12 +28,14 @@ struct AllRestored {
   static constexpr MessageType kType = MessageType::kAllRestored;
   uint64_t reserved = 0;
 };
-// heddled -> keeper: `bytes` of device memory, a multiple of 2 MiB, all zero; or of this machine's memory that the GPU
-// reaches (swap space), with anything in it. Answers come in order.
+// heddled -> keeper: `bytes` of device memory, a multiple of 2 MiB, or of this machine's memory that the GPU reaches;
+// all zero, but for swap space, which programs never map. Answers come in order.
 struct MakeMemory {
   static constexpr MessageType kType = MessageType::kMakeMemory;
   uint64_t bytes = 0;
   uint32_t on_host = 0, reserved = 0;
+  // Of swap space: a number that nothing else had. The keeper has it mapped under this number until UnmapMemory.
+  uint64_t mapping = 0;
 };
 // keeper -> heddled. Descriptor: the memory, unless `error` (an ErrorCode) says why there is none.
 struct MemoryMade {
@@ -67,11 +69,18 @@ struct CopyMemory {
   uint64_t to_bytes = 0, from_bytes = 0;
   PeerEnd to, from;
   uint64_t width = 0, height = 0, depth = 0;
+  // The numbers of swap space that the keeper may have mapped; what it has not it maps, and keeps. 0: not to be kept.
+  uint64_t to_mapping = 0, from_mapping = 0;
 };
 // heddled -> keeper: the copy is not wanted any more; it is answered, done or not, as soon as nothing of it runs.
 struct CancelCopy {
   static constexpr MessageType kType = MessageType::kCancelCopy;
   uint64_t copy = 0;
+};
+// heddled -> keeper: the swap space is not used any more. Nothing happens where it is not mapped. No answer.
+struct UnmapMemory {
+  static constexpr MessageType kType = MessageType::kUnmapMemory;
+  uint64_t mapping = 0;
 };
 // keeper -> heddled. `error` (an ErrorCode) and `text` say why it was not done.
 struct MemoryCopied {
