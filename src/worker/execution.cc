@@ -152,6 +152,17 @@ Checked<Execution::Step> Execution::launch(const protocol::Record& record) {
   });
 }
 
+// What is wrong with the record is said when it is executed.
+Duration Execution::time_on_host(const protocol::Record& record, const HostPart& part) {
+  if (record.header.type != RecordType::kLaunch) return {};
+  const auto launched = record.as<protocol::LaunchRecord>();
+  if (launched.module == 0 || !modules_.known(launched.module)) return {};
+  const auto target = modules_.kernel(launched.module, launched.kernel);
+  if (!target || !target->use) return {};
+  const auto config = check_launch(launched, record.trailing<protocol::LaunchRecord>(), *target->info, model_);
+  return config ? part.time_of(*target->use, config->parameters, model_) : Duration{};
+}
+
 Checked<bool> Execution::find_variable(const protocol::CopyEnd& end, device::Variable& variable) {
   if (end.place != protocol::Place::kSymbol) return true;
   if (end.module == 0) return malformed("a copy names module 0");

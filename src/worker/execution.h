@@ -1,5 +1,6 @@
 #pragma once
 
+#include "worker/host_part.h"
 #include "worker/session_parts.h"
 #include "worker/streams.h"
 #include "worker/textures.h"
@@ -24,6 +25,8 @@ class Execution {
   Checked<Step> execute(const protocol::Record& record);
   // The record needs nothing of the device: it is done.
   Step here(const protocol::Record& record);
+  // For how long the record would move bytes of memory on the host; zero for all but launches.
+  Duration time_on_host(const protocol::Record& record, const HostPart& part);
   // The stream stops at the record, until the issuer releases it.
   Checked<Step> hold(const protocol::Record& record);
 

@@ -149,6 +149,7 @@ void Issuer::map(const protocol::Packet& packet) {
                                                         static_cast<unsigned long>(segment.number))
                                                  : segments_.map(segment, packet.descriptors[0]);
   if (!mapped) parts_.fault.raise(refusal_of("memory", mapped.error()));
+  if (segment.on_host) modules_.keep_uses();
 }
 
 // ---- One record ----

@@ -132,6 +132,7 @@ class Issuer {
   uint32_t unattended_ = 0;   // records taken since the last look at the lease
   HeldStreams held_;          // as far as leases count
   bool awaits_call_ = false;  // record_ stands behind a host call, with as much as may
+  PromotionWait promotion_;
   LookAhead look_ahead_;
   ShortWork short_work_;
   DeferredQueue deferred_;

@@ -98,6 +98,12 @@ bool Issuer::has_room(const WorkKind& work, InFlight::Room room) {
 
 Checked<Issuer::Step> Issuer::execute_leased() {
   count_leases();
+  promotion_.none();
+  // Where heddled wants the task to come to a cut soon, it may promote what lies on the host.
+  if (!segments_.on_host().empty() && lease_.wanted()) {
+    const auto over_bus = [this] { return execution_.time_on_host(record_, segments_.on_host()); };
+    if (promotion_.holds(record_.header.sequence, now(), over_bus)) return Step::kWait;
+  }
   const WorkKind work = work_of(record_);
   const bool uncounted = goes_uncounted(work);
   if (!uncounted && !may_issue(work)) return Step::kWait;
@@ -149,7 +155,8 @@ bool Issuer::uncounted_is_done() const {
 // A record, or the return of a host call, waits for the device.
 bool Issuer::waits_for_device() const {
   if (parts_.fault.raised()) return false;
-  if (have_record_ && !suspending_ && needs_device(record_.header.type) && !awaits_call_) return true;
+  const bool waits = awaits_call_ || promotion_.holds();
+  if (have_record_ && !suspending_ && needs_device(record_.header.type) && !waits) return true;
   return std::any_of(host_calls_.begin(), host_calls_.end(),
                      [this](const HostCall& call) { return last_work_ > call.sequence && has_returned(parts_, call); });
 }
@@ -199,6 +206,7 @@ Duration Issuer::patience() const {
   const TimePoint at = now();
   Duration longest = nap_;
   if (const auto remaining = lease_.remaining(at)) longest = std::min(longest, *remaining);
+  if (promotion_.holds()) longest = std::min(longest, promotion_.until() - at);
   const auto silence = silence_awaited(lease_);
   if (idle_since_ && silence) longest = std::min(longest, *idle_since_ + *silence - at);
   if (!uncounted_is_done()) longest = std::min(longest, kUncountedLook);

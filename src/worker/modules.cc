@@ -156,7 +156,7 @@ Checked<Modules::LaunchTarget> Modules::kernel(uint32_t id, uint32_t index) {
   }
   LaunchTarget target{kernels[index], &info};
   if (!traits_matter(**entry)) return target;
-  if ((*entry)->traits.empty()) find_traits(id, **entry);
+  if ((*entry)->traits.empty() || (keeps_uses_ && (*entry)->uses.empty())) find_traits(id, **entry);
   target.traits = (*entry)->traits[index];
   if (keeps_uses_) target.use = &(*entry)->uses[index];
   return target;

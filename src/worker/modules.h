@@ -55,6 +55,9 @@ class Modules {
   Modules(device::Context& context, ModuleReader read, uint32_t arch, bool keeps_uses, bool addresses_matter);
   ~Modules();
 
+  // From now on, as the constructor has it. Of modules whose code was read before nothing is known.
+  void keep_uses() { keeps_uses_ = true; }
+
   // The next module of the session; ids count from 1. Copies what `memory` holds, because the tenant can write to it.
   Status add(uint32_t id, const Fd& memory, Bytes size);
   bool known(uint32_t id) const { return id - 1 < entries_.size(); }
@@ -88,7 +91,8 @@ class Modules {
   device::Context& context_;
   ModuleReader read_;
   const uint32_t arch_;
-  const bool keeps_uses_, addresses_matter_;
+  bool keeps_uses_;
+  const bool addresses_matter_;
   std::vector<std::unique_ptr<Entry>> entries_;  // by id - 1
   std::vector<Loaded> loaded_;
   uint64_t variable_bytes_ = 0, writable_bytes_ = 0;

@@ -15,7 +15,10 @@ Status Segments::map(const protocol::MapSegment& segment, const Fd& memory) {
   } else if (segment.kind != SegmentKind::kDriver) {
     const bool host = segment.kind == SegmentKind::kHost;
     done = context_.map(segment.address, size, memory, host);
-    if (done && segment.on_host) context_.lies_on_host(segment.address, size);
+    if (done && segment.on_host) {
+      context_.lies_on_host(segment.address, size);
+      on_host_.add(segment.number, segment.address, size);
+    }
     if (done) epoch_.mapped(segment.number, segment.address, segment.bytes, host);
   }
   uncertain_ |= !done;
@@ -35,6 +38,7 @@ Status Segments::unmap(uint64_t number) {
   }
   if (range.kind == SegmentKind::kDriver) return {};
   epoch_.unmapped(number);
+  on_host_.remove(range.address);
   Status unmapped = context_.unmap(range.address, range.size);
   uncertain_ |= !unmapped;
   return unmapped;

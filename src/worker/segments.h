@@ -5,6 +5,7 @@
 #include "device/device.h"
 #include "protocol/messages.h"
 #include "worker/epoch.h"
+#include "worker/host_part.h"
 
 namespace heddle::worker {
 
@@ -20,6 +21,8 @@ class Segments {
   // All of the device's, the same way.
   Status unmap_device_segments();
   bool mapped(uint64_t number) const { return segments_.contains(number); }
+  // Of the device's, what lies on the host.
+  const HostPart& on_host() const { return on_host_; }
   // Whether the device has refused to map or to unmap something: it may be there still.
   bool uncertain() const { return uncertain_; }
 
@@ -32,6 +35,7 @@ class Segments {
   device::Context& context_;
   Epoch& epoch_;
   std::unordered_map<uint64_t, Range> segments_;
+  HostPart on_host_;
   bool uncertain_ = false;
   Bytes room_;  // of these, what nothing is mapped for
 };

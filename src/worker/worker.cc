@@ -101,6 +101,7 @@ Status Worker::open_context() {
   options.window_bytes = window_.device_bytes + window_.host_bytes;
   options.device_bytes = window_.device_bytes;
   options.host_threads = std::max(start_.host_threads, 1u);
+  options.sms = start_.sms;
   options.print = [this](std::string_view text) { printer_.print(text); };
   auto context = open_(options, board_);
   if (!context) return tl::unexpected(std::move(context).error());

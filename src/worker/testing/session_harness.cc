@@ -132,6 +132,12 @@ void SessionHarness::map(uint64_t number, uint64_t address, protocol::SegmentKin
   map_same_memory(number, address, memory, kind);
 }
 
+void SessionHarness::map_on_host(uint64_t number, uint64_t address) {
+  const Fd memory = std::move(*create_memfd("segment", Bytes{kSegmentBytes}));
+  session->post(
+      packet(protocol::MapSegment{number, address, kSegmentBytes, protocol::SegmentKind::kDevice, 0, 1}, &memory));
+}
+
 void SessionHarness::map_same_memory(uint64_t number, uint64_t address, const Fd& memory, protocol::SegmentKind kind) {
   session->post(packet(protocol::MapSegment{number, address, kSegmentBytes, kind, 0}, &memory));
 }

@@ -39,6 +39,7 @@ struct SessionHarness : ::testing::Test {
   void map(uint64_t number, uint64_t address, protocol::SegmentKind kind = protocol::SegmentKind::kDevice);
   void map_same_memory(uint64_t number, uint64_t address, const Fd& memory,
                        protocol::SegmentKind kind = protocol::SegmentKind::kDevice);
+  void map_on_host(uint64_t number, uint64_t address);  // a device segment whose memory lies there
   void release_host(uint64_t number);
   void send_module(uint32_t id);
   void next_task(uint64_t serial);
