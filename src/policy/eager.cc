@@ -106,6 +106,7 @@ void Eager::launched(TaskId id, DeviceId device, Bytes on_host, TimePoint now) {
   scheduler_.users_.take(request.session, request.memory);
   Decision granted{.kind = Decision::Kind::kGrant, .device = device, .reason = std::move(reason)};
   granted.on_host = on_host;
+  it->second.launched = key;
   scheduler_.finish(key, std::move(granted), scheduler_.seen_);
   scheduler_.needs_changed(request.session);
 }
@@ -117,7 +118,8 @@ Bytes Eager::could_promote(const Scheduler& scheduler, TaskId id) {
   if (task.wait || !task.extensions.empty() || task.leaving) return {};
   const Holding& holding = *scheduler.state_.ledger().find(task.session, id);
   const auto& reserved = scheduler.lines_[task.model].reserved;
-  if (reserved && reserved->device == holding.device) return {};
+  const bool behind = reserved && !(task.launched && *task.launched < reserved->holder);
+  if (behind && reserved->device == holding.device) return {};
   const Bytes most = std::min(holding.on_host, scheduler.pool().free(holding.device));
   const UserMemory& users = scheduler.users_;
   if (users.most().value == 0) return most;

@@ -20,7 +20,9 @@ struct EagerPlace {
 // A task that waits for memory, because it fits nowhere, may be launched on a device that could hold all of it, where
 // no task has memory on the host yet, and where at least half of its memory is free. Half is not the report's, which
 // names no limit: a GPU reads host memory some 60 times slower than its own. As memory returns on the device, the
-// task's host memory may be promoted to it; a request that has reserved the device goes before.
+// task's host memory may be promoted to it; a request that has reserved the device goes before if it is the older one.
+// A younger one would only wait for longer behind a task that stays slow. No second task is launched on a reserved
+// device, so each reservation is overtaken by one task at most.
 //
 // How memory is cut into segments, and whether the host has as much, is the caller's to know. So he asks who could,
 // chooses (by the rules below, so that heddled and the simulator choose alike), and says what he did.

@@ -181,14 +181,44 @@ TEST_F(Promotion, OfAllMakesPlaceForAnotherEagerTask) {
   EXPECT_THAT(it.places(), ElementsAre(std::pair(3, 0)));
 }
 
-TEST_F(Promotion, ComesBehindAReservation) {
+TEST_F(Promotion, ComesBeforeAYoungerRequestsReservation) {
   it.arrive(3, gib(16));
   EXPECT_THAT(it.granted(), IsEmpty());
-  EXPECT_EQ(it.could_promote(2), gib(1));
   it.now = at(200);
   it.scheduler.memory_freed({1}, gib(1), it.now);
   EXPECT_THAT(it.granted(), IsEmpty());
-  EXPECT_EQ(it.could_promote(2), Bytes{});
+  EXPECT_TRUE(it.device().reserved_for);
+  EXPECT_EQ(it.could_promote(2), gib(2));
+}
+
+TEST(EagerTask, IsPromotedBehindAnOlderRequestsReservation) {
+  EagerCase it(p100s(1), "mgb-warps", {.age_limit = std::chrono::milliseconds(100)});
+  it.arrive(1, gib(8));
+  it.arrive(2, gib(16));
+  it.now = at(10);
+  it.arrive(3, gib(12));
+  EXPECT_THAT(it.granted(), ElementsAre(1));
+  it.launch(3, gib(5));
+  EXPECT_THAT(it.granted(), ElementsAre(3));
+  EXPECT_EQ(it.could_promote(3), gib(1));
+  it.now = at(105);  // the second is of age, the third would not be
+  it.scheduler.memory_freed({1}, gib(1), it.now);
+  EXPECT_THAT(it.granted(), IsEmpty());
+  EXPECT_TRUE(it.device().reserved_for);
+  EXPECT_EQ(it.could_promote(3), Bytes{});
+}
+
+// Nobody knows any more which of them came first.
+TEST_F(Promotion, ComesBehindAReservationAfterARestart) {
+  Scheduler after(policy_named("mgb-warps"), p100s(1), {.age_limit = std::chrono::milliseconds(100)});
+  after.session_opened({2}, {2}, "p100", {}, it.now);
+  ASSERT_TRUE(after.adopt({{2}, {2}, {2}, 0, "", gib(12), grid(56), gib(5)}, {0}, it.now));
+  after.session_opened({3}, {3}, "p100", {}, it.now);
+  after.task_arrived({{3}, {3}, {3}, 0, "", gib(16), grid(56)}, it.now);
+  EXPECT_THAT(after.decisions(it.now), IsEmpty());
+  EXPECT_EQ(Eager::could_promote(after, {2}), gib(5));
+  EXPECT_THAT(after.decisions(at(200)), IsEmpty());
+  EXPECT_EQ(Eager::could_promote(after, {2}), Bytes{});
 }
 
 TEST_F(Promotion, ComesBehindWhatTheTaskAsksForBesides) {

@@ -138,6 +138,7 @@ class Scheduler {
     std::vector<Extension> extensions;  // behind the one that waits, if any
     size_t resumes_with = 0;            // so many of these, the first, go with its resume, which waits
     bool leaving = false;               // it was told to leave its device, and has not yet
+    std::optional<WaitKey> launched;    // its place in the line when it was launched eagerly
     // Of what its resume asks for, what it never had.
     Bytes asked_besides() const {
       Bytes sum;

@@ -80,7 +80,7 @@ void Scheduler::serve(size_t model, TimePoint now) {
   const std::vector<WaitKey> fresh = std::exchange(line.fresh, {});
   Pass pass = std::exchange(line.retry, false) ? Pass(line) : Pass(line, fresh);
   if (options_.gate) {
-    for (const Lessee lessee : options_.gate->next()) pass.add(line.set_aside(lessee));
+    for (const Lessee lessee : options_.gate->next()) pass.add_first(line.set_aside(lessee));
   }
   reserve_for_oldest(line, now);
   while (const auto key = pass.next()) {

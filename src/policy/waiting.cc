@@ -76,6 +76,12 @@ std::optional<WaitKey> Pass::next() {
   drop_stale();
   std::optional<WaitKey> next;
   need_.reset();
+  if (!first_.empty()) {
+    next = first_.front();
+    first_.pop_front();
+    extra_.erase(*next);
+    return next;
+  }
   const auto consider = [&](const WaitKey& key) {
     const bool earlier = !next || key < *next;
     if (earlier) next = key;

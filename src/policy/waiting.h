@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -98,8 +99,8 @@ class Line {
   std::map<Lessee, WaitKey> set_aside_;
 };
 
-// Whom one pass over a line attempts, the older first. Who needs the same as one that was attempted in vain is passed
-// over until something is decided: the answer would be the same.
+// Whom one pass over a line attempts: those whom the gate names, then the older first. Who needs the same as one that
+// was attempted in vain is passed over until something is decided: the answer would be the same.
 class Pass {
  public:
   // Over the whole line, or over `keys` alone. The line may change between calls.
@@ -112,9 +113,9 @@ class Pass {
   void waits(bool alike);
   // The last one was decided. `fresh` came with that, and is attempted in this pass, by age.
   void decided(const std::vector<WaitKey>& fresh);
-  // If there is one it is to be attempted, too.
-  void add(const std::optional<WaitKey>& key) {
-    if (key) extra_.insert(*key);
+  // If there is one it is attempted before all others, whatever its age; those added first go first.
+  void add_first(const std::optional<WaitKey>& key) {
+    if (key) first_.push_back(*key);
   }
 
  private:
@@ -127,6 +128,7 @@ class Pass {
   void drop_stale();
 
   const Line& line_;
+  std::deque<WaitKey> first_;
   std::optional<WaitKey> last_;
   std::optional<Need> need_;  // of the last
   std::vector<Head> heads_;   // a heap

@@ -67,6 +67,31 @@ TEST(Requests, ThoseThatAreOpenBeyondTheirSloAtTheHorizonAreMissed) {
   EXPECT_EQ(outcome.user_facing.met(), 0u);
 }
 
+// Batch fills the device alone, as do requests; it has its part of it at all times, and nothing is run again.
+TEST(Share, RequestsRunBesideBatchOnAPartOfTheSms) {
+  Scenario node = node_of(1, "priority:share", {line_of("batch", 1, in_ms(1000))});
+  node.jobs[0].shape.need = {448, 256, 32, {}};
+  EXPECT_NEAR(double(simulated(node).makespan.count()), 1e9 * 56 / 44, 2);
+  node.batch_sms = 50;
+  EXPECT_EQ(simulated(node).makespan, in_ms(2000));
+  node.jobs.push_back(requests(2, in_ms(50), in_ms(400)));
+  node.jobs[1].shape.need = {224, 256, 32, {}};
+  const Outcome beside = simulated(node);
+  EXPECT_EQ(beside.makespan, in_ms(2000)) << "requests fit beside it";
+  EXPECT_EQ(beside.user_facing.met(), 2u);
+  EXPECT_EQ(beside.user_facing.times().at(1), in_ms(50));
+  EXPECT_EQ(beside.batch.revocations(), 0u);
+  EXPECT_EQ(beside.batch.lost(), Duration{});
+}
+
+TEST(Share, NeedsDevicesThatRunProgramsTogether) {
+  Scenario node = node_of(1, "priority:share", {line_of("batch", 1, in_ms(1000))});
+  node.devices[0].sharing = Sharing::kTimeSliced;
+  const auto refused = World::run(node);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().text, HasSubstr("in time slices"));
+}
+
 // One kernel of ten seconds, and a request in its middle.
 class Revoked : public ::testing::TestWithParam<std::tuple<const char*, bool, int64_t>> {};
 
@@ -129,6 +154,21 @@ TEST(Revocation, AllWorkIsDoneInTheEndWhateverIsRevoked) {
     EXPECT_EQ(once.makespan, again.makespan) << dispatch;
     const Duration wanted = in_ms(6 * 3 * 700);
     EXPECT_NEAR(double((once.batch.busy() - once.batch.lost()).count()), double(wanted.count()), 1e5) << dispatch;
+  }
+}
+
+// A batch burst of 60 s on the only device, of kernels that take longer than the SLO: no revocation is quick enough.
+TEST(Revocation, RequestsDoNotStarveWhereItTakesLongerThanTheirSlo) {
+  for (const auto& [dispatch, longest] :
+       {std::pair("priority:off", 1600), std::pair("priority:soft", 300), std::pair("priority:hard", 300),
+        std::pair("elastic:off", 1600), std::pair("elastic:soft", 1600), std::pair("elastic:hard", 1600)}) {
+    SCOPED_TRACE(dispatch);
+    Scenario node = node_of(1, dispatch, {line_of("batch", 1, in_ms(60'000)), requests(20, in_ms(10), in_ms(1500))});
+    node.jobs[0].shape.kernel = in_ms(300);
+    node.jobs[1].shape.slo = in_ms(20);
+    const Outcome outcome = simulated(node);
+    EXPECT_EQ(outcome.completed(), 21u);
+    EXPECT_LE(outcome.user_facing.waits().at(1), in_ms(longest));
   }
 }
 

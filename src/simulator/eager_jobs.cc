@@ -73,6 +73,7 @@ void EagerJobs::granted(JobIndex index, Bytes on_host) {
   job.memory.assign(buffers.size(), MemoryPlace::kDevice);
   if (on_host.value == 0) return;
   job.memory.assign(buffers.size(), MemoryPlace::kHost);
+  job.host_wait = 0;
   for (const size_t fits : policy::segments_that_fit(sizes_of(buffers), job.shape->memory - on_host))
     job.memory[fits] = MemoryPlace::kDevice;
   world_.swapped_ += on_host;
@@ -172,18 +173,45 @@ void EagerJobs::drained(JobIndex index) {
   if (job.promotion == Promotion::kDraining) copy(index);
 }
 
-// While no worker serves it the job needs no lease.
+// Of the worker's estimate, a multiple of what is read, the simulator knows the truth.
+bool EagerJobs::waits_for_promotion(JobIndex index) {
+  Job& job = world_.jobs_[index];
+  const uint64_t burst = job.burst_number();
+  if (job.memory.empty() || job.host_wait == burst) return false;
+  const double stretch = stretch_of(job);
+  if (stretch <= 1) return false;
+  job.host_wait = burst;
+  World::Place& place = world_.place_of(job);
+  const double ns = (stretch - 1) * double(job.busy.count()) * place.model.slowdown;
+  constexpr double kLongest = 3e18;  // a hundred years
+  world_.queue_.put(
+      {world_.now_ + Duration(static_cast<int64_t>(std::min(ns, kLongest))), Event::Kind::kHostWait, index, burst});
+  leave_device(place, index);
+  return true;
+}
+
+// Its memory may have been promoted meanwhile, or the job have left with it: then it goes on by itself, or has.
+void EagerJobs::waited(JobIndex index, uint64_t burst) {
+  const Job& job = world_.jobs_[index];
+  const bool same = job.phase == Job::Phase::kKernels && job.burst_number() == burst;
+  if (same && !job.is_away() && !world_.place_of(job).shared.has(index)) world_.want_device(index);
+}
+
+// A job that computes on the host, or whose work waits for memory, needs no lease.
+void EagerJobs::leave_device(World::Place& place, JobIndex index) {
+  if (!place.dispatch->exclusive()) return;
+  if (world_.jobs_[index].in_burst()) {
+    world_.tell_service(place, index);
+    place.dispatch->drained(world_.lessee_of(index), world_.now_);
+    world_.told(place);
+  }
+  if (place.lease_of(index)) world_.give_back(place, index);
+}
+
 void EagerJobs::copy(JobIndex index) {
   Job& job = world_.jobs_[index];
   World::Place& place = world_.place_of(job);
-  if (place.dispatch->exclusive()) {
-    if (job.in_burst()) {
-      world_.tell_service(place, index);
-      place.dispatch->drained(world_.lessee_of(index), world_.now_);
-      world_.told(place);
-    }
-    if (place.lease_of(index)) world_.give_back(place, index);
-  }
+  leave_device(place, index);
   const Bytes bytes = bytes_at(job, MemoryPlace::kPromoting);
   if (bytes.value == 0) return resumed(index);  // freed meanwhile
   job.promotion = Promotion::kCopying;

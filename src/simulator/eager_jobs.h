@@ -12,7 +12,8 @@ namespace heddle::simulator {
 //
 // A buffer goes to the device or to the host as a whole. Kernels take as long as ever, and besides what they touch on
 // the host over the bus's bandwidth; of that they have the share that their warps are of the device's, as on software
-// devices. (There a 2MM took 5.0 s longer for what this counts as 4.2 s: docs/results/2026-11-25-eager-software.md.)
+// devices. Before they do that they wait for a promotion, for as long as that would take them. (There a 2MM took 5.0 s
+// longer for what this counts as 4.2 s: docs/results/2026-11-25-eager-software.md.)
 //
 // A promotion interrupts its job: the kernel under way ends, memory is copied by the device's copy engine, and another
 // worker goes on. A job that computes on the host meanwhile notices it only where its next burst comes too early.
@@ -34,6 +35,10 @@ class EagerJobs {
   void task_ended(JobIndex job);
   // Its burst has ended: memory that no later one uses returns, where the scenario has eager frees.
   void free_unused(JobIndex job);
+  // Whether the kernels of its present burst, which would reach memory on the host, wait for that to be promoted: for
+  // as long as they would be at it, once a burst (worker/host_part.h). The job gives its lease back meanwhile.
+  bool waits_for_promotion(JobIndex job);
+  void waited(JobIndex job, uint64_t burst);
   // How many times as long the kernels of its present burst take, because of what they touch on the host.
   double stretch_of(const Job& job) const;
 
@@ -55,6 +60,7 @@ class EagerJobs {
   bool may_promote(JobIndex job);
   void begin_to_promote(JobIndex job);
   void copy(JobIndex job);
+  void leave_device(World::Place& place, JobIndex job);
   void forget_where_none(const Job& job);
 
   World& world_;

@@ -72,13 +72,13 @@ TEST(EagerJobs, WaitWhereItIsSwitchedOff) {
   EXPECT_EQ(outcome.eager().launches, 0u);
 }
 
-// What it reads on the host takes as long as its kernels do otherwise.
+// What it reads on the host takes as long as its kernels do otherwise: 50 ms, and it waits so long in vain.
 TEST(EagerJobs, WaitForTheBusByWhatTheyTouchOnTheHost) {
   const Outcome outcome = simulated(two_jobs());
   EXPECT_EQ(outcome.jobs[1].waited, msec(0));
   EXPECT_EQ(outcome.jobs[1].eager.launches, 1u);
   EXPECT_EQ(outcome.jobs[1].eager.on_host, gib(4));
-  EXPECT_EQ(outcome.jobs[1].ended, TimePoint{msec(101)});
+  EXPECT_EQ(outcome.jobs[1].ended, TimePoint{msec(1 + 50 + 100)});
   EXPECT_EQ(outcome.jobs[1].busy, msec(100));
   EXPECT_EQ(outcome.jobs[1].eager.promotions, 0u);
   EXPECT_EQ(outcome.jobs[0].ended, TimePoint{msec(1000)});
@@ -172,17 +172,31 @@ TEST(EagerJobs, OfADeviceAreOneAtATime) {
 // At 21 ms the first job ends. The kernel under way, a millisecond of its own time, takes two; the rest follows at full
 // speed behind the copy.
 TEST(Promotion, CopiesAtTheBusSpeedAndThenTheJobIsAtFullSpeed) {
-  Scenario node = two_jobs(msec(21));
+  Scenario node = two_jobs(msec(71));
   node.window = {};
   const Outcome outcome = simulated(node);
   const EagerUse& eager = outcome.jobs[1].eager;
   EXPECT_EQ(eager.promotions, 1u);
   EXPECT_EQ(eager.promoted, gib(4));
   EXPECT_NEAR(double(eager.moving.count()), double(copy_of(gib(4)).count()), 2);
-  // 20 ms at half speed, 2 ms for the kernel, and 39 of 50 ms are left.
-  const Duration ends = msec(1 + 20 + 2) + copy_of(gib(4)) + msec(39);
+  // It waits for 50 ms, is 20 ms at half speed, 2 ms for the kernel, and 39 of 50 ms are left.
+  const Duration ends = msec(1 + 50 + 20 + 2) + copy_of(gib(4)) + msec(39);
   EXPECT_NEAR(double(outcome.jobs[1].ended->time_since_epoch().count()), double(ends.count()), 4);
   EXPECT_EQ(outcome.jobs[1].waited, msec(0));
+}
+
+// Its kernels wait for longer than that: nothing is slower for lying on the host.
+TEST(Promotion, ComesBeforeKernelsThatWaitForIt) {
+  for (const char* dispatch : {"open", "fs"}) {
+    Scenario node = two_jobs(msec(21));
+    node.dispatch = dispatch;
+    const Outcome outcome = simulated(node);
+    EXPECT_EQ(outcome.jobs[1].eager.promotions, 1u);
+    EXPECT_EQ(outcome.jobs[1].busy, msec(50));
+    const Duration ends = msec(21) + copy_of(gib(4)) + msec(50);
+    EXPECT_NEAR(double(outcome.jobs[1].ended->time_since_epoch().count()), double(ends.count()), 4) << dispatch;
+    EXPECT_EQ(outcome.jobs[0].ended, TimePoint{msec(21)}) << dispatch << ": the device is its alone meanwhile";
+  }
 }
 
 TEST(Promotion, NeedsAnotherWorker) {
@@ -251,21 +265,21 @@ TEST(EagerFree, ReturnsABufferBehindItsLastBurst) {
   EXPECT_EQ(simulated(node).jobs[1].waited, msec(200));
 }
 
-// Behind the first burst of three, which takes 100 ms.
+// Behind the first burst of three, which takes 100 ms, and waits for 50.
 TEST(EagerFree, ReturnsWhatLiesOnTheHost) {
   Scenario node = little_swap_space();
   node.eager_free = true;
   node.jobs[1].shape.buffers[1].until = 1;
   const Outcome outcome = simulated(node);
   EXPECT_EQ(outcome.jobs[2].busy, msec(100 + 50 + 50));
-  EXPECT_EQ(outcome.jobs[3].granted, TimePoint{msec(101)});
+  EXPECT_EQ(outcome.jobs[3].granted, TimePoint{msec(151)});
   EXPECT_EQ(outcome.eager().launches, 2u);
   EXPECT_EQ(outcome.eager().promotions, 0u);
 }
 
 // All that was to be promoted is freed while the kernel under way ends: nothing is copied.
 TEST(EagerFree, OfWhatIsBeingPromotedSparesTheCopy) {
-  Scenario node = two_jobs(msec(100));
+  Scenario node = two_jobs(msec(150));
   node.eager_free = true;
   JobShape& shape = node.jobs[1].shape;
   shape.bursts = 2;
@@ -274,7 +288,7 @@ TEST(EagerFree, OfWhatIsBeingPromotedSparesTheCopy) {
   const Outcome outcome = simulated(node);
   EXPECT_EQ(outcome.eager().launches, 1u);
   EXPECT_EQ(outcome.eager().promotions, 0u);
-  EXPECT_EQ(outcome.jobs[1].ended, TimePoint{msec(1 + 100 + 50)});
+  EXPECT_EQ(outcome.jobs[1].ended, TimePoint{msec(1 + 50 + 100 + 50)});
 }
 
 // Jobs of three kinds that come at random, on two devices, under each way to share a device.

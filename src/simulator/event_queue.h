@@ -20,6 +20,7 @@ struct Event {
     kDispatch,    // the dispatch policy of device `index` wants to decide
     kSchedule,    // the scheduler wants to decide
     kPromoted,    // another worker goes on with job `index`, behind a promotion
+    kHostWait,    // job `index` has waited for one in its burst of number `version`
     kReturned,    // likewise, behind its return from swap space
     kAdmission,   // jobs that wait in line may be admitted
   };

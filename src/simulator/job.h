@@ -1,5 +1,6 @@
 #pragma once
 
+#include "policy/service.h"
 #include "simulator/outcome.h"
 #include "simulator/scenario.h"
 #include "simulator/shared_device.h"
@@ -57,6 +58,7 @@ struct Job {
   bool resumes = false;               // its worker was terminated in the burst
   std::vector<MemoryPlace> memory;    // of the present task, by buffer of its shape
   Promotion promotion = Promotion::kNone;
+  uint64_t host_wait = 0;  // the latest burst whose kernels have waited for one, or do
   Swap swap = Swap::kNone;
   std::optional<TimePoint> quiet;      // when it was first seen to compute on the host, of the present time there
   std::optional<TimePoint> came_back;  // when it last had its device again
@@ -67,7 +69,7 @@ struct Job {
   std::optional<TimePoint> asked;      // since when, as far as it does not wait for its device as well
   bool to_leave = false;               // its memory, for swap space, so that a deadlock ends
   Bytes grown;                         // what the present task has got besides
-  double stretch = 1;                  // of the present piece, by memory on the host
+  double stretch = 1;                  // of the present piece, by memory on the host and a part of the SMs
   std::optional<TimePoint> request;    // when the present burst arrived; none: it has ended
   std::optional<TimePoint> issued;     // when its first work went to the device
 

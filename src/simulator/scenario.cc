@@ -197,6 +197,7 @@ Status read_root(const toml::table& root, const std::string& file, Scenario& sce
   keys.read("dispatch", scenario.dispatch);
   keys.read("age_limit", scenario.age_limit);
   keys.read("window", scenario.window);
+  keys.read("batch_sms", scenario.batch_sms, 1, 100);
   keys.read("terminate", scenario.revocation.terminate);
   keys.read("resume", scenario.revocation.resume);
   keys.read("epoch", scenario.revocation.epoch);

@@ -81,6 +81,7 @@ struct Scenario {
   std::string dispatch = "open";
   Duration age_limit = std::chrono::seconds(2);
   Duration window = std::chrono::milliseconds(2);  // of work in flight under exclusive dispatch, on the device's clock
+  uint32_t batch_sms = 80;  // percent of a device's SMs that are batch's, where the dispatch policy says so
   RevocationCosts revocation;
   bool eager_launch = false;  // tasks may begin with a part of their memory on the host (policy/eager.h)
   bool eager_free = false;    // a buffer is freed behind the last burst that uses it, and not with its task

@@ -27,7 +27,7 @@ class SharedDevice {
 
   enum class Kind { kKernels, kCopy };
   // The job must have nothing here yet. `warps`: that its kernels keep resident, at least 1. `stretch`, from 1: how
-  // many times as long they take because they reach memory on the host.
+  // many times as long they take because they reach memory on the host, or have a part of the SMs.
   void add(JobIndex job, Kind kind, Duration length, uint64_t warps, TimePoint now, double stretch = 1);
   // What of it was left to do, by the length that it was given.
   Duration remove(JobIndex job, TimePoint now);

@@ -173,7 +173,9 @@ void SwappedJobs::refused(JobIndex index) {
 }
 
 void SwappedJobs::resumed(JobIndex index) {
-  world_.jobs_[index].swap = Swap::kNone;
+  Job& job = world_.jobs_[index];
+  job.swap = Swap::kNone;
+  world_.place_of(job).dispatch->ready(world_.lessee_of(index), world_.now_);
   world_.want_device(index);
 }
 

@@ -119,6 +119,7 @@ class World {
   std::vector<Place> places_;
   std::unique_ptr<policy::DeadlineFamily> deadlines_;  // where the dispatch policy has any
   bool gates_ = false;                                 // it has a say in where tasks go
+  bool bounds_batch_ = false;                          // batch jobs are kept to a part of the SMs
   std::vector<Job> jobs_;
   std::vector<JobIndex> owners_;  // by session
   std::unordered_map<TaskId, JobIndex> tasks_;

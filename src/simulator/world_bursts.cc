@@ -2,12 +2,24 @@
 
 #include <algorithm>
 
+#include "policy/deadline/share.h"
 #include "simulator/eager_jobs.h"
 #include "simulator/growing_jobs.h"
 #include "simulator/swapped_jobs.h"
 #include "simulator/world.h"
 
 namespace heddle::simulator {
+namespace {
+
+// Of what fills more than batch's part of the SMs only that part is there at a time.
+void keep_to_part(Job& job, uint64_t& warps, const DeviceModel& model, uint32_t percent) {
+  const uint64_t most = policy::batch_sms_of(model.sms, percent) * model.max_warps_per_sm();
+  if (warps <= most) return;
+  job.stretch *= double(warps) / double(most);
+  warps = most;
+}
+
+}  // namespace
 
 bool World::may_issue(Place& place, JobIndex job) {
   if (!place.dispatch->exclusive()) return true;
@@ -52,10 +64,14 @@ void World::go_on(JobIndex index) {
     if (job.resumes)
       return queue_.put({now_ + scenario_.revocation.resume, Event::Kind::kResumed, place.number, lease->number});
   }
-  if (!job.issued) job.issued = now_;
   const bool copies = job.phase == Job::Phase::kCopy;
+  if (!copies && EagerJobs(*this).waits_for_promotion(index)) return;
+  if (!job.issued) job.issued = now_;
   job.stretch = copies ? 1 : EagerJobs(*this).stretch_of(job);
-  place.shared.add(index, copies ? SharedDevice::Kind::kCopy : SharedDevice::Kind::kKernels, job.left, job.warps, now_,
+  uint64_t warps = job.warps;
+  const bool batch = job.shape->kind == policy::JobClass::kBatch;
+  if (bounds_batch_ && batch && !copies) keep_to_part(job, warps, place.model, scenario_.batch_sms);
+  place.shared.add(index, copies ? SharedDevice::Kind::kCopy : SharedDevice::Kind::kKernels, job.left, warps, now_,
                    job.stretch);
   watch(place);
 }

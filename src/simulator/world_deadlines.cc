@@ -14,6 +14,14 @@ Status World::build_dispatch(InputLog* log) {
                 "an input log has no lines for what deadline policies are told: leave out --log, or take another "
                 "dispatch policy than %s",
                 scenario_.dispatch.c_str());
+  bounds_batch_ = (*entry)->bounds_batch;
+  for (const Place& place : places_) {
+    if (bounds_batch_ && place.model.sharing == Sharing::kTimeSliced)
+      return fail(ErrorCode::kInvalidArgument,
+                  "dispatch: %s leaves a part of the SMs to requests, for which a device has to run programs together, "
+                  "and device %u (%.63s) runs them in time slices",
+                  scenario_.dispatch.c_str(), place.number, place.model.name);
+  }
   if ((*entry)->deadline) deadlines_ = std::make_unique<policy::DeadlineFamily>((*entry)->deadline, specs_);
   for (Place& place : places_) {
     const DeviceId device{place.number};

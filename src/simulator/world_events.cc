@@ -42,6 +42,8 @@ void World::handle(const Event& event) {
       place.decision.reset();
       return told(place);
     }
+    case Event::Kind::kHostWait:
+      return EagerJobs(*this).waited(event.index, event.version);
     case Event::Kind::kPromoted:
       return EagerJobs(*this).resumed(event.index);
     case Event::Kind::kReturned:

@@ -86,6 +86,7 @@ void World::carry_out(const policy::Decision& decision) {
   job.longest_burst = Duration{};
   if (place.dispatch->exclusive()) {
     place.dispatch->joined(lessee_of(index), job.tenant(), now_);
+    place.dispatch->ready(lessee_of(index), now_);
     told(place);
   }
   next_burst(index);

@@ -1,14 +1,18 @@
 #include "policy/deadline/deadline.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
+#include <utility>
 
+#include "policy/deadline/awaited_batch.h"
 #include "policy/dispatch/lessees.h"
 
 namespace heddle::policy {
 namespace {
 
-constexpr Duration kTurn = std::chrono::seconds(1);  // of who is in no hurry, while others wait
+// Of a request that was placed, at most: until its worker is there, and from then on until its first work.
+constexpr Duration kWorkerStarts = AwaitedBatch::kWorkerStarts, kAboutToBegin = std::chrono::milliseconds(10);
 // From a termination that came to nothing to the next try, and between looks whether that would do.
 constexpr Duration kTryAgain = std::chrono::milliseconds(200), kLookAgain = std::chrono::milliseconds(10);
 
@@ -61,47 +65,62 @@ void Deadline::look(TimePoint now) {
   live_ = state_.live_requests(now);
   give_up_some(now);
   if (state_.has_classes()) reserve(now);
-  open_places();
-  if (revocation_ != Revocation::kOff) revoke_for_requests(now);
+  open_places(now);
+  if (state_.has_classes()) revoke_for_requests(now);
   const auto is_to_go = [](const Place& place) { return place.revoked && !place.withdrawn; };
-  changed_ |= may_go != may_go_ || for_batch != for_batch_ || slots != batch_slots_ ||
-              std::any_of(state_.places().begin(), state_.places().end(), is_to_go);
+  const auto takes_back = std::exchange(takes_back_, next_taken_back(now));
+  changed_ |= (takes_back_ && takes_back_ != takes_back) || may_go != may_go_ || for_batch != for_batch_ ||
+              slots != batch_slots_ || std::any_of(state_.places().begin(), state_.places().end(), is_to_go);
 }
 
+// A request that is late only if a revocation takes as long as it may is not given up: it is the next revocation's
+// business, and whoever is given up for what once took long is never taken a device back for again.
 void Deadline::give_up_some(TimePoint now) {
+  planned_ = live_;
   std::vector<TimePoint> free;
+  bool revocable = false;
   for (const Place& place : state_.places()) {
-    if (revocation_ != Revocation::kOff || !state_.has_batch(place)) free.push_back(state_.free_at(place, now));
+    const bool batch = state_.has_batch(place);
+    if (revocation_ != Revocation::kOff || !batch) free.push_back(state_.free_at(place, now));
+    revocable |= revocation_ != Revocation::kOff && batch;
   }
   if (live_.empty() || free.empty() || state_.all_end_in_time(live_, free)) return;
-  std::vector<const Member*> kept;
+  planned_.clear();
+  std::vector<const Member*> hopeful;
+  const TimePoint first = *std::min_element(free.begin(), free.end());
   for (const Member* request : live_) {
-    kept.push_back(request);
-    if (state_.all_end_in_time(kept, free)) continue;
-    const auto longest = std::max_element(kept.begin(), kept.end(), [&](const Member* one, const Member* other) {
-      return state_.expected(*one) < state_.expected(*other);
-    });
+    if (revocable && first + state_.expected(*request) > request->deadline()) {
+      hopeful.push_back(request);
+      continue;
+    }
+    planned_.push_back(request);
+    if (state_.all_end_in_time(planned_, free)) continue;
+    const auto longest = std::max_element(
+        planned_.begin(), planned_.end(),
+        [&](const Member* one, const Member* other) { return state_.expected(*one) < state_.expected(*other); });
     state_.give_up(**longest);
-    kept.erase(longest);
+    planned_.erase(longest);
   }
-  live_ = std::move(kept);
+  live_.clear();
+  std::merge(planned_.begin(), planned_.end(), hopeful.begin(), hopeful.end(), std::back_inserter(live_),
+             [&](const Member* one, const Member* other) { return state_.goes_before(*one, *other, now); });
 }
 
 // Requests go to idle devices, as many as there are of both. Batch tasks go to what is left of those that nobody else
 // has work on. Only requests that can still end in time keep devices from batch: others may wait for memory for long.
-void Deadline::open_places() {
+void Deadline::open_places(TimePoint now) {
   may_go_.clear();
   for_requests_.clear();
   for_batch_.clear();
   for (const Place& place : state_.places()) {
     if (!state_.is_idle(place)) continue;
     for_requests_.push_back(place.id);
-    const auto works = [&](Lessee lessee) { return state_.find(lessee)->working || state_.find(lessee)->fresh; };
-    if (!place.reserved && std::none_of(place.lessees.begin(), place.lessees.end(), works))
-      for_batch_.push_back(place.id);
+    if (!place.reserved && !AwaitedBatch(state_).there(place, now)) for_batch_.push_back(place.id);
   }
+  size_t most = for_requests_.size();
+  if (most > 0 && live_.empty()) most += kMoreTries;
   const auto may_go = [&](Lessee lessee) {
-    const bool room = may_go_.size() < for_requests_.size();
+    const bool room = may_go_.size() < most;
     if (room) may_go_.push_back(lessee);
     return room;
   };
@@ -115,32 +134,79 @@ void Deadline::open_places() {
   batch_slots_ = std::min(for_batch_.size(), for_requests_.size() - kept);
 }
 
-// Where workers are terminated, a device whose holder would not outlive that is taken last, and does for its request
-// only where no other would be free sooner.
+void Deadline::Coming::add(const Place& place) {
+  ++(place.drains ? draining : count);
+  if (place.in_hurry && !place.drains) ++in_hurry;
+}
+
+// Which devices are taken back from batch: those whose own lessees ask, those that are reserved, and one for each
+// request that has none and gets none otherwise.
 void Deadline::revoke_for_requests(TimePoint now) {
-  size_t coming = for_requests_.size(), draining = 0;  // devices for requests that have none
-  std::vector<Place*> revocable;
+  Coming coming{.count = for_requests_.size(), .in_hurry = for_requests_.size()};
+  std::vector<Place*> others;
   for (Place& place : state_.places()) {
-    if (!place.withdrawn) place.revoked = false;
+    if (!place.withdrawn) place.revoked = place.in_hurry = false;
     if (!state_.has_batch(place)) continue;
-    const Member* first = state_.next_on(place, now);
-    if (place.reserved || (first && state_.is_request(*first) && !state_.is_late(*first, now))) place.revoked = true;
-    if (place.revoked && !state_.has_request(place)) ++(place.drains ? draining : coming);
-    if (!place.revoked && !state_.has_request(place) && revokes_any()) revocable.push_back(&place);
+    if (revocation_ != Revocation::kOff) revoke_for_its_own(place, now);
+    if (state_.has_request(place)) continue;
+    place.revoked ? coming.add(place) : others.push_back(&place);
   }
-  const auto drains = [&](const Place& place) {
-    return revocation_ == Revocation::kHard && state_.holder_of(place)->exposed;
+  const auto cost = [&](const Place* place) {
+    return std::tuple(would_drain(*place), state_.holder_of(*place)->uncommitted, place->id);
   };
-  const auto cost = [&](const Place& place) {
-    return std::tuple(drains(place), state_.holder_of(place)->uncommitted, place.id);
-  };
-  std::sort(revocable.begin(), revocable.end(),
-            [&](const Place* one, const Place* other) { return cost(*one) < cost(*other); });
-  for (Place* place : revocable) {
-    if (coming + (drains(*place) ? draining : 0) >= live_.size()) break;
-    ++coming;
+  std::sort(others.begin(), others.end(),
+            [&](const Place* one, const Place* other) { return cost(one) < cost(other); });
+  revoke_for_live(others, coming);
+  revoke_for_late(others, coming, now);
+}
+
+void Deadline::revoke_for_its_own(Place& place, TimePoint now) const {
+  const Member* first = state_.next_on(place, now);
+  const bool asked = first && state_.is_request(*first);
+  place.revoked |= place.reserved || asked;
+  place.in_hurry |= place.reserved || (asked && !state_.is_late(*first, now));
+}
+
+// Where workers are terminated, a device whose holder would not outlive that is taken last, and does for its request
+// only where no other would be free sooner. What was taken back for late requests does for those that are not.
+void Deadline::revoke_for_live(const std::vector<Place*>& others, Coming& coming) {
+  for (Place& place : state_.places()) {
+    if (!place.revoked || place.in_hurry || state_.has_request(place) || coming.in_hurry >= live_.size()) continue;
+    place.in_hurry = true;
+    ++coming.in_hurry;
+  }
+  if (revocation_ == Revocation::kOff || !revokes_any()) return;
+  for (Place* place : others) {
+    if (coming.count + (would_drain(*place) ? coming.draining : 0) >= live_.size()) break;
+    ++coming.count;
+    place->revoked = place->in_hurry = true;
+  }
+}
+
+void Deadline::revoke_for_late(const std::vector<Place*>& others, Coming& coming, TimePoint now) {
+  for (Place* place : others) {
+    const size_t all = coming.count + coming.draining;
+    const size_t left = all - std::min(all, live_.size());
+    if (place->revoked || late_that_revoke(*place, left + 1, now) <= left) continue;
+    ++coming.count;
     place->revoked = true;
   }
+}
+
+// How many late requests have the place taken back from its batch lessee, up to `most`. It had been lent before they
+// came: they have waited for a device that is free since then. Who came before that was passed over, and so waits for
+// memory, maybe for long: batch has a turn before the next try.
+size_t Deadline::late_that_revoke(const Place& place, size_t most, TimePoint now) const {
+  const auto& late = state_.late_requests();
+  if (now >= place.lent + kTurn) return std::min(most, late.size());
+  if (revocation_ == Revocation::kOff || !revokes_any()) return 0;
+  size_t count = 0;
+  for (auto it = late.rbegin(); it != late.rend() && it->first > place.lent && count < most; ++it) ++count;
+  return count;
+}
+
+bool Deadline::would_drain(const Place& place) const {
+  return revocation_ == Revocation::kHard && state_.holder_of(place)->exposed;
 }
 
 // The request that waits for this very device, or for any.
@@ -156,22 +222,41 @@ const Deadline::Member* Deadline::first_waiting(const Place& place, TimePoint no
 std::optional<TimePoint> Deadline::kept_until(const Place& place, TimePoint now) const {
   for (const Lessee lessee : place.lessees) {
     const Member& member = *state_.find(lessee);
-    if (state_.is_request(member) && member.fresh && now < member.since + kMergeGap) return member.since + kMergeGap;
+    if (!state_.is_request(member) || !member.fresh) continue;
+    const TimePoint until = member.since + (member.ready ? kAboutToBegin : kWorkerStarts);
+    if (now < until) return until;
   }
   if (!state_.is_idle(place) || live_.empty() || for_requests_.size() > live_.size()) return {};
-  return state_.deadline(*live_.front()) + Duration(1);
+  return live_.front()->deadline() + Duration(1);
+}
+
+// A late request waits for the place that is there, or came while its holder had it. No work is lost for one that was
+// passed over before: it may wait for the memory that batch gives back when it gets on.
+bool Deadline::is_waited_for_late(const Place& place, TimePoint now) const {
+  const Member* there = state_.next_on(place, now);
+  if (there && state_.is_request(*there) && state_.is_late(*there, now)) return true;
+  const auto& late = state_.late_requests();
+  return !late.empty() && late.rbegin()->first > place.lent;
 }
 
 // When what is in flight of the holder may not be waited for any longer: the request that goes first is late if it
 // does not have the device a revocation's time later. At once where it would be, by what is known of what is in flight.
-// Where that came to nothing it is tried again once the holder would outlive its worker.
+// A request that has had less time than that from the start on is waited for as long as it may begin, as what is in
+// flight is likely to end sooner.
+// For a request that is late already: when the holder has had its turn. Where that came to nothing it is tried again
+// once the holder would outlive its worker.
 std::optional<TimePoint> Deadline::terminates_at(const Place& place, const Member& holder, TimePoint now) const {
   if (revocation_ != Revocation::kHard || place.terminated) return {};
   if (place.drains && holder.exposed) return {};
   const Member* first = first_waiting(place, now);
-  if (!first) return {};
-  const TimePoint latest = state_.deadline(*first) - state_.expected(*first);
-  const TimePoint at = now + holder.drain > latest ? now : latest - state_.revocation_time(place);
+  const bool in_time = first && place.in_hurry;
+  if (!in_time && !is_waited_for_late(place, now)) return {};
+  TimePoint at = place.lent + kTurn;
+  if (in_time) {
+    const TimePoint latest = first->deadline() - state_.expected(*first);
+    const TimePoint last_chance = latest - state_.revocation_time(place);
+    at = now + holder.drain > latest ? now : last_chance < first->arrival ? latest : last_chance;
+  }
   return place.drains ? std::max(at, *place.drains + kTryAgain) : at;
 }
 
@@ -217,6 +302,25 @@ void Deadline::decide(DeviceId device, TimePoint now, std::vector<LeaseOrder>& o
   if (over && *over <= now) withdraw(there, false, now, out);
 }
 
+// When requests without a device have one taken back although nothing happens before: because one of them is late then,
+// or a turn is over, or what is in flight is waited for no longer. It may be another time for each request that comes.
+std::optional<TimePoint> Deadline::next_taken_back(TimePoint now) const {
+  const auto& late = state_.late_requests();
+  if (late.empty() && live_.empty()) return {};
+  TimePoint from = late.empty() ? TimePoint::max() : now;
+  for (const Member* request : live_)
+    from = std::min(from, request->deadline() - state_.expected(*request) + Duration(1));
+  std::optional<TimePoint> next;
+  for (const Place& place : state_.places()) {
+    if (!state_.has_batch(place)) continue;
+    const TimePoint over = std::max(from, place.lent + kTurn);
+    const auto at = place.revoked ? terminates_at(place, *state_.holder_of(place), now) : std::optional(over);
+    if (!at || (!place.revoked && over <= now)) continue;
+    next = next ? std::min(*next, *at) : *at;
+  }
+  return next;
+}
+
 std::optional<TimePoint> Deadline::next(DeviceId device, TimePoint now) const {
   if (version_ != state_.version()) return now;
   const Place& there = state_.place(device);
@@ -224,7 +328,11 @@ std::optional<TimePoint> Deadline::next(DeviceId device, TimePoint now) const {
   const auto at = [&](std::optional<TimePoint> when) {
     if (when) next = next ? std::min(*next, std::max(now, *when)) : std::max(now, *when);
   };
-  if (device == state_.places().front().id) at(next_reservation(now));
+  if (device == state_.places().front().id) {
+    at(next_reservation(now));
+    if (takes_back_ > now) at(takes_back_);  // else all devices have just decided (look)
+  }
+  if (state_.is_idle(there)) at(AwaitedBatch(state_).next(there, now));
   if (!there.holder) {
     if (state_.next_on(there, now)) at(kept_until(there, now));
     return next;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "policy/deadline/test_devices.h"
 #include "policy/dispatch/table.h"
 #include "policy/dispatch/test_device.h"
 
@@ -11,94 +12,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-// Devices of one model under a deadline policy, driven by hand.
-class Devices {
- public:
-  Devices(const char* policy, size_t count)
-      : deadline_((*find_dispatch(policy))->deadline(ids(count))), count_(count) {}
-
-  static Tenant tenant(JobClass kind, const std::string& app = "app") { return {.job = {1}, .app = app, .kind = kind}; }
-  void request(uint64_t session, double when, const std::string& app = "app") {
-    deadline_->state().waits(lessee(session), tenant(JobClass::kUserFacing, app), moment(when));
-  }
-  void batch_waits(uint64_t session, double when) {
-    deadline_->state().waits(lessee(session), tenant(JobClass::kBatch), moment(when));
-  }
-  // A lessee that has the device, and a burst for it.
-  void works(uint64_t session, uint64_t device, JobClass kind, double when, const std::string& app = "app") {
-    deadline_->state().joined({device}, lessee(session), tenant(kind, app), moment(when));
-    deadline_->state().pending(lessee(session), moment(when));
-  }
-  void batch(uint64_t session, uint64_t device, double when) { works(session, device, JobClass::kBatch, when); }
-  void ends(uint64_t session, uint64_t device, double when, double busy = 0) {
-    deadline_->state().served(lessee(session), {.busy = ms(busy)});
-    deadline_->state().drained(lessee(session), moment(when));
-    deadline_->state().left({device}, lessee(session), moment(when));
-  }
-  // As the scheduler does it: those that may go, each to the first device that is open to it.
-  std::vector<std::string> place(double when, std::initializer_list<uint64_t> sessions) {
-    std::vector<std::string> placed;
-    deadline_->plan(moment(when));
-    for (const uint64_t session : sessions) {
-      for (uint64_t device = 0; device < count_ && deadline_->may_go(lessee(session)); ++device) {
-        if (!deadline_->open(lessee(session), {device})) continue;
-        placed.push_back(std::to_string(session) + " on " + std::to_string(device));
-        deadline_->placed(lessee(session), {device});
-        break;
-      }
-    }
-    return placed;
-  }
-  // Of the last few requests of the application, each so long: what is known of it.
-  void known(const std::string& app, double busy) {
-    for (int i = 0; i < 8; ++i) {
-      works(900, 0, JobClass::kUserFacing, 0, app);
-      ends(900, 0, 0, busy);
-    }
-  }
-  void in_flight(uint64_t session, double drain, double uncommitted, bool exposed = false) {
-    deadline_->state().served(lessee(session),
-                              {.drain = ms(drain), .uncommitted = ms(uncommitted), .exposed = exposed});
-  }
-  void not_terminated(uint64_t session, uint64_t device, double when) {
-    deadline_->state().not_terminated({device}, lessee(session), moment(when));
-    in_flight(session, 0, 0, true);
-  }
-  RevocationTime revocation(uint64_t device) { return *deadline_->revocation({device}); }
-  void returned(uint64_t session, uint64_t device, double when) {
-    deadline_->state().returned({device}, lessee(session), moment(when));
-  }
-  // "0: lend 1", "1: withdraw 2", "1: terminate 2"
-  std::vector<std::string> decide(double when) {
-    std::vector<std::string> texts;
-    for (uint64_t device = 0; device < count_; ++device) {
-      std::vector<LeaseOrder> orders;
-      deadline_->decide({device}, moment(when), orders);
-      for (const LeaseOrder& order : orders) {
-        const auto* lend = std::get_if<Lend>(&order);
-        const auto* withdraw = std::get_if<Withdraw>(&order);
-        const Lessee whose = lend ? lend->to : withdraw->from;
-        texts.push_back(std::to_string(device) + ": " +
-                        (lend                  ? "lend "
-                         : withdraw->terminate ? "terminate "
-                                               : "withdraw ") +
-                        std::to_string(whose.session.value));
-      }
-    }
-    return texts;
-  }
-  std::optional<TimePoint> next(uint64_t device, double when) { return deadline_->next({device}, moment(when)); }
-
- private:
-  static std::vector<DeviceId> ids(size_t count) {
-    std::vector<DeviceId> ids;
-    for (uint64_t id = 0; id < count; ++id) ids.push_back({id});
-    return ids;
-  }
-  std::unique_ptr<Deadline> deadline_;
-  uint64_t count_;
-};
 
 TEST(Priority, RequestsGoToIdleDevicesAndNobodyIsRevoked) {
   Devices devices("priority:soft", 2);
@@ -126,6 +39,50 @@ TEST(Priority, TheDeviceWithTheLeastWorkToLoseIsRevoked) {
   devices.returned(2, 1, 15);
   EXPECT_THAT(devices.decide(15), IsEmpty()) << "batch is not lent it again before the request is placed";
   EXPECT_THAT(devices.place(15, {5, 4}), ElementsAre("4 on 1"));
+}
+
+// Its worker takes 300 ms to start, and its program a moment to go on.
+TEST(Priority, APlacedRequestHasItsDeviceKeptForItUntilItCanBegin) {
+  Devices devices("priority:off", 1);
+  devices.batch(1, 0, 0);
+  EXPECT_THAT(devices.decide(0), ElementsAre("0: lend 1"));
+  devices.batch(3, 0, 0);
+  devices.request(2, 10);
+  devices.ends(1, 0, 50);
+  EXPECT_THAT(devices.place(50, {2}), ElementsAre("2 on 0"));
+  devices.joins(2, 0, JobClass::kUserFacing, 50);
+  EXPECT_THAT(devices.decide(50), IsEmpty());
+  EXPECT_THAT(devices.decide(340), IsEmpty());
+  EXPECT_EQ(devices.next(0, 340), moment(2050)) << "should that worker never come";
+  devices.ready(2, 350);
+  EXPECT_THAT(devices.decide(350), IsEmpty());
+  EXPECT_EQ(devices.next(0, 350), moment(360));
+  EXPECT_THAT(devices.decide(359), IsEmpty());
+  EXPECT_THAT(devices.decide(360), ElementsAre("0: lend 3")) << "it is slow to go on";
+}
+
+// Not as a request that waited for a device and then as one that began there.
+TEST(Priority, ARequestIsOne) {
+  Devices devices("priority:off", 1);
+  devices.request(2, 0);
+  EXPECT_THAT(devices.place(0, {2}), ElementsAre("2 on 0"));
+  devices.joins(2, 0, JobClass::kUserFacing, 0);
+  devices.ready(2, 20);
+  devices.begins(2, 25);
+  EXPECT_THAT(devices.decide(25), ElementsAre("0: lend 2"));
+  EXPECT_EQ(devices.state().find(lessee(2))->arrival, moment(0)) << "its SLO counts from then on";
+  devices.ends(2, 0, 120);
+  EXPECT_NEAR(devices.state().rates().load(moment(120)), 0.1, 1e-9) << "one in a second, which had it for 100 ms";
+}
+
+TEST(Priority, AProgramThatGoesOnLateBeginsItsRequestThen) {
+  Devices devices("priority:off", 1);
+  devices.request(2, 0);
+  EXPECT_THAT(devices.place(0, {2}), ElementsAre("2 on 0"));
+  devices.joins(2, 0, JobClass::kUserFacing, 0);
+  devices.ready(2, 20);
+  devices.begins(2, 221);
+  EXPECT_EQ(devices.state().find(lessee(2))->arrival, moment(221));
 }
 
 TEST(Priority, WithoutRevocationBurstsEnd) {
@@ -291,15 +248,6 @@ TEST(Deadlines, WhereNotAllCanEndInTimeTheLongestIsGivenUp) {
   devices.works(2, 0, JobClass::kUserFacing, 0, "short");
   devices.ends(2, 0, 60, 60);
   EXPECT_THAT(devices.place(60, {1, 3}), ElementsAre("3 on 0"));
-}
-
-TEST(Deadlines, NobodyIsRevokedForALateRequest) {
-  Devices devices("priority:soft", 1);
-  devices.batch(1, 0, 0);
-  EXPECT_THAT(devices.decide(0), ElementsAre("0: lend 1"));
-  devices.known("app", 300);
-  devices.request(2, 10);
-  EXPECT_THAT(devices.decide(10), IsEmpty());
 }
 
 TEST(Deadlines, BatchLesseesTakeTurnsOfASecond) {

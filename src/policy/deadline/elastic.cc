@@ -31,13 +31,14 @@ void Elastic::reserve(TimePoint now) {
   const auto reserved =
       static_cast<size_t>(std::count_if(all.begin(), all.end(), [](const Place* place) { return place->reserved; }));
   const size_t load = std::min(all.size(), static_cast<size_t>(std::ceil(state().rates().load(now) / kFullest)));
-  size_t k = load;
+  const bool any_hopeful = planned_requests().size() < live_requests().size();
+  size_t k = std::max(load, size_t{any_hopeful});
   const auto are_enough = [&](size_t count) {
     std::vector<TimePoint> free;
     for (size_t at = 0; at < all.size(); ++at) {
       if (at < count || !state().has_batch(*all[at])) free.push_back(state().free_at(*all[at], now));
     }
-    return state().all_end_in_time(live_requests(), free);
+    return state().all_end_in_time(planned_requests(), free);
   };
   while (k < all.size() && !are_enough(k)) ++k;
 

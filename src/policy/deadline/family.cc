@@ -3,16 +3,17 @@
 namespace heddle::policy {
 namespace {
 
-// One device of a Deadline, which is shared because all devices of a model have one.
+// One device of a deadline policy, which is shared because all devices of a model have one.
 class DeadlineDispatch : public Dispatch {
  public:
-  DeadlineDispatch(std::shared_ptr<Deadline> deadline, DeviceId device)
+  DeadlineDispatch(std::shared_ptr<DeadlinePolicy> deadline, DeviceId device)
       : deadline_(std::move(deadline)), device_(device) {}
 
   bool spans_devices() const override { return true; }
   void joined(Lessee lessee, const Tenant& tenant, TimePoint now) override {
     deadline_->state().joined(device_, lessee, tenant, now);
   }
+  void ready(Lessee lessee, TimePoint now) override { deadline_->state().ready(lessee, now); }
   void left(Lessee lessee, TimePoint now) override { deadline_->state().left(device_, lessee, now); }
   void pending(Lessee lessee, TimePoint now) override { deadline_->state().pending(lessee, now); }
   void drained(Lessee lessee, TimePoint now) override { deadline_->state().drained(lessee, now); }
@@ -27,13 +28,13 @@ class DeadlineDispatch : public Dispatch {
   std::optional<TimePoint> next(TimePoint now) const override { return deadline_->next(device_, now); }
 
  private:
-  std::shared_ptr<Deadline> deadline_;
+  std::shared_ptr<DeadlinePolicy> deadline_;
   DeviceId device_;
 };
 
 }  // namespace
 
-std::unique_ptr<Dispatch> dispatch_of(std::shared_ptr<Deadline> deadline, DeviceId device) {
+std::unique_ptr<Dispatch> dispatch_of(std::shared_ptr<DeadlinePolicy> deadline, DeviceId device) {
   return std::make_unique<DeadlineDispatch>(std::move(deadline), device);
 }
 
@@ -60,7 +61,7 @@ void DeadlineFamily::waits(const std::string& model, Lessee lessee, const Tenant
 }
 
 void DeadlineFamily::waits_no_longer(Lessee lessee) {
-  Deadline* const deadline = waits_at(lessee);
+  DeadlinePolicy* const deadline = waits_at(lessee);
   if (!deadline) return;
   deadline->state().waits_no_longer(lessee);
   waiting_.erase(lessee);
@@ -73,13 +74,13 @@ bool DeadlineFamily::plan(TimePoint now) {
   return changed;
 }
 
-Deadline* DeadlineFamily::waits_at(Lessee lessee) const {
+DeadlinePolicy* DeadlineFamily::waits_at(Lessee lessee) const {
   const auto found = waiting_.find(lessee);
   return found == waiting_.end() ? nullptr : found->second;
 }
 
 bool DeadlineFamily::is_special(Lessee lessee) const {
-  const Deadline* deadline = waits_at(lessee);
+  const DeadlinePolicy* deadline = waits_at(lessee);
   return deadline && deadline->is_special(lessee);
 }
 
@@ -94,17 +95,17 @@ std::vector<Lessee> DeadlineFamily::next() const {
 
 // Of whom nothing was said: the scheduler alone decides.
 bool DeadlineFamily::may_go(Lessee lessee) const {
-  const Deadline* deadline = waits_at(lessee);
+  const DeadlinePolicy* deadline = waits_at(lessee);
   return !deadline || deadline->may_go(lessee);
 }
 
 bool DeadlineFamily::open(Lessee lessee, DeviceId device) const {
-  const Deadline* deadline = waits_at(lessee);
+  const DeadlinePolicy* deadline = waits_at(lessee);
   return !deadline || deadline->open(lessee, device);
 }
 
 void DeadlineFamily::placed(Lessee lessee, DeviceId device) {
-  if (Deadline* deadline = waits_at(lessee)) deadline->placed(lessee, device);
+  if (DeadlinePolicy* deadline = waits_at(lessee)) deadline->placed(lessee, device);
   waiting_.erase(lessee);
 }
 

@@ -5,19 +5,19 @@
 #include <string>
 #include <vector>
 
-#include "policy/deadline/deadline.h"
+#include "policy/deadline/deadline_policy.h"
 #include "policy/device_spec.h"
 #include "policy/placement/gate.h"
 
 namespace heddle::policy {
 
-// A deadline policy for all devices of a pool: one Deadline for those of each model. To whoever lends devices it is a
+// A deadline policy for all devices of a pool: one object for those of each model. To whoever lends devices it is a
 // dispatch policy for each device (Dispatch::spans_devices), to the scheduler it is the gate.
 //
 // The caller says plan() before it has the scheduler decide, which asks all who wait anew if that changed anything.
 class DeadlineFamily : public PlacementGate {
  public:
-  using Make = std::unique_ptr<Deadline> (*)(const std::vector<DeviceId>&);
+  using Make = std::unique_ptr<DeadlinePolicy> (*)(const std::vector<DeviceId>&);
   DeadlineFamily(Make make, const std::vector<DeviceSpec>& devices);
 
   std::unique_ptr<Dispatch> dispatch(DeviceId device) const;
@@ -40,15 +40,15 @@ class DeadlineFamily : public PlacementGate {
   void placed(Lessee lessee, DeviceId device) override;
 
  private:
-  Deadline* waits_at(Lessee lessee) const;
+  DeadlinePolicy* waits_at(Lessee lessee) const;
 
-  std::map<std::string, std::shared_ptr<Deadline>> models_;  // shared with their devices' dispatch
-  std::vector<std::shared_ptr<Deadline>> devices_;           // by id
-  std::map<Lessee, Deadline*> waiting_;
+  std::map<std::string, std::shared_ptr<DeadlinePolicy>> models_;  // shared with their devices' dispatch
+  std::vector<std::shared_ptr<DeadlinePolicy>> devices_;           // by id
+  std::map<Lessee, DeadlinePolicy*> waiting_;
   uint64_t version_ = 0;
 };
 
 // The dispatch policy of a device by itself.
-std::unique_ptr<Dispatch> dispatch_of(std::shared_ptr<Deadline> deadline, DeviceId device);
+std::unique_ptr<Dispatch> dispatch_of(std::shared_ptr<DeadlinePolicy> deadline, DeviceId device);
 
 }  // namespace heddle::policy

@@ -91,6 +91,7 @@ void ModelState::joined(DeviceId device, Lessee lessee, const Tenant& tenant, Ti
   member.tenant = tenant;
   member.device = device;
   member.fresh = waited;
+  member.ready = false;
   member.since = now;
   auto& lessees = place(device).lessees;
   if (std::find(lessees.begin(), lessees.end(), lessee) == lessees.end()) lessees.push_back(lessee);
@@ -103,19 +104,30 @@ void ModelState::left(DeviceId device, Lessee lessee, TimePoint now) {
   members_.erase(lessee);
 }
 
+void ModelState::ready(Lessee lessee, TimePoint now) {
+  Member* member = this->member(lessee);
+  if (!member || !member->device || std::exchange(member->ready, true)) return;
+  ++version_;
+  if (!member->fresh) return;
+  member->since = now;
+  member->has_since = now;
+}
+
 void ModelState::pending(Lessee lessee, TimePoint now) {
   Member* member = this->member(lessee);
   if (!member || member->working) return;
   ++version_;
   // A request that waited for a device began when it asked for one, unless its program was slow to go on.
-  const bool began_before = std::exchange(member->fresh, false) && now - member->since <= kMergeGap;
-  if (!began_before) {
+  const bool waited = std::exchange(member->fresh, false);
+  if (!waited && is_request(*member)) rates_.arrived(now);
+  if (!waited || now - member->since > member->tenant.slo) {
+    const bool has = member->device && (place(*member->device).holder == lessee || member->beside);
     member->arrival = now;
-    if (is_request(*member)) rates_.arrived(now);
+    member->has_since = has ? std::optional(now) : std::nullopt;
   }
   member->working = true;
   member->since = now;
-  member->attained = {};
+  member->attained = member->had = {};
 }
 
 void ModelState::drained(Lessee lessee, TimePoint now) {
@@ -126,7 +138,8 @@ void ModelState::drained(Lessee lessee, TimePoint now) {
   member->since = now;
   member->drain = member->uncommitted = {};
   member->exposed = false;
-  if (is_request(*member)) rates_.finished(member->tenant.app, member->attained, now);
+  if (is_request(*member)) rates_.finished(member->tenant.app, member->used(now), now);
+  member->has_since.reset();
 }
 
 void ModelState::served(Lessee lessee, const Service& since_last) {
@@ -141,6 +154,11 @@ void ModelState::served(Lessee lessee, const Service& since_last) {
 void ModelState::returned(DeviceId device, Lessee lessee, TimePoint now) {
   ++version_;
   Place& there = place(device);
+  if (Member* member = this->member(lessee)) {
+    member->beside = false;
+    member->had = member->used(now);
+    member->has_since.reset();
+  }
   if (there.holder != lessee) return;
   const auto since = terminates_ ? there.terminated : there.withdrawn;
   if (there.revoked && since) {
@@ -151,7 +169,7 @@ void ModelState::returned(DeviceId device, Lessee lessee, TimePoint now) {
   there.withdrawn.reset();
   there.terminated.reset();
   there.drains.reset();
-  there.revoked = false;
+  there.revoked = there.in_hurry = false;
   if (Member* member = this->member(lessee); member && member->working) member->since = now;
 }
 
@@ -166,20 +184,28 @@ void ModelState::not_terminated(DeviceId device, Lessee lessee, TimePoint now) {
 void ModelState::lend(Place& place, const Member& to, TimePoint now) {
   place.holder = to.lessee;
   place.lent = now;
+  member(to.lessee)->has_device(now);
+  ++version_;
+}
+
+void ModelState::lend_beside(const Member& to, TimePoint now) {
+  Member* const member = this->member(to.lessee);
+  member->beside = true;
+  member->has_device(now);
   ++version_;
 }
 
 // Who goes before whom.
 
 bool ModelState::is_late(const Member& member, TimePoint now) const {
-  return now + std::max(Duration{}, expected(member) - member.attained) > deadline(member);
+  return now + std::max(Duration{}, expected(member) - member.used(now)) > member.deadline();
 }
 
 bool ModelState::goes_before(const Member& one, const Member& other, TimePoint now) const {
   const auto rank = [&](const Member& member) {
     if (!is_request(member)) return std::tuple(2, member.since, member.lessee);
     if (is_late(member, now)) return std::tuple(1, member.arrival, member.lessee);
-    return std::tuple(0, deadline(member), member.lessee);
+    return std::tuple(0, member.deadline(), member.lessee);
   };
   return rank(one) < rank(other);
 }
@@ -201,13 +227,13 @@ bool ModelState::is_idle(const Place& place) const {
   return (!holder || !holder->working) && !has_request(place);
 }
 
-const Percentiles& ModelState::revocations_of(const Place& place) const {
+const RevocationTimes& ModelState::revocations_of(const Place& place) const {
   return place.revocations.count() < kMeasured ? revocations_ : place.revocations;
 }
 
 Duration ModelState::revocation_time(const Place& place) const {
-  const Percentiles& measured = revocations_of(place);
-  return measured.count() < kMeasured ? kRevocation : measured.at(0.99);
+  const RevocationTimes& measured = revocations_of(place);
+  return measured.count() < kMeasured ? kRevocation : measured.longest();
 }
 
 uint64_t ModelState::revocations_measured(const Place& place) const {
@@ -246,7 +272,7 @@ bool ModelState::all_end_in_time(const std::vector<const Member*>& requests, con
   std::priority_queue<TimePoint, std::vector<TimePoint>, std::greater<>> next(free.begin(), free.end());
   for (const Member* request : requests) {
     const TimePoint end = next.top() + expected(*request);
-    if (end > deadline(*request)) return false;
+    if (end > request->deadline()) return false;
     next.pop();
     next.push(end);
   }

@@ -1,13 +1,14 @@
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
 #include <vector>
 
 #include "policy/deadline/request_rates.h"
+#include "policy/deadline/revocation_times.h"
 #include "policy/lessee.h"
-#include "policy/percentiles.h"
 #include "policy/service.h"
 
 namespace heddle::policy {
@@ -15,22 +16,32 @@ namespace heddle::policy {
 // The devices of one model, who has them, who wants them, and who goes before whom: what a deadline policy decides by.
 //
 // A request is a burst of a user-facing lessee. It arrives with its first record, or, where the lessee has no device
-// yet, when one is asked for; its deadline is its arrival and the SLO. Requests go by deadline. One that cannot end in
-// time any more is late: it goes behind those that can, and before batch. How long one takes is estimated by its
-// application. Batch lessees go by how long they have waited. Without classes all are batch.
+// yet, when one is asked for, unless its program then lets more than the SLO pass before it begins; its deadline is its
+// arrival and the SLO. Requests go by deadline. One that cannot end in time any more is late: it goes behind those that
+// can, and before batch. For how long one has a device is estimated by its application. Batch lessees go by how long
+// they have waited. Without classes all are batch.
 class ModelState {
  public:
   struct Member {
     Lessee lessee;
     Tenant tenant;
-    std::optional<DeviceId> device;  // none: it waits for one
-    bool working = false;            // has a burst
-    bool fresh = false;              // was placed late, and its first burst is to come
-    TimePoint arrival{};             // of its request
-    TimePoint since{};               // when it began to wait, or its work ended
-    Duration attained{};             // of its burst
+    std::optional<DeviceId> device;        // none: it waits for one
+    bool working = false;                  // has a burst
+    bool fresh = false;                    // was placed late, and its first burst is to come
+    bool ready = false;                    // its worker is there
+    bool beside = false;                   // has the device beside its holder (share.h)
+    TimePoint arrival{};                   // of its request
+    TimePoint since{};                     // when it began to wait, or its work ended
+    Duration attained{};                   // of its burst: busy time; for how long it had the device,
+    Duration had{};                        // under leases that are back,
+    std::optional<TimePoint> has_since{};  // and since when it has it now
     Duration drain{}, uncommitted{};
     bool exposed = false;
+
+    TimePoint deadline() const { return arrival + tenant.slo; }
+    void has_device(TimePoint now) { has_since = has_since.value_or(now); }
+    // For how long its burst has had the device.
+    Duration used(TimePoint now) const { return std::max(attained, had + (has_since ? now - *has_since : Duration{})); }
   };
   struct Place {
     DeviceId id;
@@ -39,10 +50,11 @@ class ModelState {
     TimePoint lent{};
     std::optional<TimePoint> withdrawn{};   // when it was taken back from its holder
     bool revoked = false;                   // for a request: it is to be taken back from its holder, or was
+    bool in_hurry = false;                  // and that one can still end in time, or could
     std::optional<TimePoint> terminated{};  // when its holder's worker was
     std::optional<TimePoint> drains{};      // since when its holder's worker, which was to be terminated, cannot be
     bool reserved = false;                  // for requests, by the policy
-    Percentiles revocations{};              // until it was free
+    RevocationTimes revocations{};          // until it was free
   };
 
   // By id, at least one.
@@ -56,6 +68,7 @@ class ModelState {
   void joined(DeviceId device, Lessee lessee, const Tenant& tenant, TimePoint now);
   void left(DeviceId device, Lessee lessee, TimePoint now);
   void pending(Lessee lessee, TimePoint now);
+  void ready(Lessee lessee, TimePoint now);
   void drained(Lessee lessee, TimePoint now);
   void served(Lessee lessee, const Service& since_last);
   void returned(DeviceId device, Lessee lessee, TimePoint now);
@@ -63,6 +76,7 @@ class ModelState {
   // Another one after each event that may change what is decided.
   uint64_t version() const { return version_; }
   void lend(Place& place, const Member& to, TimePoint now);
+  void lend_beside(const Member& to, TimePoint now);
 
   std::vector<Place>& places() { return places_; }  // by id
   const std::vector<Place>& places() const { return places_; }
@@ -79,7 +93,6 @@ class ModelState {
 
   bool has_classes() const { return has_classes_; }
   bool is_request(const Member& member) const { return has_classes_ && member.tenant.kind == JobClass::kUserFacing; }
-  static TimePoint deadline(const Member& member) { return member.arrival + member.tenant.slo; }
   Duration expected(const Member& member) const { return rates_.expected(member.tenant.app); }
   bool is_late(const Member& member, TimePoint now) const;
   bool goes_before(const Member& one, const Member& other, TimePoint now) const;
@@ -96,8 +109,8 @@ class ModelState {
   // Whether the requests all end in time if they are put one after the other on the place that is free first.
   bool all_end_in_time(const std::vector<const Member*>& requests, const std::vector<TimePoint>& free) const;
   const RequestRates& rates() const { return rates_; }
-  // Until a place that is revoked is free: of a hundred, the second longest. That of all places together where few were
-  // measured on this one, 22 ms before there are any.
+  // Until a place that is revoked is free: what 99 of 100 took, of the latest. That of all places together where few
+  // were measured on this one, 22 ms before there are any.
   Duration revocation_time(const Place& place) const;
   // How often that was measured on the places that it is of.
   uint64_t revocations_measured(const Place& place) const;
@@ -105,7 +118,7 @@ class ModelState {
  private:
   Member* member(Lessee lessee) { return const_cast<Member*>(find(lessee)); }
   void asks_no_more(const Member& member);
-  const Percentiles& revocations_of(const Place& place) const;
+  const RevocationTimes& revocations_of(const Place& place) const;
 
   const bool has_classes_, terminates_;
   std::vector<Place> places_;
@@ -114,7 +127,7 @@ class ModelState {
   std::set<Lessee> asking_;
   std::set<std::pair<TimePoint, Lessee>> late_;
   RequestRates rates_;
-  Percentiles revocations_;
+  RevocationTimes revocations_;
   uint64_t version_ = 0;
 };
 

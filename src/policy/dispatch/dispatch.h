@@ -47,6 +47,9 @@ class Dispatch {
 
   // A task of the lessee has this device. It has nothing pending yet.
   virtual void joined(Lessee lessee, const Tenant& tenant, TimePoint now) = 0;
+  // Its worker is there: when its first burst begins is its program's affair from now on. May be said again. To
+  // deadline policies alone: it stands in no input log.
+  virtual void ready(Lessee /*lessee*/, TimePoint /*now*/) {}
   // It has the device no longer and nothing of it runs there, or what runs is of no account any more. A lease that it
   // held is idle: no `returned` follows. May join again.
   virtual void left(Lessee lessee, TimePoint now) = 0;

@@ -5,6 +5,7 @@
 #include "policy/deadline/elastic.h"
 #include "policy/deadline/fifo.h"
 #include "policy/deadline/priority.h"
+#include "policy/deadline/share.h"
 #include "policy/dispatch/fs.h"
 #include "policy/dispatch/las.h"
 #include "policy/dispatch/open.h"
@@ -32,7 +33,7 @@ MadeDispatch make_las(std::string_view argument) {
 }
 
 template <class Policy, Revocation... revocation>
-std::unique_ptr<Deadline> make_deadline(const std::vector<DeviceId>& devices) {
+std::unique_ptr<DeadlinePolicy> make_deadline(const std::vector<DeviceId>& devices) {
   return std::make_unique<Policy>(devices, revocation...);
 }
 
@@ -48,6 +49,11 @@ constexpr DispatchEntry deadlines(std::string_view name, std::string_view descri
   return {name, "", description, make_alone<Policy, revocation...>, make_deadline<Policy, revocation...>};
 }
 
+constexpr DispatchEntry bounding_batch(DispatchEntry entry) {
+  entry.bounds_batch = true;
+  return entry;
+}
+
 constexpr DispatchEntry kDispatchTable[] = {
     {"open", "", "everybody issues at any time and the hardware decides", make<Open>},
     {"fs", "", "one at a time, in turns by weight", make<Fs>},
@@ -61,6 +67,7 @@ constexpr DispatchEntry kDispatchTable[] = {
     deadlines<Priority, Revocation::kSoft>("priority:soft", "as priority:off, but batch jobs are withdrawn for them"),
     deadlines<Priority, Revocation::kHard>("priority:hard",
                                            "as priority:soft, and terminated where a request would else be late"),
+    bounding_batch(deadlines<Share>("priority:share", "requests at any time, beside batch jobs on a part of the SMs")),
     deadlines<Elastic, Revocation::kOff>("elastic:off", "as many devices kept for requests as they need"),
     deadlines<Elastic, Revocation::kSoft>("elastic:soft", "as elastic:off, but batch jobs there are withdrawn"),
     deadlines<Elastic, Revocation::kHard>("elastic:hard",

@@ -18,6 +18,8 @@ struct DispatchEntry {
   Result<std::unique_ptr<Dispatch>> (*make)(std::string_view argument);  // for a device by itself
   // Of a deadline policy (deadline/), whose objects of all devices belong together.
   DeadlineFamily::Make deadline = nullptr;
+  // Batch jobs' work is kept to a part of each device's SMs, which whoever starts workers sees to.
+  bool bounds_batch = false;
 };
 
 // Every dispatch policy, in the order in which people see them; the first is what devices have unless

@@ -19,7 +19,8 @@ class PlacementGate {
   // Whether the gate says for each such request by itself when it may go: it is attempted when it arrives, and when it
   // is one of next(). Others of its need are answered for together.
   virtual bool is_special(Lessee lessee) const = 0;
-  // Those of them that may go now, at most one for each device.
+  // Those of them that may go now, first to last: before all others, whatever their ages. A few more than devices are
+  // open, at most.
   virtual std::vector<Lessee> next() const = 0;
   // Whether the request may be placed at all now.
   virtual bool may_go(Lessee lessee) const = 0;

@@ -79,6 +79,19 @@ TEST(PlacementGate, SpecialRequestsGoInTheOrderInWhichTheyAreNamed) {
   EXPECT_THAT(pool.granted(2), ElementsAre("100 on 0"));
 }
 
+// Else batch tasks that have waited for longer would have each device that falls idle.
+TEST(PlacementGate, ThoseThatAreNamedGoBeforeOlderOnes) {
+  Gated pool(1);
+  pool.gate.closed = {{0}};
+  pool.arrive(1, gib(1), 0);
+  pool.arrive(100, gib(1), 1);
+  EXPECT_THAT(pool.granted(1), IsEmpty());
+  pool.gate.closed.clear();
+  pool.gate.named = {{{100}, 0}};
+  ++pool.gate.said;
+  EXPECT_THAT(pool.granted(2), ElementsAre("100 on 0"));
+}
+
 // Else a device would be kept for who may not have it.
 TEST(PlacementGate, NothingIsReservedForWhoIsKeptBack) {
   Gated pool(1);
