@@ -65,6 +65,8 @@ int devices(bool as_json) {
   if (number_of(swap, "used") > 0)
     std::printf("Suspended jobs, idle programs and tasks that were launched eagerly have %s in swap space, of %s.\n",
                 bytes_of(swap, "used").c_str(), bytes_of(swap, "limit").c_str());
+  if (number_of(swap, "kept") > 0)
+    std::printf("%s of swap space stay pinned for what leaves a GPU next.\n", bytes_of(swap, "kept").c_str());
   return kSuccess;
 }
 

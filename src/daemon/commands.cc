@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "daemon/batch_sms.h"
 #include "daemon/descriptions.h"
 #include "daemon/tenant.h"
 #include "daemon/usage.h"
@@ -123,7 +124,9 @@ Descriptions Commands::descriptions_for(const Asker& asker) const {
 }
 
 Commands::Json Commands::swap_space() const {
-  return {{"used", shared_.registry.swapped.value}, {"limit", shared_.config.swap.host->value}};
+  return {{"used", shared_.registry.swapped.value},
+          {"limit", shared_.config.swap.host->value},
+          {"kept", shared_.registry.swap_kept.value}};
 }
 
 Result<Json> Commands::devices(const Json&, Asker& asker) {
@@ -137,6 +140,7 @@ Commands::Json Commands::device_list(const Descriptions& describe) const {
   for (const auto& view : views) {
     DeviceState& device = shared_.registry.devices[view.id.value];
     const DeviceModel& model = device.config.model;
+    const DispatchConfig& dispatch = shared_.config.dispatch;
     const bool restarts = workers_.recovering(view.id) && workers_.under_mps(view.id);
     const std::string state = restarts ? "faulted: its MPS is being started anew" : state_of(device);
     list.push_back({{"device", view.id.value},
@@ -147,6 +151,7 @@ Commands::Json Commands::device_list(const Descriptions& describe) const {
                     {"sharing", model.sharing == Sharing::kConcurrent ? "concurrent" : "time-sliced"},
                     {"shared_faults", device.config.shared_faults},
                     {"sms", model.sms},
+                    {"batch_sms", dispatch.bounds_batch ? Json(batch_sms(dispatch, model)) : Json()},
                     {"memory", view.capacity.value},
                     {"used", view.promised.value},
                     {"contexts", view.contexts.value},

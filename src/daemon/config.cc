@@ -56,6 +56,8 @@ void complete(Config& config) {
   if (limits.host_total.value == 0) limits.host_total = Bytes{machine_memory().value / 2};
   // Half may be pinned, as above, and software devices by default have half: what is left is the programs' own.
   if (!config.swap.host) config.swap.host = Bytes{machine_memory().value / 4};
+  // It helps where it is a whole program's memory, and nobody else has it meanwhile: a compromise.
+  if (!config.swap.pinned) config.swap.pinned = Bytes{config.swap.host->value / 2};
   if (limits.host_of_session.value == 0) limits.host_of_session = limits.host_total;
   for (size_t i = 0; i < config.devices.size(); ++i) {
     DeviceConfig& device = config.devices[i];
@@ -169,8 +171,10 @@ Status read_dispatch(const toml::table& table, const std::string& file, Dispatch
   reader.read("policy", dispatch.policy);
   reader.read("window", dispatch.window);
   reader.read("return_limit", dispatch.return_limit);
+  reader.read("batch_sms", dispatch.batch_sms, 1, 100);
   const auto entry = policy::find_dispatch(dispatch.policy);
   if (!entry) reader.wrong("policy", entry.error().text);
+  dispatch.bounds_batch = entry && (*entry)->bounds_batch;
   if (dispatch.return_limit == Duration::zero()) reader.wrong("return_limit", "more than 0 is wanted");
   return reader.finish();
 }
@@ -193,9 +197,12 @@ Status read_durability(const toml::table& table, const std::string& file, Durabi
 
 Status read_swap(const toml::table& table, const std::string& file, SwapConfig& swap) {
   TomlTable reader(table, file, "swap");
-  Bytes host{UINT64_MAX};
+  constexpr Bytes kUnsaid{UINT64_MAX};
+  Bytes host = kUnsaid, pinned = kUnsaid;
   reader.read("host", host);
-  if (host.value != UINT64_MAX) swap.host = host;
+  reader.read("pinned", pinned);
+  if (host != kUnsaid) swap.host = host;
+  if (pinned != kUnsaid) swap.pinned = pinned;
   reader.read("idle", swap.idle);
   return reader.finish();
 }

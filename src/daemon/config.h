@@ -44,6 +44,8 @@ struct DispatchConfig {
   std::string policy = "open";
   Duration window = std::chrono::milliseconds(2);   // of a device's time that a lessee may have in flight; 0: any
   Duration return_limit = std::chrono::minutes(5);  // for a lease that is over to come back
+  uint32_t batch_sms = 80;                          // percent of a device's SMs that are batch's...
+  bool bounds_batch = false;                        // ...under this policy (batch_sms.h)
 };
 
 // Whether work that is under way outlives its worker (worker/epoch.h, docs/revocation.md).
@@ -61,6 +63,8 @@ struct DurabilityConfig {
 // Where the device memory of suspended jobs and of idle programs goes when others need the devices (swaps.h).
 struct SwapConfig {
   std::optional<Bytes> host;  // of this machine's memory; 0: memory stays on its device
+  // How much of that stays pinned for the next time when nobody uses it any more (swap_space.h); 0: none.
+  std::optional<Bytes> pinned;
   // How long others wait, and a program does nothing with its device, before its memory leaves; 0: it never does.
   Duration idle = std::chrono::seconds(1);
 };

@@ -93,6 +93,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"[dispatch]\npolicy = \"best\"", "heddle.toml:2: dispatch.policy", "known policies: open, fs"},
         Mistake{"[dispatch]\npolicy = \"las:0\"", "heddle.toml:2: dispatch.policy", "from 1 to 48"},
         Mistake{"[daemon]\ninput_log = \"/tmp/x\"\n[dispatch]\npolicy = \"fifo\"", "daemon.input_log", "fifo"},
+        Mistake{"[dispatch]\nbatch_sms = 101", "heddle.toml:2: dispatch.batch_sms", "100"},
         Mistake{"[dispatch]\nreturn_limit = \"0s\"", "heddle.toml:2: dispatch.return_limit", "more than 0"},
         Mistake{"[durability]\nlevel = \"some\"", "heddle.toml:2: durability.level", "none of off, long, full"},
         Mistake{"[durability]\nlong_from = \"0s\"", "heddle.toml:2: durability.long_from", "more than 0"},
@@ -118,6 +119,13 @@ TEST(Config, SwapSpaceIsAQuarterOfTheMachineUnlessSaid) {
   EXPECT_EQ(parse_config("[swap]\nidle = \"0s\"", "heddle.toml")->swap.idle, Duration::zero());
 }
 
+TEST(Config, HalfOfSwapSpaceStaysPinnedUnlessSaid) {
+  EXPECT_EQ(*default_config().swap.pinned, Bytes{default_config().swap.host->value / 2});
+  EXPECT_EQ(*parse_config("[swap]\nhost = \"3G\"", "heddle.toml")->swap.pinned, Bytes{3 * kGiB / 2});
+  EXPECT_EQ(*parse_config("[swap]\npinned = \"1G\"", "heddle.toml")->swap.pinned, Bytes{kGiB});
+  EXPECT_EQ(*parse_config("[swap]\npinned = 0", "heddle.toml")->swap.pinned, Bytes{});
+}
+
 // The example documents every key with its default, so it must load and change nothing.
 TEST(Config, TheExampleShowsTheDefaults) {
   const auto example = load_config(HEDDLE_EXAMPLE_CONFIG);
@@ -138,6 +146,7 @@ TEST(Config, TheExampleShowsTheDefaults) {
   EXPECT_EQ(example->worker_reconnect_for, config.worker_reconnect_for);
   EXPECT_EQ(example->dispatch.policy, config.dispatch.policy);
   EXPECT_EQ(example->dispatch.window, config.dispatch.window);
+  EXPECT_EQ(example->dispatch.batch_sms, config.dispatch.batch_sms);
   EXPECT_EQ(example->dispatch.return_limit, config.dispatch.return_limit);
   EXPECT_EQ(example->durability.level, config.durability.level);
   EXPECT_EQ(example->durability.long_from, config.durability.long_from);
@@ -150,6 +159,7 @@ TEST(Config, TheExampleShowsTheDefaults) {
   EXPECT_EQ(example->limits.share_per_user, config.limits.share_per_user);
   EXPECT_EQ(example->limits.module, config.limits.module);
   EXPECT_EQ(example->swap.host, config.swap.host);
+  EXPECT_EQ(example->swap.pinned, config.swap.pinned);
   EXPECT_EQ(example->swap.idle, config.swap.idle);
   EXPECT_EQ(example->limits.host_total, config.limits.host_total);
   EXPECT_EQ(example->limits.host_of_session, config.limits.host_of_session);

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "daemon/batch_sms.h"
 #include "daemon/cuda_codes.h"
 #include "daemon/gpus.h"
 #include "daemon/spawn.h"
@@ -80,8 +81,9 @@ Daemon::Daemon(Options options, std::unique_ptr<EventLoop> loop, const Clock& cl
       gpu_locks_(lock_directory(options_.config)),
       keepers_(*loop_, events_, options_.keeper_program, options_.worker_output),
       copies_(shared_, keepers_),
-      segments_(shared_, keepers_, copies_),
-      swaps_(shared_, keepers_, copies_, segments_),
+      swap_space_(*loop_, clock, keepers_, shared_.config.swap, registry_),
+      segments_(shared_, keepers_, copies_, swap_space_),
+      swaps_(shared_, keepers_, copies_, swap_space_, segments_),
       workers_storage_(
           shared_,
           {options_.worker_program, options_.worker_output, directory_of(options_.places.control) + "/cuda-cache"},
@@ -119,6 +121,7 @@ Status Daemon::start(protocol::Socket vault) {
   deposit_life();
   HEDDLE_TRY(make_boards());
   HEDDLE_TRY(start_gpus());
+  HEDDLE_TRY(check_batch_sms(shared_, mps_));
 
   const auto make_dispatch = [this, next = uint64_t{0}]() mutable {
     const std::string& policy = shared_.config.dispatch.policy;

@@ -73,6 +73,7 @@ class Daemon {
   GpuLocks gpu_locks_;
   Keepers keepers_;
   Copies copies_;
+  SwapSpace swap_space_;
   SegmentStore segments_;
   Swaps swaps_;
   Workers workers_storage_;

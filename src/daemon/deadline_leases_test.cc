@@ -137,6 +137,39 @@ TEST_F(DeadlineLeases, ABatchLesseeGivesWayToARequestOnItsDevice) {
   EXPECT_EQ(view(batch), "held");
 }
 
+// Nobody says anything meanwhile: that the request is late by then, and batch's turn over, is looked at in time.
+TEST_F(DeadlineLeases, WithoutRevocationALateRequestEndsTheTurn) {
+  open("priority:off", 2);
+  Session& first = runs(1, JobClass::kBatch, 0);
+  Session& second = runs(2, JobClass::kBatch, 1);
+  asks(3, JobClass::kUserFacing);
+  pass(in_ms(900));
+  EXPECT_EQ(lease(first).state, State::kHeld);
+  pass(in_ms(100));
+  EXPECT_EQ(lease(first).state, State::kWithdrawn);
+  EXPECT_EQ(lease(second).state, State::kHeld) << "one for each request";
+  pass(in_ms(5000));
+  EXPECT_EQ(lease(second).state, State::kHeld);
+}
+
+// All that is known of revocations is that they take longer than the SLO.
+TEST_F(DeadlineLeases, RequestsDoNotStarveWhereRevocationsTookLonger) {
+  open("priority:soft", 1);
+  Session& batch = runs(1, JobClass::kBatch, 0);
+  for (uint64_t id = 2; id < 20; ++id) {
+    Session& server = asks(id, JobClass::kUserFacing);
+    ASSERT_EQ(lease(batch).state, State::kWithdrawn) << id;
+    pass(in_ms(300));
+    leases_.returned(batch, batch.devices[0], lease(batch).generation);
+    leases_.plan();
+    place(server, 0);
+    backlog(server);
+    EXPECT_EQ(view(server), "held");
+    left(server);
+    EXPECT_EQ(view(batch), "held");
+  }
+}
+
 TEST_F(DeadlineLeases, WithoutRevocationABurstEndsFirst) {
   open("priority:off", 1);
   Session& batch = runs(1, JobClass::kBatch, 0);
@@ -313,6 +346,28 @@ TEST_F(HardRevocation, TheDeviceIsLentOnlyOnceTheWorkerIsGone) {
     EXPECT_EQ(each->lost(), in_ms(401));
   }
   EXPECT_EQ(sla(*server_).revocations(), 0u);
+}
+
+// It cannot be waited for where it has taken longer already, in the worker before.
+TEST_F(HardRevocation, WhatIsRunAgainIsKnownToTakeLong) {
+  clock_.advance(in_ms(500));
+  compute(in_ms(400));
+  for (int round = 0; round < 3; ++round) {
+    backlog(*server_);
+    ASSERT_TRUE(ordered()) << round;
+    leases_.terminated(*batch_, batch());
+    leases_.worker_gone(*batch_, batch());
+    drained(*server_);
+    backlog(*batch_);
+    returned(*server_);
+    ASSERT_EQ(view(*batch_), "held");
+    clock_.advance(in_ms(20));
+    compute(in_ms(20));
+  }
+  complete(in_ms(390));
+  compute(in_ms(20));
+  backlog(*server_);
+  EXPECT_FALSE(ordered()) << "of what comes behind it nothing is known";
 }
 
 // Nobody notes when it was done: what was busy since the look before counts.

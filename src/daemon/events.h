@@ -103,7 +103,9 @@ struct MemoryRequest {
   SessionId session;
   uint64_t segment, request;
   Bytes bytes;
-  bool on_host = false;  // of this machine's memory, for swap space
+  bool on_host = false;  // of this machine's memory: swap space, or for a task to run with
+  // Of swap space that the keeper is to keep mapped; 0: a worker may get it.
+  uint64_t mapping = 0;
 };
 struct MemoryAnswered {
   MemoryRequest request;

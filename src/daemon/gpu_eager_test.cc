@@ -1,6 +1,7 @@
 // Tasks that run with a part of their memory on the host, over the driver that tests bring: keepers make that memory so
 // that their GPU reaches it, and copy it to the GPU's.
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 
@@ -48,6 +49,32 @@ TEST_F(GpuEagerTest, WhereTheMachineHasNoMemoryForItTheProgramIsTold) {
   EXPECT_EQ(swap_used(), Bytes{});
   other.record(RecordType::kNeed, 1);
   EXPECT_TRUE(other.wait_completed(1));
+}
+
+// Neither what swap space keeps of another program, nor what the driver finds in the machine's memory.
+TEST_F(GpuEagerTest, WhatLiesOnTheHostBeginsAsZero) {
+  start(kSmallGpu, kEager);
+  TestClient before = running_in_job(kPiece);
+  before.record(RecordType::kNeed, 1);
+  for (uint64_t piece = 0; piece < 10; ++piece) before.fill(before.at(piece) + piece, 0xab);
+  ASSERT_TRUE(before.wait_completed(11));
+  ASSERT_TRUE(house_->ask({{"command", "suspend"}, {"job", job_}, {"swap", true}}));
+  wait_for_state("swapped");
+  resumed();
+  before.record(RecordType::kNeed, 1);
+  ASSERT_TRUE(before.wait_completed(12));
+  finish(before);
+  EXPECT_EQ((*house_->ask({{"command", "devices"}}))["swap"]["kept"], kPiece.value);
+
+  TestClient other = running(Bytes{40 * kMiB});
+  TestClient client = eager();
+  EXPECT_EQ(on_host(client), kPiece);
+  for (uint64_t piece = 0; piece < 10; ++piece) {
+    client.record(RecordType::kTextureGone, start_of(client, 1) + piece * 2 * kMiB + std::max<uint64_t>(piece, 1));
+    ASSERT_TRUE(client.wait_fault(0)) << piece << ": " << client.header().fault.load();
+    client.record(RecordType::kTextureGone, start_of(client, 1));
+    ASSERT_TRUE(client.wait_fault(2));
+  }
 }
 
 TEST_F(GpuEagerTest, AKeeperThatDiesTakesNothingAlong) {

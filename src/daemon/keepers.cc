@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <utility>
 
 #include "core/log.h"
 
@@ -71,7 +72,9 @@ void Keepers::ask(Request request) {
   const DeviceId device = request.wanted.device;
   const auto keeper = running(device, request.wanted.uuid);
   if (!keeper) return refuse(request, keeper.error());
-  (*keeper)->connection->send(protocol::MakeMemory{request.wanted.bytes.value, request.wanted.on_host ? 1u : 0u});
+  send_unmaps();
+  const MemoryRequest& wanted = request.wanted;
+  (*keeper)->connection->send(protocol::MakeMemory{wanted.bytes.value, wanted.on_host ? 1u : 0u, 0, wanted.mapping});
   (*keeper)->requests.push_back(std::move(request));
   if (!(*keeper)->patience) await_answer(device, **keeper);
 }
@@ -85,6 +88,18 @@ void Keepers::send_back() {
   for (const Returning& each : std::exchange(returning_, {})) {
     const auto keeper = keepers_.find(each.device);
     if (keeper != keepers_.end()) keeper->second.connection->send(protocol::TakeBack{each.size.value}, each.memory);
+  }
+}
+
+void Keepers::unmap(DeviceId device, uint64_t mapping) {
+  if (unmapping_.empty()) loop_.defer([this] { send_unmaps(); });
+  unmapping_.push_back({device, mapping});
+}
+
+void Keepers::send_unmaps() {
+  for (const Unmapping& each : std::exchange(unmapping_, {})) {
+    const auto keeper = keepers_.find(each.device);
+    if (keeper != keepers_.end()) keeper->second.connection->send(protocol::UnmapMemory{each.mapping});
   }
 }
 

@@ -56,6 +56,10 @@ class Keepers {
   // leave memory to its successor that is another's by then.
   void take_back(DeviceId device, Fd memory, Bytes size);
 
+  // Swap space that nobody uses any more: the GPU's keeper unmaps it. Sent when the handlers that are running have
+  // returned, or before more memory is asked for, so that it is free by then.
+  void unmap(DeviceId device, uint64_t mapping);
+
   // The GPU's keeper keeps so much of it ready, and gives the rest to the driver.
   void keep_at_most(DeviceId device, Bytes most);
 
@@ -85,6 +89,10 @@ class Keepers {
     Fd memory;
     Bytes size;
   };
+  struct Unmapping {
+    DeviceId device;
+    uint64_t mapping;
+  };
   // Killed, and not gone yet: a process that has GPU memory takes its time.
   struct Leaving {
     DeviceId device;
@@ -106,6 +114,7 @@ class Keepers {
   void end(DeviceId device, Keeper keeper);
   void gone(pid_t keeper);
   void send_back();
+  void send_unmaps();
 
   EventLoop& loop_;
   EventQueue& events_;
@@ -115,6 +124,7 @@ class Keepers {
   uint64_t last_copy_ = 0;
   std::map<DeviceId, Keeper> keepers_;
   std::vector<Returning> returning_;
+  std::vector<Unmapping> unmapping_;
   std::list<Leaving> leaving_;
 };
 

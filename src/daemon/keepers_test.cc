@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include "daemon/testing/keepers_loop.h"
@@ -45,6 +47,14 @@ class Asking : public testing::KeepersLoop {
 
 struct KeepersTest : ::testing::Test {
   void SetUp() override { ::setenv("HEDDLE_CUDA_LIBRARY", HEDDLE_TEST_DRIVER, 1); }
+  bool is_mapped(const Fd& memory) const {
+    const std::string inode = " " + std::to_string(identity(memory)) + " ";
+    std::ifstream maps("/proc/" + std::to_string(keepers.process(kDevice)) + "/maps");
+    for (std::string line; std::getline(maps, line);) {
+      if (line.find(inode) != std::string::npos) return true;
+    }
+    return false;
+  }
   Asking asking{HEDDLE_KEEPER_PROGRAM};
   Keepers& keepers = asking.keepers;
 };
@@ -97,6 +107,20 @@ TEST_F(KeepersTest, AFullGpuIsAnErrorAndItsKeeperStays) {
   ASSERT_FALSE(memory);
   EXPECT_EQ(memory.error().code, ErrorCode::kOutOfMemory);
   EXPECT_EQ(keepers.process(kDevice), keeper);
+}
+
+TEST_F(KeepersTest, SwapSpaceIsUnmappedBeforeMoreIsMade) {
+  constexpr uint64_t kMapping = 5;
+  keepers.allocate({kDevice, "GPU-a", SessionId{1}, 1, 1, kSize, true, kMapping});
+  asking.run_until([&] { return asking.memory.size() == 1; });
+  ASSERT_TRUE(asking.memory[0].memory) << asking.memory[0].memory.error().text;
+  const Fd& space = *asking.memory[0].memory;
+  EXPECT_TRUE(is_mapped(space));
+  keepers.unmap(kDevice, kMapping);
+  keepers.allocate({kDevice, "GPU-a", SessionId{1}, 1, 2, kSize});
+  asking.run_until([&] { return asking.memory.size() == 2; });
+  EXPECT_FALSE(is_mapped(space));
+  keepers.unmap(DeviceId{1}, kMapping);  // of a GPU without a keeper
 }
 
 // Two pieces of memory, and a keeper that is stopped while it is asked.

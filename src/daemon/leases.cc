@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "daemon/open_lease.h"
 #include "daemon/tenant.h"
 #include "daemon/usage.h"
 
@@ -83,15 +84,10 @@ void Leases::waits(const Session& session, const VirtualDevice& device) {
 
 void Leases::joined(const Session& session, VirtualDevice& device, bool restored) {
   if (!device.control) return;
+  Device* on = lent(device.task->device);
+  if (!on) return write_open_lease(session, device, shared_.config.dispatch.window);
   Lessee lessee;
   device.control->read_lease(lessee.lease);
-  Device* on = lent(device.task->device);
-  if (!on) {
-    // Under another policy, before a restart, it may have been lent.
-    if (lessee.lease.state == State::kOpen) return;
-    lessee.lease.state = State::kOpen;
-    return write(lessee_id(session, device), lessee);
-  }
   const TimePoint now = shared_.now();
   const Job* job = shared_.registry.find_job(session.job);
   const policy::Tenant tenant = job ? tenant_of(*job, session) : policy::Tenant{.job = session.job};
@@ -99,6 +95,7 @@ void Leases::joined(const Session& session, VirtualDevice& device, bool restored
   // Who pays for a part of the device is not to be charged for what it does not use. Requests are over when they end,
   // and one that has no device yet waits for whichever falls idle.
   lessee.prompt = tenant.limit < 1 || lessee.user_facing || deadlines_;
+  lessee.on_host = may_be_promoted(session, device);
   if (!restored && device.task->serial != 0) lessee.request.came(device.task->arrived);
   lessee.since = now;
   lessee.ends = now;
@@ -116,6 +113,16 @@ void Leases::joined(const Session& session, VirtualDevice& device, bool restored
   on->dispatch->joined(id, tenant, now);
   if (deadlines_) deadlines_->waits_no_longer(id);
   told(*on);
+}
+
+void Leases::ready(const Session& session, VirtualDevice& device) {
+  if (!lent(device.task->device)) return write_open_lease(session, device, shared_.config.dispatch.window);
+  const Found found = find(session, device);
+  if (!found.device) return;
+  found.lessee->on_host = may_be_promoted(session, device);
+  if (!deadlines_) return;
+  found.device->dispatch->ready(found.id, shared_.now());
+  told(*found.device);
 }
 
 void Leases::left(const Session& session, const VirtualDevice& device) {
@@ -246,14 +253,14 @@ void Leases::measure_holders(Device& on) {
   }
 }
 
-bool Leases::has_stray(const Device& on) {
-  return std::any_of(on.lessees.begin(), on.lessees.end(), [](const auto& each) { return each.second.stray; });
+bool Leases::Device::has_stray() const {
+  return std::any_of(lessees.begin(), lessees.end(), [](const auto& each) { return each.second.stray; });
 }
 
 void Leases::decide(Device& on) {
   measure_holders(on);
   std::vector<policy::LeaseOrder> orders;
-  has_stray(on) ? revoke_strays(on) : on.dispatch->decide(shared_.now(), orders);
+  on.has_stray() ? revoke_strays(on) : on.dispatch->decide(shared_.now(), orders);
   unplanned_ |= !orders.empty();
   for (const policy::LeaseOrder& order : orders) std::visit([&](const auto& each) { carry_out(on, each); }, order);
   say_who_is_wanted(on);
@@ -274,7 +281,7 @@ void Leases::carry_out(Device& on, const policy::Lend& order) {
   lessee.out = true;
   lessee.since = shared_.now();
   lessee.ends = order.until;
-  lessee.lease.wanted = lessee.prompt || others_wait(on, order.to);
+  lessee.lease.wanted = lessee.always_wanted() || others_wait(on, order.to);
   if (lessee.pending) lessee.request.issue(shared_.now());
   if (const VirtualDevice* device = ring_of(order.to)) lessee.revocation.begin(*device, shared_.now());
   write(order.to, lessee);
@@ -304,7 +311,7 @@ bool Leases::others_wait(const Device& on, const policy::Lessee& id) const {
 void Leases::say_who_is_wanted(Device& on) {
   for (auto& [id, lessee] : on.lessees) {
     if (!lessee.out) continue;
-    const bool wanted = lessee.prompt || others_wait(on, id);
+    const bool wanted = lessee.always_wanted() || others_wait(on, id);
     if (lessee.lease.wanted == wanted) continue;
     lessee.lease.wanted = wanted;
     write(id, lessee);
@@ -327,7 +334,7 @@ void Leases::report_overdue(Device& on) {
 
 void Leases::schedule(Device& on) {
   const TimePoint now = shared_.now();
-  std::optional<TimePoint> next = has_stray(on) ? std::nullopt : on.dispatch->next(now);
+  std::optional<TimePoint> next = on.has_stray() ? std::nullopt : on.dispatch->next(now);
   const auto at = [&next](TimePoint when) { next = next ? std::min(*next, when) : when; };
   const Duration limit = shared_.config.dispatch.return_limit;
   for (const auto& [id, lessee] : on.lessees) {

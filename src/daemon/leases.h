@@ -18,7 +18,7 @@ namespace heddle::daemon {
 //   idle
 //
 // A lease is out from lend to return. One that is not back within dispatch.return_limit fails its session. Under a
-// policy that is not exclusive nothing is written and nobody is told anything.
+// policy that is not exclusive nothing of that is written (open_lease.h) and nobody is told anything.
 //
 // After a restart of heddled workers may have work on a device that the new policy knows nothing of, under a lease or
 // because the last policy was not exclusive. Such a stray one counts as a lease that is withdrawn, and the device is
@@ -42,6 +42,8 @@ class Leases {
   void waits(const Session& session, const VirtualDevice& device);
   // The virtual device's task was granted its device; `restored`: before heddled was restarted.
   void joined(const Session& session, VirtualDevice& device, bool restored = false);
+  // A worker serves the task.
+  void ready(const Session& session, VirtualDevice& device);
   // Its task is over, or is being stopped: what of it still runs there is of no account. One that never had a device
   // waits no longer.
   void left(const Session& session, const VirtualDevice& device);
@@ -92,6 +94,7 @@ class Leases {
   struct Lessee {
     bool user_facing = false;
     bool prompt = false;    // says at once that it has nothing more to do, whether others wait or not
+    bool on_host = false;   // a part of its memory may be promoted (open_lease.h)
     protocol::Lease lease;  // as it stands on the page
     bool out = false;       // lent and not back
     bool stray = false;     // it stands for what its worker was doing before a restart
@@ -103,6 +106,7 @@ class Leases {
     Revocation revocation;
     RequestClock request;
 
+    bool always_wanted() const { return prompt || on_host; }
     bool has_turn(TimePoint now) const { return out && lease.state == protocol::Lease::State::kHeld && now < ends; }
   };
   struct Device {
@@ -112,6 +116,8 @@ class Leases {
     bool changed = false;
     policy::Sla sla;  // of revocations alone
     EventLoop::Timer timer;
+
+    bool has_stray() const;
   };
   struct Found {
     Device* device = nullptr;
@@ -129,7 +135,6 @@ class Leases {
   void burst_over(const Found& found);
   void end_request(const Session& session, Lessee& lessee);
   void waits_no_longer(const Session& session, const VirtualDevice& device);
-  static bool has_stray(const Device& on);
 
   void decide(Device& on);
   void carry_out(Device& on, const policy::Lend& order);

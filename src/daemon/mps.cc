@@ -1,6 +1,7 @@
 #include "daemon/mps.h"
 
 #include <fcntl.h>
+#include <pty.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -27,13 +28,6 @@ constexpr const char* kControl = "nvidia-cuda-mps-control";
 constexpr const char* kServer = "nvidia-cuda-mps-server";
 constexpr const char* kPlaces[] = {"/usr/bin", "/usr/local/nvidia/bin", "/usr/local/bin"};
 constexpr int kLooks = 200;  // of 10 ms, for the daemon's pipe, and for its end
-
-// For every server of the daemon, because the client is only one's. Those that are named, or all that it tells of: each
-// word with it takes some 3 ms.
-constexpr const char* kTerminate =
-    "client=$1; shift; [ $# -gt 0 ] || set -- $(echo get_server_list | \"$0\"); "
-    "for server; do echo \"terminate_client $server $client\" | \"$0\"; done";
-constexpr const char* kAsk = "echo get_server_list | \"$0\"";
 
 std::string pid_file(const std::string& directory) {
   return directory + "/control.pid";
@@ -198,28 +192,39 @@ std::vector<DeviceId> Mps::devices() const {
   return devices;
 }
 
-Result<Child> Mps::run_shell(const Gpu& gpu, std::vector<std::string> arguments) const {
+// It prints to a terminal, because to a pipe it would say nothing until its end.
+Result<Mps::Speaker> Mps::speak(DeviceId device) const {
+  const Gpu& gpu = gpus_.at(device);
+  int ends[2], terminal[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return fail_errno(errno, "cannot make a pipe to %s", kControl);
+  const Fd input(ends[0]);
+  Speaker speaker;
+  speaker.commands = Fd(ends[1]);
+  if (::openpty(&terminal[0], &terminal[1], nullptr, nullptr, nullptr) != 0)
+    return fail_errno(errno, "cannot make a terminal for %s", kControl);
+  speaker.answers = Fd(terminal[0]);
+  const Fd output(terminal[1]);
+  ::fcntl(terminal[0], F_SETFD, FD_CLOEXEC);
+  ::fcntl(terminal[1], F_SETFD, FD_CLOEXEC);
+  ::fcntl(terminal[0], F_SETFL, O_NONBLOCK);
   SpawnOptions options;
-  options.program = "/bin/sh";
-  options.arguments = std::move(arguments);
-  options.output = options_.output;
+  options.program = options_.program;
+  options.input = input.get();
+  options.output = output.get();
   options.apart = true;
   options.environment = variables(gpu);
-  return spawn(options);
+  auto program = spawn(options);
+  if (!program) return tl::unexpected(std::move(program).error());
+  speaker.program = std::move(*program);
+  return speaker;
 }
 
-Result<Child> Mps::terminate(DeviceId device, pid_t client) const {
-  const auto found = gpus_.find(device);
-  if (found == gpus_.end()) return fail(ErrorCode::kNotFound, "MPS does not serve this GPU");
-  std::vector<std::string> arguments{"-c", kTerminate, options_.program, std::to_string(client)};
-  for (const pid_t server : children_of(found->second.pid)) {
-    if (is_server(server)) arguments.push_back(std::to_string(server));
-  }
-  return run_shell(found->second, std::move(arguments));
-}
-
-Result<Child> Mps::ask(DeviceId device) const {
-  return run_shell(gpus_.at(device), {"-c", kAsk, options_.program});
+std::vector<pid_t> Mps::server_numbers(DeviceId device) const {
+  std::vector<pid_t> numbers = children_of(gpus_.at(device).pid);
+  std::erase_if(numbers, [](pid_t pid) { return !is_server(pid); });
+  if (!numbers.empty()) return numbers;
+  for (const Child& server : servers(device)) numbers.push_back(server.pid);
+  return numbers;
 }
 
 std::vector<Child> Mps::servers(DeviceId device) const {

@@ -35,9 +35,16 @@ class Mps {
   std::vector<std::string> environment(DeviceId device) const;
   // What keeps a worker from being one.
   static std::vector<std::string> outside() { return {"CUDA_MPS_PIPE_DIRECTORY=/nonexistent"}; }
-  // Starts a process that takes a client off the GPU in the middle of its work, without harm to the others
-  // (HARDWARE.md: 10 to 12 ms). Whoever kills a client without that fails every client of the GPU.
-  Result<Child> terminate(DeviceId device, pid_t client) const;
+  // What keeps a client's kernels to a part of the SMs (from 1 to 100).
+  static std::string thread_percentage(uint32_t percent) {
+    return "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=" + std::to_string(percent);
+  }
+  // NVIDIA's control program for the GPU's control daemon: it reads commands, a line each, and prints the answers.
+  struct Speaker {
+    Child program;
+    Fd commands, answers;  // our ends; `answers` does not block
+  };
+  Result<Speaker> speak(DeviceId device) const;
   // Ends all of them, and takes their directories away.
   void end();
 
@@ -45,10 +52,9 @@ class Mps {
 
   // The GPU's control daemon.
   const Fd& control(DeviceId device) const { return gpus_.at(device).process; }
-  // Its servers that run.
+  // Its servers that run; server_numbers() is quicker, and sees only those that the control daemon knows.
   std::vector<Child> servers(DeviceId device) const;
-  // Starts a process that asks the control daemon for its servers, and ends with 0 if that answers.
-  Result<Child> ask(DeviceId device) const;
+  std::vector<pid_t> server_numbers(DeviceId device) const;
   // The control daemon has ended: starts another. It takes clients once is_ready().
   Status launch_again(DeviceId device);
   bool is_ready(DeviceId device) const;
@@ -65,7 +71,6 @@ class Mps {
   static bool is_ready(const Gpu& gpu);
   static std::vector<Child> servers(const Gpu& gpu);
   static std::vector<std::string> variables(const Gpu& gpu);
-  Result<Child> run_shell(const Gpu& gpu, std::vector<std::string> arguments) const;
 
   Options options_;
   std::map<DeviceId, Gpu> gpus_;

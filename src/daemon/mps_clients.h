@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "daemon/batch_sms.h"
 #include "daemon/mps.h"
 #include "daemon/registry.h"
 
@@ -19,17 +20,43 @@ inline bool is_tried_outside_mps(const DeviceState& device, const Mps& mps, std:
 
 // Whether it serves a program that was tried, did not fault, and is to go on under MPS.
 inline bool is_settled_outside_mps(const Worker& worker, const DeviceState& device) {
-  return worker.outside_mps && worker.state == Worker::State::kBound && worker.device == device.id &&
+  return worker.outside_mps() && worker.state == Worker::State::kBound && worker.device == device.id &&
          worker.last_fault.empty() && !device.on_trial.contains({worker.session, worker.virtual_device});
 }
 
-inline size_t wanting_outside_mps(const DeviceState& device, const Mps& mps) {
-  return static_cast<size_t>(std::count_if(device.wanting.begin(), device.wanting.end(),
-                                           [&](const auto& who) { return is_tried_outside_mps(device, mps, who); }));
+// What kind of worker is to serve the virtual device.
+inline Worker::Kind kind_for(const Shared& shared, const Mps& mps, const DeviceState& device,
+                             std::pair<SessionId, uint32_t> who) {
+  return is_tried_outside_mps(device, mps, who) ? Worker::Kind::kOutsideMps : kind_for(shared, who.first);
+}
+
+// How many wait for a worker of that kind.
+inline size_t wanting(const Shared& shared, const Mps& mps, const DeviceState& device, Worker::Kind kind) {
+  return static_cast<size_t>(std::count_if(device.wanting.begin(), device.wanting.end(), [&](const auto& who) {
+    return kind_for(shared, mps, device, who) == kind;
+  }));
+}
+
+// Whether it stands ready for its first task, or is starting.
+inline bool has_no_task_yet(const Worker& worker) {
+  return worker.state == Worker::State::kStarting || worker.state == Worker::State::kWarm;
+}
+
+// Whether it stands ready for trials outside of MPS, or is starting for them.
+inline bool is_ready_for_trials(const Worker& worker, DeviceId device) {
+  return worker.device == device && worker.outside_mps() && has_no_task_yet(worker);
+}
+
+// Whether contexts are made for trials just now. All of a GPU's are made one after the other.
+inline bool makes_way_for_trials(const Registry& registry, const DeviceState& device) {
+  return device.health == DeviceState::Health::kTrial &&
+         std::any_of(registry.workers.begin(), registry.workers.end(), [&](const auto& each) {
+           return each.second.state == Worker::State::kStarting && is_ready_for_trials(each.second, device.id);
+         });
 }
 
 inline bool is_mps_client(const Worker& worker, const Mps& mps) {
-  return !worker.outside_mps && mps.serves(worker.device);
+  return !worker.outside_mps() && mps.serves(worker.device);
 }
 
 }  // namespace heddle::daemon

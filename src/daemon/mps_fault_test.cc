@@ -7,6 +7,8 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <set>
+#include <string>
 
 #include "daemon/testing/fake_gpus.h"
 #include "daemon/testing/fake_mps.h"
@@ -39,8 +41,8 @@ class MpsFaultTest : public HouseholdTest {
     return pid > 1 && ::kill(pid, 0) == 0;
   }
   // The GPU's first server runs: what comes later is not the first.
-  void start_gpu() {
-    ASSERT_NO_FATAL_FAILURE(start(kGpu));
+  void start_gpu(const std::string& more = "") {
+    ASSERT_NO_FATAL_FAILURE(start(kGpu + more));
     house_->wait_for("devices", [&](const Json&) { return !mps_.servers().empty(); });
     ASSERT_FALSE(HasFailure());
   }
@@ -61,6 +63,20 @@ class MpsFaultTest : public HouseholdTest {
       return worker > 1 && is_mps_client(worker);
     });
     expect_served(client);
+  }
+  // Workers outside of MPS, which serve nobody yet or are tried.
+  std::set<pid_t> outside_mps() const {
+    std::set<pid_t> outside;
+    for (const pid_t worker : house_->processes("heddle-worker")) {
+      if (!is_mps_client(worker)) outside.insert(worker);
+    }
+    return outside;
+  }
+  // So many stand ready outside of MPS, and one under it.
+  void wait_until_ready(size_t outside) {
+    house_->wait_for("devices", [&](const Json& answer) {
+      return outside_mps().size() == outside && answer["devices"][0]["warm_workers"] == outside + 1;
+    });
   }
   static void fault(TestClient& client, uint64_t how = kForGood) { client.record(RecordType::kPrefetchModule, how); }
   static void expect_failed(TestClient& client, uint32_t code, const char* text) {
@@ -146,6 +162,54 @@ TEST_F(MpsFaultTest, SuspectsAreTriedAtOnceAndOthersServedMeanwhile) {
   }
   house_->wait_for("devices", [](const Json& answer) { return answer["devices"][0]["state"] == "ok"; });
   for (TestClient* busy : {&one, &two}) goes_on_under_mps(*busy);
+}
+
+TEST_F(MpsFaultTest, WorkersForTrialsStandReadyWhereWorkCanBeRunAgain) {
+  ASSERT_NO_FATAL_FAILURE(start_gpu("[durability]\nlevel = \"full\"\n"));
+  TestClient busy = running(Bytes{4 * kMiB});
+  wait_until_ready(0);  // one that is alone is never tried
+  TestClient origin = running(Bytes{4 * kMiB}), idle = running(Bytes{4 * kMiB});
+  wait_until_ready(4);
+  const std::set<pid_t> ready = outside_mps();
+  compute(busy, kRepeatableLong);
+  fault(origin, kRepeatable);
+  EXPECT_TRUE(origin.wait_fault(700));
+  house_->wait_for("ps", [](const Json& ps) { return ps["sessions"][0]["tasks"][0]["state"] == "in trial"; });
+  EXPECT_TRUE(ready.contains(worker_of(busy)));
+  EXPECT_TRUE(ready.contains(worker_of(origin)));
+  expect_served(idle);
+  goes_on_under_mps(idle);
+  busy.host_calls_return();
+  expect_served(busy);
+  goes_on_under_mps(busy);
+}
+
+TEST_F(MpsFaultTest, ThoseThatAreNotTriedNeedNotWaitForMps) {
+  ASSERT_NO_FATAL_FAILURE(start_gpu("[durability]\nlevel = \"full\"\n"));
+  TestClient origin = running(Bytes{4 * kMiB}), idle = running(Bytes{4 * kMiB});
+  wait_until_ready(3);
+  const std::set<pid_t> ready = outside_mps();
+  mps_.go_away();
+  fault(origin, kRepeatable);
+  house_->wait_for("ps", [&](const Json&) { return ready.contains(worker_of(idle)); });
+  expect_served(idle);
+  mps_.come_back();
+  goes_on_under_mps(idle);
+}
+
+// As nobody is tried there, it serves who waits for MPS.
+TEST_F(MpsFaultTest, OneDoesWhereNoWorkCan) {
+  ASSERT_NO_FATAL_FAILURE(start_gpu());
+  TestClient origin = running(Bytes{4 * kMiB}), idle = running(Bytes{4 * kMiB});
+  wait_until_ready(1);
+  const std::set<pid_t> ready = outside_mps();
+  mps_.go_away();
+  fault(origin);
+  expect_failed(origin, 700, "asked for");
+  house_->wait_for("ps", [&](const Json&) { return ready.contains(worker_of(idle)); });
+  expect_served(idle);
+  mps_.come_back();
+  goes_on_under_mps(idle);
 }
 
 // Theirs are not MPS's processes.

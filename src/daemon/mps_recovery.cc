@@ -13,7 +13,7 @@ namespace {
 constexpr Duration kClientsEnd = std::chrono::seconds(2);
 constexpr Duration kServersEnd = std::chrono::milliseconds(200);   // by themselves, when asked to
 constexpr Duration kServersKill = std::chrono::milliseconds(500);  // when made to
-constexpr Duration kAnswer = std::chrono::milliseconds(500);       // of the control daemon: 10 ms, mostly
+constexpr Duration kAnswer = std::chrono::milliseconds(500);       // of the control daemon: 2 ms, mostly
 constexpr Duration kControlKill = std::chrono::milliseconds(500);
 constexpr Duration kControlReady = std::chrono::seconds(2);
 constexpr Duration kControlLook = std::chrono::milliseconds(10);
@@ -36,11 +36,13 @@ void MpsRecovery::watch_control(DeviceId device) {
     told_.control_ended(device);
   });
   if (watch) controls_[device] = std::move(*watch);
+  commands_.prepare(device);
 }
 
 bool MpsRecovery::begin(DeviceId device) {
   if (!mps_.serves(device) || under_way(device)) return false;
   controls_.erase(device);
+  commands_.forget(device);
   Recovery& recovery = recoveries_[device];
   recovery.began = MonotonicClock().now();
   recovery.timer = loop_.after(kClientsEnd, [this, device] {
@@ -101,28 +103,15 @@ void MpsRecovery::ask_control(DeviceId device) {
   recovery.timer.reset();
   recovery.servers.clear();
   if (has_ended(mps_.control(device))) return replace_control(device, "it has ended");
-  auto child = mps_.ask(device);
-  if (!child) return replace_control(device, child.error().text.c_str());
-  const pid_t pid = child->pid;
-  Process& asking = asking_[pid] = {std::move(*child), {}};
-  auto watch = loop_.watch(asking.child.pidfd.get(), EPOLLIN, [this, device, pid](uint32_t) { asked(device, pid); });
-  if (!watch) return replace_control(device, watch.error().text.c_str());
-  asking.watch = std::move(*watch);
-  recovery.asking = pid;
-  recovery.timer = loop_.after(kAnswer, [this, device, pid] {
-    kill_process(asking_.at(pid).child.pidfd, SIGKILL);
-    replace_control(device, "it does not answer");
-  });
+  const uint64_t question = recovery.question = ++last_question_;
+  commands_.ask(device, kAnswer, [this, device, question](bool answered) { asked(device, question, answered); });
 }
 
-void MpsRecovery::asked(DeviceId device, pid_t pid) {
-  const std::string how = reap(asking_.at(pid).child.pidfd);
-  asking_.erase(pid);
+void MpsRecovery::asked(DeviceId device, uint64_t question, bool answered) {
   Recovery* recovery = in_step(device, Step::kControl);
-  if (!recovery || recovery->asking != pid) return;
-  recovery->asking = 0;
-  if (how == "exit status 0") return finish(device);
-  replace_control(device, "it cannot be spoken to");
+  if (!recovery || recovery->question != question) return;
+  recovery->question = 0;
+  answered ? finish(device) : replace_control(device, "it does not answer");
 }
 
 void MpsRecovery::replace_control(DeviceId device, const char* why) {
@@ -130,7 +119,7 @@ void MpsRecovery::replace_control(DeviceId device, const char* why) {
   Recovery& recovery = recoveries_.at(device);
   recovery.step = Step::kControl;
   recovery.servers.clear();
-  recovery.asking = 0;
+  recovery.question = 0;
   const Fd& control = mps_.control(device);
   kill_process(control, SIGKILL);
   auto watch = loop_.watch(control.get(), EPOLLIN, [this, device](uint32_t) { launch_control(device); });
@@ -174,7 +163,6 @@ void MpsRecovery::finish(DeviceId device) {
 void MpsRecovery::stop() {
   recoveries_.clear();
   controls_.clear();
-  for (auto& [pid, asking] : asking_) kill_process(asking.child.pidfd, SIGKILL);
 }
 
 }  // namespace heddle::daemon

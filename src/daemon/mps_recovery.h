@@ -8,6 +8,7 @@
 #include "core/log.h"
 #include "daemon/event_loop.h"
 #include "daemon/mps.h"
+#include "daemon/mps_commands.h"
 
 namespace heddle::daemon {
 
@@ -27,8 +28,8 @@ class MpsRecovery {
     std::function<void(DeviceId)> recovered;      // clients may be started again
   };
 
-  MpsRecovery(EventLoop& loop, Mps& mps, std::shared_ptr<spdlog::logger> log, Told told)
-      : loop_(loop), mps_(mps), log_(std::move(log)), told_(std::move(told)) {}
+  MpsRecovery(EventLoop& loop, Mps& mps, MpsCommands& commands, std::shared_ptr<spdlog::logger> log, Told told)
+      : loop_(loop), mps_(mps), commands_(commands), log_(std::move(log)), told_(std::move(told)) {}
   MpsRecovery(const MpsRecovery&) = delete;
   MpsRecovery& operator=(const MpsRecovery&) = delete;
 
@@ -53,7 +54,7 @@ class MpsRecovery {
     TimePoint began{};
     std::vector<Process> servers;
     EventLoop::Watch control;  // its end
-    pid_t asking = 0;          // the process that speaks to the control daemon
+    uint64_t question = 0;     // that the control daemon has not answered yet
     EventLoop::Timer timer;
   };
 
@@ -63,7 +64,7 @@ class MpsRecovery {
   void kill_servers(DeviceId device);
   void server_ended(DeviceId device);
   void ask_control(DeviceId device);
-  void asked(DeviceId device, pid_t asking);
+  void asked(DeviceId device, uint64_t question, bool answered);
   void replace_control(DeviceId device, const char* why);
   void launch_control(DeviceId device);
   void await_control(DeviceId device);
@@ -71,12 +72,13 @@ class MpsRecovery {
 
   EventLoop& loop_;
   Mps& mps_;
+  MpsCommands& commands_;
   std::shared_ptr<spdlog::logger> log_;
   Told told_;
   std::map<DeviceId, Recovery> recoveries_;
   std::map<DeviceId, EventLoop::Watch> controls_;  // of GPUs without a recovery
   std::map<DeviceId, TimePoint> launched_;         // control daemons, in recoveries
-  std::map<pid_t, Process> asking_;                // until they are reaped
+  uint64_t last_question_ = 0;
 };
 
 }  // namespace heddle::daemon

@@ -94,7 +94,7 @@ struct SegmentNote {
 struct WorkerNote {
   uint64_t secret, session, serial;  // session 0: warm
   uint32_t device, pid, virtual_device, uid;
-  uint32_t terminating, reserved;
+  uint32_t terminating, kind;
 };
 
 struct FaultNote {

@@ -64,6 +64,9 @@ struct Segment {
     };
     Place place = kNone;
     Fd memory;
+    // The number under which its GPU's keeper has it mapped; 0: none, or a worker may have it mapped too (SwapSpace).
+    uint64_t mapping = 0;
+    DeviceId mapped_by;
     uint64_t request = 0;  // for that memory, under way to a GPU's keeper; 0: none
     uint64_t copy = 0;     // under way; 0: none
     bool on_host() const { return place == kOnHost || place == kPromoting; }
@@ -245,10 +248,17 @@ struct Job {
 
 struct Worker {
   enum class State { kStarting, kWarm, kBound, kKept, kLeaving };  // kept: for its virtual device's next task
+  // What kind of client of its device, from its start on.
+  enum class Kind : uint32_t {
+    kWhole,       // on all of its SMs
+    kBatch,       // on those that are batch's (batch_sms.h)
+    kOutsideMps,  // not through MPS, which serves its GPU: for a program that is tried (shared_faults.h)
+  };
   WorkerId id;
   uint64_t secret = 0;
   DeviceId device;
   State state = State::kStarting;
+  Kind kind = Kind::kWhole;
   pid_t pid = 0;
   uint32_t uid = 0;  // of worker_uids (worker_users.h)
   Fd process;
@@ -263,12 +273,13 @@ struct Worker {
   std::string last_fault;    // what it reported of the session that it serves
   bool killed = false;       // by heddled
   bool died = false;         // or is dying, by itself
-  bool outside_mps = false;  // where MPS serves its GPU: for a program that is tried (shared_faults.h)
-  bool called_back = false;  // from there: its task is to go on under MPS
+  bool called_back = false;  // from outside of MPS: its task is to go on under it
   bool terminating = false;  // by heddled, so that its task leaves the device: it is stopped, or killed
   bool given_up = false;     // its task, as it was told to: it is ending
   Bytes driver_memory;       // that its context has grown by, on the accounts of the tasks that it served
   bool returning = false;    // came back to a restarted heddled, and was not told yet what it may be missing
+
+  bool outside_mps() const { return kind == Kind::kOutsideMps; }
 };
 
 // What heddled knows of a device beyond the ledger.
@@ -280,23 +291,31 @@ struct DeviceState {
   DeviceConfig config;
   Fd board;
   std::optional<protocol::Window> window;  // of a GPU: what its workers could reserve
-  uint32_t failed_starts = 0;              // in a row
-  std::string last_failure;
-  TimePoint next_start{};
+  // How workers start here. Workers outside of MPS count apart: whether they can start tells nothing about MPS' own
+  // clients.
+  struct Starts {
+    uint32_t failed = 0;  // in a row
+    std::string last_failure;
+    TimePoint next{};
+  };
+  Starts starts, starts_outside;
+  Starts& starts_of(Worker::Kind kind) { return kind == Worker::Kind::kOutsideMps ? starts_outside : starts; }
   TimePoint last_bound{};     // when a worker was last taken out of the pool
   protocol::Usage usage;      // of tasks that ended here, since heddled was started
   uint64_t told_busy_ns = 0;  // to those who asked (usage.h)
   uint64_t copies = 0;        // that its keeper has brought here, from whichever GPU
   Bytes copied;
   EventLoop::Timer start_timer;
+  TimePoint start_at{};                         // when start_timer is due
   std::deque<TimePoint> arrivals;               // latest takes of a worker from the pool, while the pool follows them
   EventLoop::Timer pool_timer;                  // the pool is larger than configured: the next look at it
   TimePoint no_pool_before{};                   // the GPU was short of memory
   std::vector<MemoryRequest> contexts_awaited;  // what is asked for again when workers have ended for it
   std::deque<std::pair<SessionId, uint32_t>> wanting;  // virtual devices with a grant and without a worker
   Health health = Health::kHealthy;
-  size_t expected_trials = 0;                         // workers wanted outside of MPS, before it is known for whom
-  TimePoint last_left{};                              // when a worker that had served somebody was gone last
+  size_t expected_trials = 0;  // workers wanted outside of MPS, before it is known for whom
+  TimePoint last_left{};       // when a worker that had served somebody was gone last
+  TimePoint last_shared_fault{};
   std::set<std::pair<SessionId, uint32_t>> on_trial;  // virtual devices that are served apart from all others
 };
 
@@ -308,6 +327,7 @@ struct Registry {
   std::map<TaskId, std::pair<SessionId, uint32_t>> tasks;  // whose: the session's virtual device
   Bytes host_bytes;                                        // pinned, of all sessions
   Bytes swapped;                                           // of all sessions, in swap space
+  Bytes swap_kept;                                         // pinned besides, for what leaves a GPU next (swap_space.h)
 
   Session* find_session(SessionId id) {
     const auto found = sessions.find(id);

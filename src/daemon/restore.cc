@@ -270,6 +270,7 @@ class Restorer {
     worker.virtual_device = note.virtual_device;
     worker.serial = note.serial;
     worker.terminating = note.terminating != 0;
+    worker.kind = static_cast<Worker::Kind>(std::min(note.kind, static_cast<uint32_t>(Worker::Kind::kOutsideMps)));
     worker.state = note.session != 0 ? Worker::State::kBound : Worker::State::kStarting;
     if (!worker.process || note.device >= shared_.registry.devices.size())
       return fail(ErrorCode::kNotFound, "on a device that is gone, or without a process");

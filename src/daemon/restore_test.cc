@@ -62,17 +62,20 @@ TEST_F(RestoreTest, ASessionAtWorkComesBack) {
   EXPECT_EQ(task()->state, TaskState::kPlaced);
 }
 
-TEST_F(RestoreTest, AWorkerThatWasToBeTerminatedComesBackAsSuch) {
+TEST_F(RestoreTest, AWorkerComesBackAsWhatItWas) {
   for (const uint32_t terminating : {0u, 1u}) {
     WorkerNote note{};
     note.session = kSession;
     note.terminating = terminating;
+    note.kind = static_cast<uint32_t>(terminating ? Worker::Kind::kBatch : Worker::Kind::kOutsideMps);
     add(NoteKind::kWorker, 10 + terminating, write_note(note), std::move(*create_memfd("process", Bytes{4096})));
   }
   const auto workers = taken_over().workers;
   ASSERT_EQ(workers.size(), 2u);
   EXPECT_FALSE(workers[0].terminating);
   EXPECT_TRUE(workers[1].terminating);
+  EXPECT_EQ(workers[0].kind, Worker::Kind::kOutsideMps);
+  EXPECT_EQ(workers[1].kind, Worker::Kind::kBatch);
 }
 
 // Its size is another, and so its worker's protocol; a session stands first in all of them.

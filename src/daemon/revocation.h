@@ -39,6 +39,15 @@ class Revocation {
   void end(TimePoint now, std::array<policy::Sla*, 2> books);
 
  private:
+  // Work that is run again takes as long as it had taken when its worker was terminated, at least.
+  struct Outlived {
+    Duration time{};
+    uint64_t behind = 0;  // of the ring's records, the last one that was done
+  };
+  void forget_lease();
+  Duration drain(Duration elapsed) const;
+
+  Outlived outlived_;                          // kept from one lease to the next
   std::optional<TimePoint> since_, ordered_;   // the withdrawal; the order to terminate
   bool terminated_ = false, refused_ = false;  // its worker was killed; it would not outlive that
   Duration lost_{};                            // by that

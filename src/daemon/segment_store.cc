@@ -44,6 +44,7 @@ Status SegmentStore::back(Session& session, Segment& segment) {
 
 Status SegmentStore::back_on_host(Session& session, Segment& segment) {
   if (segment.swap.memory || segment.swap.request != 0) return {};
+  swap_space_.limit_kept();
   if (const DeviceState* gpu = shared_.registry.gpu_of(session, segment)) {
     segment.swap.request = new_request();
     ++session.devices[segment.virtual_device].requests;
@@ -159,6 +160,7 @@ void SegmentStore::stay(Session& session, Segment& segment) {
   if (segment.swap.place == Segment::Swap::kNone) return;
   session.devices[segment.virtual_device].swapped -= segment.bytes;
   shared_.registry.swapped -= segment.bytes;
+  swap_space_.release(segment);
   segment.swap = {};
 }
 

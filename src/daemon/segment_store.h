@@ -3,6 +3,7 @@
 #include "daemon/copies.h"
 #include "daemon/keepers.h"
 #include "daemon/shared.h"
+#include "daemon/swap_space.h"
 
 namespace heddle::daemon {
 
@@ -19,8 +20,8 @@ namespace heddle::daemon {
 // - of both ends of a copy that was cancelled (Copies): a keeper may still be at a part of it.
 class SegmentStore {
  public:
-  SegmentStore(Shared& shared, Keepers& keepers, Copies& copies)
-      : shared_(shared), keepers_(keepers), copies_(copies) {}
+  SegmentStore(Shared& shared, Keepers& keepers, Copies& copies, SwapSpace& swap_space)
+      : shared_(shared), keepers_(keepers), copies_(copies), swap_space_(swap_space) {}
 
   // A declared segment, checked already (segment_rules.h).
   Segment& add(Session& session, const protocol::DeclareSegment& declared);
@@ -93,6 +94,7 @@ class SegmentStore {
   Shared& shared_;
   Keepers& keepers_;
   Copies& copies_;
+  SwapSpace& swap_space_;
   uint64_t last_request_ = 0;
 };
 

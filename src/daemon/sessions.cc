@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/batch_sms.h"
 #include "daemon/cuda_codes.h"
 #include "daemon/resumable.h"
 #include "daemon/session_limits.h"
@@ -156,7 +157,9 @@ protocol::Welcome Sessions::welcome(const Session& session) const {
   std::copy(windows.begin(), windows.end(), welcome.windows);
   for (const DeviceState& device : shared_.registry.devices) {
     if (welcome.device_count == session.seen_devices) break;
-    if (device.config.model.model == session.model) welcome.devices[welcome.device_count++] = device.config.model;
+    if (device.config.model.model != session.model) continue;
+    DeviceModel& model = welcome.devices[welcome.device_count++] = device.config.model;
+    if (has_batch_sms(shared_, session)) model.sms = batch_sms(shared_.config.dispatch, model);
   }
   welcome.managed_on_device = managed_on_device(welcome);
   if (!tasks_.scheduler().assigns_jobs())

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "daemon/batch_sms.h"
 #include "daemon/cuda_codes.h"
 #include "daemon/mps_clients.h"
 #include "daemon/resumable.h"
@@ -38,8 +39,9 @@ bool SharedFaults::may_be_served(const Session& session, const VirtualDevice& de
   const Lessee who{session.id, device.index};
   if (on.health == Health::kFaulted) return false;
   if (on.on_trial.contains(who)) return cases_.at(on.id).trials.at(who).leaving == TimePoint{};
-  const bool others = on.health == Health::kHealthy || workers_.under_mps(on.id);
-  return others && !workers_.recovering(on.id);
+  // Under MPS all others are served beside the trials, while it is started anew only outside of it (take_warm).
+  return workers_.under_mps(on.id) ? on.health == Health::kTrial || !workers_.recovering(on.id)
+                                   : on.health == Health::kHealthy && !workers_.recovering(on.id);
 }
 
 // Nobody else's work can have been the cause: nobody is bound there, but for those that have faulted and do nothing
@@ -52,7 +54,7 @@ bool SharedFaults::is_alone(const Worker& worker, const Lessee& who) {
   return std::none_of(workers.begin(), workers.end(), [&](const auto& each) {
     const Worker& other = each.second;
     if (other.id == worker.id || other.device != worker.device || !other.last_fault.empty()) return false;
-    if (other.outside_mps) return false;
+    if (other.outside_mps()) return false;
     const bool leaves = other.state == Worker::State::kKept || other.state == Worker::State::kLeaving;
     return other.state == Worker::State::kBound || (leaves && !is_tried);
   });
@@ -92,7 +94,7 @@ void SharedFaults::convict(Worker& worker, Session& session, const Report& repor
 // Known before a GPU's server notices: programs that come in the meantime wait until it serves again, and do not fail.
 void SharedFaults::worker_died(Worker& worker, const VirtualDevice& device) {
   worker.died = true;
-  if (!device.control || !device.control->log().under_way() || worker.outside_mps) return;
+  if (!device.control || !device.control->log().under_way() || worker.outside_mps()) return;
   if (device_of(worker.device).on_trial.contains({worker.session, worker.virtual_device})) return;  // it was alone
   (void)workers_.recover(worker.device, {"another program's worker ended in the middle of its work; on a device whose "
                                          "programs share their faults that is a fault of every program",
@@ -115,6 +117,7 @@ void SharedFaults::faulted(DeviceId id, const SharedFault& fault) {
   }
   if (!fault.own_text.empty()) of.reports[fault.origin] = {fault.cuda_error, fault.own_text};
   device_of(id).health = Health::kFaulted;
+  device_of(id).last_shared_fault = shared_.now();
   for (const auto& [worker_id, worker] : shared_.registry.workers) {
     const bool stayed = worker.state == Worker::State::kLeaving && worker.kept_since != TimePoint{};
     if (worker.device == id && stayed) of.stayed.insert({worker.session, worker.virtual_device});
@@ -155,7 +158,7 @@ void SharedFaults::judge(DeviceId id, Session& session, VirtualDevice& device) {
   Case& of = cases_[id];
   const Lessee who{session.id, device.index};
   if (session.failed || session.ending || log.task != device.task->serial || of.trials.contains(who)) return;
-  if (device.worker && device.worker->outside_mps) return;  // the fault was none of its
+  if (device.worker && device.worker->outside_mps()) return;  // the fault was none of its
   const std::string obstacle = device.worker ? "its worker does not end" : present_obstacle(device);
   if (!obstacle.empty()) return fail(session, device, of, "the program's device memory is lost, because " + obstacle);
   if (!log.under_way() || !of.fault.kernel) return;
@@ -271,7 +274,7 @@ SharedFaults::Course SharedFaults::look_at_work(DeviceId id, Trial& trial, Sessi
   if (!for_long && (has_faulted || device.control->log().completed < trial.suspect.until)) return Course::kGoesOn;
   shared_.log->warn("device {}: session {} has {} alone", id.value, session.id.value,
                     for_long ? "run for long without a fault" : "done its work without a fault");
-  const bool stays = cases_.at(id).left.empty() || worker.outside_mps;
+  const bool stays = cases_.at(id).left.empty() || worker.outside_mps();
   if (stays || !let_go(worker, *device.task)) return Course::kOver;
   trial.leaving = shared_.now();
   return Course::kGoesOn;
@@ -281,15 +284,16 @@ void SharedFaults::call_back(DeviceId id) {
   const DeviceState& on = device_of(id);
   if (!workers_.under_mps(id) || workers_.recovering(id)) return;
   auto& workers = shared_.registry.workers;
-  auto ready = std::count_if(workers.begin(), workers.end(), [&](const auto& each) {
-    const Worker& worker = each.second;
-    return worker.device == id && worker.state == Worker::State::kWarm && !worker.outside_mps;
-  });
+  std::map<Worker::Kind, size_t> ready;
+  for (const auto& [worker_id, worker] : workers) {
+    if (worker.device == id && worker.state == Worker::State::kWarm) ++ready[worker.kind];
+  }
   for (auto& [worker_id, worker] : workers) {
     const auto served = shared_.registry.served_by(worker).second;
     if (!is_settled_outside_mps(worker, on) || !served || !served->task || !lasting_obstacle(*served).empty()) continue;
-    if (!worker.called_back && ready > 0) worker.called_back = let_go(worker, *served->task);
-    ready -= worker.called_back ? 1 : 0;
+    size_t& left = ready[kind_for(shared_, worker.session)];
+    if (!worker.called_back && left > 0) worker.called_back = let_go(worker, *served->task);
+    left -= worker.called_back && left > 0 ? 1 : 0;
   }
 }
 

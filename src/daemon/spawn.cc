@@ -62,7 +62,10 @@ Result<std::vector<Fd>> plan_descriptors(Plan& plan, const SpawnOptions& options
     moved.push_back(std::move(copy));
     return {};
   };
-  if (options.apart) ::posix_spawn_file_actions_addopen(&plan.actions, 0, "/dev/null", O_RDONLY, 0);
+  if (options.input >= 0)
+    HEDDLE_TRY(place(options.input, 0));
+  else if (options.apart)
+    ::posix_spawn_file_actions_addopen(&plan.actions, 0, "/dev/null", O_RDONLY, 0);
   if (options.output >= 0) {
     HEDDLE_TRY(place(options.output, 1));
     HEDDLE_TRY(place(options.output, 2));

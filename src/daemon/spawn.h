@@ -13,8 +13,9 @@ struct SpawnOptions {
   std::string program;                        // a path
   std::vector<std::string> arguments;         // without the program's own name
   std::vector<int> descriptors;               // the child gets them as 3, 4, ... and no others but 0, 1, 2
+  int input = -1;                             // the child's 0; -1: ours, or nothing where it is apart
   int output = -1;                            // the child's 1 and 2; -1: ours
-  bool apart = false;                         // own process group, stdin empty, an environment of only what is harmless
+  bool apart = false;                         // own process group, an environment of only what is harmless
   std::vector<std::string> environment = {};  // "NAME=value", beside that
 };
 

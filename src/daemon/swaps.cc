@@ -1,6 +1,8 @@
 #include "daemon/swaps.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace heddle::daemon {
 namespace {
@@ -53,10 +55,25 @@ void Swaps::out(Session& session, VirtualDevice& device) {
     if (segment->copies != 0) copies_.end_all(session, *segment);
     segments_.leave(session, *segment);
   }
-  for (Segment* segment : SegmentStore::of_device(session, device.index)) {
-    if (segment->swap.place == Place::kLeaving) make_space(session, *segment);
+  const std::vector<Segment*> leave = leaving(session, device);
+  for (Segment* segment : leave) {
+    if (const DeviceState* gpu = shared_.registry.gpu_of(session, *segment)) (void)space_.reuse(gpu->id, *segment);
+  }
+  space_.limit_kept();  // what they have now is kept no more
+  for (Segment* segment : leave) {
+    if (segment->swap.memory) {
+      copy(session, *segment);
+    } else {
+      make_space(session, *segment);
+    }
   }
   look(session, device);
+}
+
+std::vector<Segment*> Swaps::leaving(Session& session, const VirtualDevice& device) {
+  std::vector<Segment*> segments = SegmentStore::of_device(session, device.index);
+  std::erase_if(segments, [](const Segment* each) { return each->swap.place != Place::kLeaving; });
+  return segments;
 }
 
 void Swaps::begin(VirtualDevice& device) {
@@ -67,8 +84,8 @@ void Swaps::begin(VirtualDevice& device) {
 void Swaps::make_space(Session& session, Segment& segment) {
   if (const DeviceState* gpu = shared_.registry.gpu_of(session, segment)) {
     segment.swap.request = segments_.new_request();
-    return keepers_.allocate(
-        {gpu->id, gpu->config.uuid, session.id, segment.number, segment.swap.request, segment.bytes, true});
+    return keepers_.allocate({gpu->id, gpu->config.uuid, session.id, segment.number, segment.swap.request,
+                              segment.bytes, true, space_.new_mapping()});
   }
   auto memory = create_memfd("heddle-swapped", segment.bytes);
   if (!memory) return failed(session.devices[segment.virtual_device], memory.error());
@@ -79,12 +96,12 @@ void Swaps::make_space(Session& session, Segment& segment) {
 void Swaps::space_made(MemoryAnswered answered) {
   Session* session = shared_.registry.find_session(answered.request.session);
   const auto found = session ? session->segments.find(answered.request.segment) : decltype(session->segments.end()){};
-  if (!session || found == session->segments.end()) return;
+  if (!session || found == session->segments.end()) return space_.release(std::move(answered));
   Segment& segment = found->second;
-  if (segment.swap.request != answered.request.request) return;
+  if (segment.swap.request != answered.request.request) return space_.release(std::move(answered));
   segment.swap.request = 0;
   if (!answered.memory) return failed(session->devices[segment.virtual_device], answered.memory.error());
-  segment.swap.memory = std::move(*answered.memory);
+  SwapSpace::give(segment, std::move(answered));
   copy(*session, segment);
 }
 
@@ -127,7 +144,9 @@ void Swaps::copy(Session& session, Segment& segment) {
   if (began == TimePoint{}) began = shared_.now();
   under_way_[segment.swap.copy] = {session.id, segment.number};
   if (const DeviceState* gpu = shared_.registry.gpu_of(session, segment)) {
-    keepers_.copy(gpu->id, gpu->config.uuid, whole(segment.swap.copy, segment.bytes), to, from);
+    protocol::CopyMemory message = whole(segment.swap.copy, segment.bytes);
+    if (segment.swap.mapped_by == gpu->id) (out ? message.to_mapping : message.from_mapping) = segment.swap.mapping;
+    keepers_.copy(gpu->id, gpu->config.uuid, message, to, from);
   } else {
     copier_.copy(segment.swap.copy, to, from, segment.bytes);
   }
@@ -182,8 +201,9 @@ void Swaps::stop(Session& session, VirtualDevice& device) {
 // A part of it may still run, with a keeper that is ending: what it reads or writes is nobody else's.
 void Swaps::stop_copy(const Session& session, Segment& segment) {
   segment.swap.request = 0;
+  if (segment.swap.copy == 0) return;
+  if (segment.swap.place == Place::kLeaving) space_.release(segment);
   const uint64_t copy = std::exchange(segment.swap.copy, 0);
-  if (copy == 0) return;
   under_way_.erase(copy);
   copier_.cancel(copy);
   const DeviceState* gpu = shared_.registry.gpu_of(session, segment);

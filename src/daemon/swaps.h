@@ -18,8 +18,13 @@ namespace heddle::daemon {
 // the way back. What is being copied counts against the limit ([swap] host) from the beginning.
 class Swaps {
  public:
-  Swaps(Shared& shared, Keepers& keepers, Copies& copies, SegmentStore& segments)
-      : shared_(shared), keepers_(keepers), copies_(copies), segments_(segments), copier_(shared.loop, shared.events) {}
+  Swaps(Shared& shared, Keepers& keepers, Copies& copies, SwapSpace& space, SegmentStore& segments)
+      : shared_(shared),
+        keepers_(keepers),
+        copies_(copies),
+        space_(space),
+        segments_(segments),
+        copier_(shared.loop, shared.events) {}
 
   // Whether there is space for the memory of the virtual device's task. kLimitExceeded.
   Status has_space_for(Session& session, const VirtualDevice& device) const;
@@ -51,6 +56,7 @@ class Swaps {
 
   static void begin(VirtualDevice& device);
   std::vector<Segment*> to_leave(Session& session, const VirtualDevice& device) const;
+  static std::vector<Segment*> leaving(Session& session, const VirtualDevice& device);
   void make_space(Session& session, Segment& segment);
   void copy(Session& session, Segment& segment);
   void stop_copy(const Session& session, Segment& segment);
@@ -60,6 +66,7 @@ class Swaps {
   Shared& shared_;
   Keepers& keepers_;
   Copies& copies_;
+  SwapSpace& space_;
   SegmentStore& segments_;
   MemoryCopier copier_;
   std::map<uint64_t, UnderWay> under_way_;  // by copy

@@ -58,6 +58,7 @@ void Tasks::apply(Session& session, VirtualDevice& device, TaskEvent event) {
   // Its lease is withdrawn, so its executor hands nothing more to the device. What that still does is of no account:
   // the next one need not wait until the process has ended.
   if (stops) leases_.left(session, device);
+  if (step->to == TaskState::kRunning) leases_.ready(session, device);
   if (!done) fail_session(session, kCudaMemoryAllocation, done.error().text);
   if (!ends) return follow_job(session, device);
   leases_.left(session, device);

@@ -99,8 +99,9 @@ class TasksTest : public ::testing::Test, protected testing::Books {
 
   Keepers keepers_{*loop_, events_, "", -1};
   Copies copies_{shared_, keepers_};
-  SegmentStore segments_{shared_, keepers_, copies_};
-  Swaps swaps_{shared_, keepers_, copies_, segments_};
+  SwapSpace swap_space_{*loop_, clock_, keepers_, shared_.config.swap, registry_};
+  SegmentStore segments_{shared_, keepers_, copies_, swap_space_};
+  Swaps swaps_{shared_, keepers_, copies_, swap_space_, segments_};
   FakeExecutor executor_;
   Leases leases_{shared_};
   Tasks tasks_{shared_,

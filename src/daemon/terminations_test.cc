@@ -209,6 +209,7 @@ class TerminationsUnderMps : testing::FakeMps, public TerminationsTest {
   TerminationsUnderMps() : TerminationsTest(Mps::Options{Mps::find_control(), make_directory(), -1}) {
     const Status started = mps_.start(DeviceId{0}, "GPU-0");
     EXPECT_TRUE(started) << started.error().text;
+    for (int look = 0; look < 2000 && mps_.server_numbers(DeviceId{0}).empty(); ++look) ::usleep(5000);
   }
   ~TerminationsUnderMps() override {
     mps_.end();

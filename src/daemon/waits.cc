@@ -25,8 +25,8 @@ std::string state_of(const DeviceState& device) {
   if (device.health == DeviceState::Health::kFaulted) return "faulted: its workers are being ended";
   if (device.health == DeviceState::Health::kTrial)
     return "in trial: programs are served apart from each other after a fault";
-  if (device.failed_starts == 0) return "ok";
-  return stringf("workers do not start (%u times): %s", device.failed_starts, device.last_failure.c_str());
+  if (device.starts.failed == 0) return "ok";
+  return stringf("workers do not start (%u times): %s", device.starts.failed, device.starts.last_failure.c_str());
 }
 
 Waits::Waits(const Shared& shared, const policy::Scheduler& scheduler, const Leases& leases, uid_t viewer)
@@ -113,7 +113,7 @@ TaskWait Waits::in_line(const VirtualDevice& device, const policy::WaitView& wai
 
 TaskWait Waits::for_worker(const Task& task) const {
   const DeviceState& its = shared_.registry.devices[task.device.value];
-  const bool starts = its.failed_starts == 0 && its.health == DeviceState::Health::kHealthy;
+  const bool starts = its.starts.failed == 0 && its.health == DeviceState::Health::kHealthy;
   std::string why = starts ? stringf("a worker of device %lu is starting", number(task.device))
                            : stringf("device %lu: %s", number(task.device), state_of(its).c_str());
   return {"a worker", std::move(why), task.granted};

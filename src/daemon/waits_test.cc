@@ -140,8 +140,8 @@ TEST_F(WaitsTest, AWorkerThatStartsOrDoesNot) {
   session.devices[0].task->state = TaskState::kStarting;
   EXPECT_EQ(wait(session)->cause, "a worker");
   EXPECT_THAT(wait(session)->why, HasSubstr("a worker of device 0 is starting"));
-  registry_.devices[0].failed_starts = 3;
-  registry_.devices[0].last_failure = "no such file";
+  registry_.devices[0].starts.failed = 3;
+  registry_.devices[0].starts.last_failure = "no such file";
   EXPECT_THAT(wait(session)->why, HasSubstr("workers do not start (3 times): no such file"));
 }
 

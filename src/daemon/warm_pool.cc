@@ -14,8 +14,6 @@ namespace {
 // the task makes its first steps.
 constexpr Duration kRefillDelay = std::chrono::milliseconds(10);
 constexpr Duration kPoolLook = std::chrono::milliseconds(500);  // at a pool that is larger than configured
-// MPS admits 48 clients (daemon.cc): the pool does not grow where so many workers are there.
-constexpr size_t kMpsWorkers = 40;
 // A GPU that had no memory for a program has none for workers that nobody waits for.
 constexpr Duration kShortOfMemory = std::chrono::seconds(10);
 
@@ -34,12 +32,15 @@ bool is_expected(const Session& session, TimePoint now) {
 
 // Software devices' workers are there in milliseconds, of the cores on which programs make their first steps: only as
 // many as are configured.
-size_t greeted_for(DeviceId device, const Registry& registry, TimePoint now) {
+// Nobody is expected whose work is kept to batch's SMs: that can wait for its worker.
+size_t greeted_for(DeviceId device, const Shared& shared) {
+  const Registry& registry = shared.registry;
   const auto& devices = registry.devices;
   const std::string model = devices[device.value].config.model.model;
   if (devices[device.value].config.model.kind != DeviceKind::kCuda) return 0;
   size_t expected = 0, place = 0;
-  for (const auto& [id, session] : registry.sessions) expected += session.model == model && is_expected(session, now);
+  for (const auto& [id, session] : registry.sessions)
+    expected += session.model == model && !has_batch_sms(shared, session) && is_expected(session, shared.now());
   if (expected == 0) return 0;
   std::vector<size_t> tasks;
   for (const DeviceState& each : devices) {
@@ -50,21 +51,35 @@ size_t greeted_for(DeviceId device, const Registry& registry, TimePoint now) {
   return spread_sessions(expected, std::move(tasks))[place];
 }
 
-// Workers that serve nobody yet, but for those of trials outside of MPS.
-size_t coming_on(DeviceId device, const Registry& registry) {
+// Workers of the kind that serve nobody yet.
+size_t coming_on(DeviceId device, Worker::Kind kind, const Registry& registry) {
   return static_cast<size_t>(std::count_if(registry.workers.begin(), registry.workers.end(), [&](const auto& each) {
     const Worker& worker = each.second;
-    const bool idle = worker.state == Worker::State::kStarting || worker.state == Worker::State::kWarm;
-    return worker.device == device && idle && !worker.outside_mps;
+    return worker.device == device && worker.kind == kind && has_no_task_yet(worker);
   }));
 }
 
-// Programs that go on under MPS once there are workers.
-size_t to_call_back(const DeviceState& device, Registry& registry) {
-  return static_cast<size_t>(std::count_if(registry.workers.begin(), registry.workers.end(), [&](const auto& each) {
-    const VirtualDevice* served = registry.served_by(each.second).second;
-    return is_settled_outside_mps(each.second, device) && served && lasting_obstacle(*served).empty();
+// Programs that go on under MPS once there are workers of the kind.
+size_t to_call_back(const Shared& shared, const Mps& mps, const DeviceState& device, Worker::Kind kind) {
+  const auto& workers = shared.registry.workers;
+  return static_cast<size_t>(std::count_if(workers.begin(), workers.end(), [&](const auto& each) {
+    const Worker& worker = each.second;
+    const VirtualDevice* served = shared.registry.served_by(worker).second;
+    return is_settled_outside_mps(worker, device) && served && lasting_obstacle(*served).empty() &&
+           kind_for(shared, mps, device, {worker.session, worker.virtual_device}) == kind;
   }));
+}
+
+// Only where the pool had grown. Those on their way become warm first.
+void retire_surplus(Workers& workers, const Shared& shared, DeviceId device, Worker::Kind kind, size_t surplus) {
+  if (shared.registry.devices[device.value].config.model.kind != DeviceKind::kCuda) return;
+  for (auto& [id, worker] : shared.registry.workers) {
+    if (surplus == 0) return;
+    if (worker.device != device || worker.state != Worker::State::kWarm || worker.kind != kind) continue;
+    shared.log->debug("worker {} of device {} is not expected to be needed", id.value, device.value);
+    workers.retire(worker);
+    --surplus;
+  }
 }
 
 }  // namespace
@@ -90,30 +105,45 @@ void Workers::refill(DeviceId device) {
   if (stopping_ || state.health == DeviceState::Health::kFaulted) return;
   serve_outside_mps(device);
   if (recovering(device)) return;
-  const size_t greeted = greeted_for(device, shared_.registry, shared_.now()), target = target_for(device, greeted);
-  const size_t coming = coming_on(device, shared_.registry);
-  const size_t wanting =
-      state.wanting.size() - wanting_outside_mps(state, mps_) + to_call_back(state, shared_.registry);
-  const size_t enough = target + wanting;
+  const bool makes_way = makes_way_for_trials(shared_.registry, state);
+  const size_t greeted = greeted_for(device, shared_);
+  const size_t target = makes_way ? 0 : target_for(device, greeted);
   if (target != shared_.config.warm_workers)
     state.pool_timer = shared_.loop.after(kPoolLook, [this, device] { refill(device); });
-  if (coming > enough) retire_surplus(device, coming - enough);
+  const auto waiting = [&](Worker::Kind kind) {
+    return wanting(shared_, mps_, state, kind) + (makes_way ? 0 : to_call_back(shared_, mps_, state, kind));
+  };
+  supply(device, {.kind = Worker::Kind::kBatch, .waiting = waiting(Worker::Kind::kBatch), .shrinks = !makes_way});
+  supply(device, {.kind = Worker::Kind::kWhole,
+                  .waiting = waiting(Worker::Kind::kWhole),
+                  .greeted = std::min(greeted, target),
+                  .warm = target,
+                  .shrinks = !makes_way});
+}
+
+// Whoever waits gets a worker now; the warm ones come one after the other, behind the work that is going on.
+void Workers::supply(DeviceId device, const Supply& supply) {
+  DeviceState& state = device_of(device);
+  const size_t coming = coming_on(device, supply.kind, shared_.registry);
+  const size_t enough = supply.waiting + supply.warm;
+  if (coming > enough && supply.shrinks) retire_surplus(*this, shared_, device, supply.kind, coming - enough);
   if (coming >= enough) return;
-  const size_t awaited = wanting + std::min(greeted, target);
+  const size_t awaited = supply.waiting + supply.greeted;
   const bool wanted = coming < awaited;
-  const TimePoint earliest = wanted ? state.next_start : std::max(state.next_start, state.last_bound + kRefillDelay);
+  const TimePoint next = state.starts_of(supply.kind).next;
+  const TimePoint earliest = wanted ? next : std::max(next, state.last_bound + kRefillDelay);
   if (shared_.now() < earliest) return start_later(device, earliest);
-  if (const Status started = start(device); !started) {
-    start_failed(device, started.error().text, false);
-    return start_later(device, state.next_start);
+  if (const Status started = start(device, supply.kind); !started) {
+    start_failed(device, supply.kind, started.error().text, false);
+    return start_later(device, state.starts_of(supply.kind).next);
   }
-  // Whoever waits gets a worker now; the warm ones come one after the other, behind the work that is going on.
   if (coming + 1 < awaited) refill(device);
 }
 
 void Workers::start_later(DeviceId device, TimePoint when) {
   DeviceState& state = device_of(device);
-  if (state.start_timer) return;
+  if (state.start_timer && state.start_at <= when) return;
+  state.start_at = when;
   state.start_timer = shared_.loop.at(when, [this, device] {
     device_of(device).start_timer.reset();
     refill(device);
@@ -123,18 +153,6 @@ void Workers::start_later(DeviceId device, TimePoint when) {
 void Workers::expect() {
   for (const DeviceState& device : shared_.registry.devices) {
     if (device.config.model.kind == DeviceKind::kCuda) refill(device.id);
-  }
-}
-
-// Only where the pool had grown. Those on their way become warm first.
-void Workers::retire_surplus(DeviceId device, size_t surplus) {
-  if (device_of(device).config.model.kind != DeviceKind::kCuda) return;
-  for (auto& [id, worker] : shared_.registry.workers) {
-    if (surplus == 0) return;
-    if (worker.device != device || worker.state != Worker::State::kWarm || worker.outside_mps) continue;
-    shared_.log->debug("worker {} of device {} is not expected to be needed", id.value, device.value);
-    retire(worker);
-    --surplus;
   }
 }
 

@@ -19,8 +19,16 @@ inline constexpr Duration kHelloWindow = std::chrono::seconds(10);
 inline constexpr size_t kMostExpected = 8;
 // Under MPS a fault ends all of a GPU's contexts, one after the other: 48 ms each (H100), in which nobody is served.
 inline constexpr size_t kMostForArrivalsUnderMps = 1;
+// MPS admits 48 clients (daemon.cc): no worker is started that nobody waits for where so many are there.
+inline constexpr size_t kMpsWorkers = 40;
 // Of the free memory at most one part in so many goes to contexts of workers that nobody has asked for.
 inline constexpr uint64_t kFreeMemoryPart = 8;
+
+// How many of `most` workers that nobody has asked for have a context in the free memory.
+inline size_t within_free_memory(size_t most, Bytes free, Bytes context) {
+  if (context.value == 0) return most;
+  return std::min<size_t>(most, free.value / kFreeMemoryPart / context.value);
+}
 
 struct WarmDemand {
   size_t configured = 0;  // warm_workers; space for their contexts is never promised to programs
@@ -35,9 +43,19 @@ inline size_t warm_target(const WarmDemand& demand) {
   const size_t guessed = demand.under_mps ? std::min(demand.arrivals, kMostForArrivalsUnderMps) : demand.arrivals;
   const size_t expected = std::min(std::max(demand.greeted, guessed), kMostExpected);
   if (expected <= demand.configured) return demand.configured;
-  const size_t more = expected - demand.configured;
-  if (demand.context.value == 0) return expected;
-  return demand.configured + std::min<size_t>(more, demand.free.value / kFreeMemoryPart / demand.context.value);
+  return demand.configured + within_free_memory(expected - demand.configured, demand.free, demand.context);
+}
+
+// Workers that stand ready outside of MPS, for programs that a shared fault will stop there (shared_faults.h), or that
+// come before MPS is back: where no work can be run again nobody is tried, and one is enough. A
+// context takes 0.1 to 0.14 s to make, one after the other for all of a GPU's programs, beside 0.03 s for each that
+// ends: five that are made at the fault are there after 1.1 s, those that stand ready after 0.4. One more than there
+// are clients, since it is often the next one that faults; none for one that is alone, which is never tried.
+inline constexpr size_t kMostReserved = 8;
+
+inline size_t reserve_target(size_t clients, bool can_be_tried, Bytes free, Bytes context) {
+  if (clients < 2) return 0;
+  return within_free_memory(can_be_tried ? std::min(clients + 1, kMostReserved) : 1, free, context);
 }
 
 // Which devices sessions will most likely come to: the ones with the fewest tasks, each session counting as one more.

@@ -45,6 +45,22 @@ TEST(WarmTarget, IsWithinAnEighthOfTheFreeMemory) {
   EXPECT_EQ(warm_target({.configured = 0, .greeted = 3, .free = Bytes{}, .context = Bytes{}}), 3u);
 }
 
+TEST(ReserveTarget, IsForClientsThatAFaultOfAnotherCanStop) {
+  EXPECT_EQ(reserve_target(0, true, kMuch, kContext), 0u);
+  EXPECT_EQ(reserve_target(1, true, kMuch, kContext), 0u) << "alone the fault is its own";
+  EXPECT_EQ(reserve_target(2, true, kMuch, kContext), 3u);
+  EXPECT_EQ(reserve_target(9, true, kMuch, kContext), kMostReserved);
+  EXPECT_EQ(reserve_target(1, false, kMuch, kContext), 0u);
+  EXPECT_EQ(reserve_target(9, false, kMuch, kContext), 1u) << "for who comes before MPS is back";
+  EXPECT_EQ(reserve_target(9, false, Bytes{4 * kGiB - 1}, kContext), 0u);
+}
+
+TEST(ReserveTarget, IsWithinAnEighthOfTheFreeMemory) {
+  EXPECT_EQ(reserve_target(4, true, Bytes{8 * kGiB}, kContext), 2u);
+  EXPECT_EQ(reserve_target(4, true, Bytes{4 * kGiB - 1}, kContext), 0u);
+  EXPECT_EQ(reserve_target(4, true, Bytes{}, Bytes{}), 5u);
+}
+
 TEST(SpreadSessions, GoToTheDevicesWithTheFewestTasks) {
   EXPECT_THAT(spread_sessions(3, {0, 0}), ElementsAre(2, 1));
   EXPECT_THAT(spread_sessions(3, {4, 0, 1}), ElementsAre(0, 2, 1));

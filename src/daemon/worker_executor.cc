@@ -249,7 +249,7 @@ void WorkerExecutor::task_ended(Worker& worker, const protocol::TaskEnded& ended
   const bool too_large = worker.driver_memory > kMostKeptDriverMemory;
   const Job* job = shared_.registry.find_job(session->job);
   const bool in_the_way = job && job->suspended && !keeps_variables(*device);
-  ended.reset || too_large || in_the_way || worker.outside_mps ? workers_.retire(worker) : workers_.keep(worker);
+  ended.reset || too_large || in_the_way || worker.outside_mps() ? workers_.retire(worker) : workers_.keep(worker);
 }
 
 void WorkerExecutor::worker_fault(Worker& worker, const protocol::WorkerFault& fault) {
@@ -264,7 +264,7 @@ void WorkerExecutor::worker_fault(Worker& worker, const protocol::WorkerFault& f
   }
   if (fault.held_back != 0) return shared_faults_.reported(worker, fault);
   worker.last_fault = text;
-  if (!workers_.under_mps(worker.device) || worker.outside_mps) return;
+  if (!workers_.under_mps(worker.device) || worker.outside_mps()) return;
   if (session && !session->ending) events_->fail_session(*session, fault.cuda_error, text);
 }
 

@@ -18,6 +18,7 @@ using protocol::MessageType;
 
 constexpr Duration kFirstBackoff = std::chrono::milliseconds(100);
 constexpr Duration kLongestBackoff = std::chrono::seconds(10);
+constexpr Duration kMpsComesBack = std::chrono::seconds(3);  // mostly, with a worker
 constexpr size_t kMostStrangers = 256;  // connections on the worker socket that have not said who they are
 
 // How a worker ends that its device did not want (protocol::kDeviceRefuses).
@@ -33,6 +34,7 @@ void deposit(VaultLink& vault, const Worker& worker) {
   note.virtual_device = worker.virtual_device;
   note.uid = worker.uid;
   note.terminating = worker.terminating ? 1 : 0;
+  note.kind = static_cast<uint32_t>(worker.kind);
   vault.deposit(NoteKind::kWorker, worker.id.value, write_note(note), worker.process.get());
 }
 
@@ -61,12 +63,22 @@ Duration start_backoff(uint32_t failures) {
 }
 
 Worker* Workers::take_warm(DeviceId device, std::pair<SessionId, uint32_t> whom) {
-  const bool outside = is_tried_outside_mps(device_of(device), mps_, whom);
+  const DeviceState& state = device_of(device);
+  const Worker::Kind kind = kind_for(shared_, mps_, state, whom);
+  size_t outside_ready = 0;
+  Worker* stands_outside = nullptr;
   for (auto& [id, worker] : shared_.registry.workers) {
-    if (worker.device == device && worker.state == Worker::State::kWarm && worker.outside_mps == outside)
-      return &worker;
+    if (worker.device != device || worker.state != Worker::State::kWarm) continue;
+    if (worker.kind == kind) return &worker;
+    if (!worker.outside_mps()) continue;
+    stands_outside = &worker;
+    ++outside_ready;
   }
-  return nullptr;
+  // Behind a fault those that are not tried need not wait for MPS either, where the others leave them a worker.
+  const TimePoint fault = state.last_shared_fault;
+  const bool after_fault = fault != TimePoint{} && shared_.now() - fault < kMpsComesBack;
+  const size_t tried = wanting(shared_, mps_, state, Worker::Kind::kOutsideMps);
+  return after_fault && outside_ready > tried ? stands_outside : nullptr;
 }
 
 Worker* Workers::kept_for(SessionId session, uint32_t virtual_device) {
@@ -96,7 +108,7 @@ void Workers::make_way_for_another(DeviceId device) {
   if (idle) retire(*idle);
 }
 
-Status Workers::start(DeviceId device, bool outside_mps) {
+Status Workers::start(DeviceId device, Worker::Kind kind) {
   auto user = user_of_new_worker(shared_, under_mps(device));
   if (!user) {
     make_way_for_another(device);
@@ -120,8 +132,10 @@ Status Workers::start(DeviceId device, bool outside_mps) {
     options.environment = gpu_environment(config.uuid);
     const bool cached = !launch_.cache.empty() && (user->uid == 0 || under_mps(device));
     options.environment.push_back(cached ? "CUDA_CACHE_PATH=" + launch_.cache : "CUDA_CACHE_DISABLE=1");
-    for (std::string& variable : outside_mps ? Mps::outside() : mps_.environment(device))
+    for (std::string& variable : kind == Worker::Kind::kOutsideMps ? Mps::outside() : mps_.environment(device))
       options.environment.push_back(std::move(variable));
+    if (kind == Worker::Kind::kBatch)
+      options.environment.push_back(Mps::thread_percentage(shared_.config.dispatch.batch_sms));
   }
   auto child = spawn(options);
   if (!child) return tl::unexpected(std::move(child).error());
@@ -132,7 +146,7 @@ Status Workers::start(DeviceId device, bool outside_mps) {
   worker.device = device;
   worker.pid = child->pid;
   worker.uid = user->uid;
-  worker.outside_mps = outside_mps;
+  worker.kind = kind;
   worker.process = std::move(child->pidfd);
   Worker& placed = shared_.registry.workers.emplace(worker.id, std::move(worker)).first->second;
   deposit(shared_.vault, placed);
@@ -157,7 +171,8 @@ void Workers::send_start(Worker& worker) {
   message.secret = worker.secret;
   message.model = device.config.model;
   message.host_threads = device.config.host_threads;
-  message.shared_faults = shares_faults(device, mps_) && !worker.outside_mps;
+  if (worker.kind == Worker::Kind::kBatch) message.sms = batch_sms(shared_.config.dispatch, message.model);
+  message.shared_faults = shares_faults(device, mps_) && !worker.outside_mps();
   message.variables_stay = device.config.variables_stay;
   const auto windows = offered_windows(shared_.config, shared_.registry);
   message.window_count = static_cast<uint32_t>(windows.size());
@@ -221,8 +236,7 @@ void Workers::ready(Worker& worker, const protocol::WorkerReady& ready) {
     worker.returning = true;  // until it was told what it may be missing
     return shared_.events.post(WorkerReturned{worker.id, ready});
   }
-  device_of(worker.device).failed_starts = 0;
-  device_of(worker.device).next_start = {};
+  device_of(worker.device).starts_of(worker.kind) = {};
   if (device_of(worker.device).config.model.kind == DeviceKind::kCuda) device_of(worker.device).window = ready.window;
   worker.state = Worker::State::kWarm;
   shared_.events.post(WorkerWarm{worker.device});
@@ -279,7 +293,7 @@ void Workers::ended(WorkerId id) {
   if (how.empty()) how = "unknown status";  // not our child: it was started before heddled was
   const DeviceId device = worker->device;
   if (worker->state == Worker::State::kStarting && !stopping_)
-    start_failed(device, how, is_mps_client(*worker, mps_) && (worker->killed || how == kRefused));
+    start_failed(device, worker->kind, how, is_mps_client(*worker, mps_) && (worker->killed || how == kRefused));
   if (worker->state != Worker::State::kBound) worker->state = Worker::State::kLeaving;  // nobody is given it now
   worker->process_watch.reset();
   worker->patience.reset();
@@ -298,12 +312,12 @@ void Workers::forget(WorkerId id) {
   refill(device);
 }
 
-void Workers::start_failed(DeviceId device, const std::string& why, bool refused) {
-  DeviceState& state = device_of(device);
-  ++state.failed_starts;
-  state.last_failure = refused ? "MPS takes no client" : why;
-  state.next_start = shared_.now() + start_backoff(state.failed_starts);
-  shared_.log->error("a worker could not start ({} times in a row): {}", state.failed_starts, state.last_failure);
+void Workers::start_failed(DeviceId device, Worker::Kind kind, const std::string& why, bool refused) {
+  DeviceState::Starts& starts = device_of(device).starts_of(kind);
+  ++starts.failed;
+  starts.last_failure = refused ? "MPS takes no client" : why;
+  starts.next = shared_.now() + start_backoff(starts.failed);
+  shared_.log->error("a worker could not start ({} times in a row): {}", starts.failed, starts.last_failure);
   if (refused) start_refused(device);
 }
 

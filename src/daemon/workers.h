@@ -77,11 +77,17 @@ class Workers {
   void stop();
 
  private:
-  // The pool (warm_pool.cc).
+  // The pool (warm_pool.cc). What is wanted of a kind of worker: for those that wait, for those that are about to, and
+  // that stand ready in all; whether more than that end.
+  struct Supply {
+    Worker::Kind kind;
+    size_t waiting = 0, greeted = 0, warm = 0;
+    bool shrinks = false;
+  };
   size_t target_for(DeviceId device, size_t greeted);
-  void retire_surplus(DeviceId device, size_t surplus);
+  void supply(DeviceId device, const Supply& supply);
   void start_later(DeviceId device, TimePoint when);
-  Status start(DeviceId device, bool outside_mps = false);
+  Status start(DeviceId device, Worker::Kind kind);
   void make_way_for_another(DeviceId device);
   void send_start(Worker& worker);
   void listen(Worker& worker, protocol::Socket socket);
@@ -89,17 +95,12 @@ class Workers {
   void lost(WorkerId id, const Error& error);
   void ready(Worker& worker, const protocol::WorkerReady& ready);
   void ended(WorkerId id);
-  void start_failed(DeviceId device, const std::string& why, bool refused);
+  void start_failed(DeviceId device, Worker::Kind kind, const std::string& why, bool refused);
   DeviceState& device_of(DeviceId id) { return shared_.registry.devices[id.value]; }
   void greet_later(uint64_t key, const protocol::Packet& packet);
 
-  // The process that asks MPS to take a worker off its GPU.
-  struct Helper {
-    Child child;
-    EventLoop::Watch watch;
-  };
   // Under MPS (workers_mps.cc).
-  Status take_off(Worker& worker);
+  bool take_off(Worker& worker);
   void taken_off(WorkerId id, bool in_time);
   void end_client(Worker& worker);
   void start_refused(DeviceId device);
@@ -110,10 +111,11 @@ class Workers {
   Shared& shared_;
   Launch launch_;
   Mps& mps_;
+  MpsCommands commands_;
   MpsRecovery recovery_;
   std::set<DeviceId> recovering_;
   StoppedWorkers stopped_;
-  std::map<WorkerId, Helper> taking_off_;
+  std::set<WorkerId> taking_off_;  // by MPS
   FreeMemory free_memory_ = [](DeviceId) { return Bytes{}; };
   bool stopping_ = false;
   uint64_t last_stranger_ = 0;

@@ -7,6 +7,7 @@
 
 #include "daemon/cuda_codes.h"
 #include "daemon/mps_clients.h"
+#include "daemon/warm_target.h"
 #include "daemon/workers.h"
 
 namespace heddle::daemon {
@@ -17,6 +18,22 @@ using protocol::MessageType;
 constexpr Duration kTakeOff = std::chrono::seconds(1);         // that MPS may take to terminate a client
 constexpr Duration kMpsRetry = std::chrono::milliseconds(20);  // from a refused start to the next
 constexpr uint32_t kMpsStarts = 12;                            // refused in a row, until MPS is started anew
+// From a task's beginning to the start of a worker for trials, whose context keeps other programs' calls waiting.
+constexpr Duration kReserveDelay = std::chrono::milliseconds(300);
+constexpr Duration kReserveStays = std::chrono::seconds(10);  // from the last task's beginning: short ones come again
+
+// How many workers stand ready outside of MPS. During a fault all that there are may be needed.
+size_t reserve_of(const Shared& shared, const DeviceState& device, Bytes free, bool calm) {
+  if (!calm) return kMostReserved;
+  if (shared.now() < device.no_pool_before || shared.registry.workers_on(device.id) >= kMpsWorkers) return 0;
+  const auto& workers = shared.registry.workers;
+  const auto clients = std::count_if(workers.begin(), workers.end(), [&](const auto& each) {
+    const Worker& worker = each.second;
+    return worker.device == device.id && worker.state == Worker::State::kBound && !worker.outside_mps();
+  });
+  const bool can_be_tried = shared.config.durability.level != DurabilityConfig::Level::kOff;
+  return reserve_target(static_cast<size_t>(clients), can_be_tried, free, device.config.context);
+}
 
 }  // namespace
 
@@ -24,8 +41,9 @@ Workers::Workers(Shared& shared, Launch launch, Mps& mps)
     : shared_(shared),
       launch_(std::move(launch)),
       mps_(mps),
+      commands_(shared.loop, shared.clock, mps, shared.log),
       recovery_(
-          shared.loop, mps, shared.log,
+          shared.loop, mps, commands_, shared.log,
           {[this](DeviceId device) { recover(device, {"the MPS control daemon of the program's GPU has ended"}); },
            [this](DeviceId device) { recovered(device); }}),
       stopped_(shared) {}
@@ -47,7 +65,7 @@ bool counts_though_killed(const protocol::Packet& packet) {
 bool Workers::recover(DeviceId device, const SharedFault& fault) {
   if (!shares_faults(device_of(device), mps_)) return false;
   if (stopping_ || !recovering_.insert(device).second) return true;
-  shared_.log->error("the {} workers of device {} are ended{}: {}", shared_.registry.workers_on(device), device.value,
+  shared_.log->error("the workers of device {} are ended{}: {}", device.value,
                      recovery_.begin(device) ? ", and its MPS is started anew" : "", fault.text);
   FaultNote note{fault.origin.first.value, fault.origin.second, fault.cuda_error, fault.kernel};
   protocol::set_text(note.text, fault.text);
@@ -57,14 +75,15 @@ bool Workers::recover(DeviceId device, const SharedFault& fault) {
   shared_.events.post(DeviceFaulted{device, fault});
   size_t at_work = 0;
   for (auto& [id, worker] : shared_.registry.workers) {
-    if (worker.device != device || worker.outside_mps) continue;
+    if (worker.device != device || worker.outside_mps()) continue;
     const auto served = shared_.registry.served_by(worker).second;
     at_work += served && computes(*served);
     end_client(worker);
   }
   client_gone(device);
   // Their contexts take longer to make than the old ones to end.
-  if (!under_mps(device) || !fault.kernel) return true;
+  const bool can_be_tried = shared_.config.durability.level != DurabilityConfig::Level::kOff;
+  if (!under_mps(device) || !fault.kernel || !can_be_tried) return true;
   device_of(device).expected_trials = at_work;
   serve_outside_mps(device);
   return true;
@@ -75,35 +94,40 @@ void Workers::end_client(Worker& worker) {
   worker.killed = true;
   if (worker.state != Worker::State::kBound) worker.state = Worker::State::kLeaving;
   worker.patience.reset();
-  if (const auto helper = taking_off_.find(worker.id); helper != taking_off_.end()) {
-    kill_process(helper->second.child.pidfd, SIGKILL);
-    taking_off_.erase(helper);
-  }
+  taking_off_.erase(worker.id);
   kill_process(worker.process, SIGKILL);
 }
 
-// Whoever is tried gets a worker, and may before it is known who that is; those that nobody needs any more end.
+// Whoever is tried gets a worker, and may before it is known who that is. Beyond that some stand ready, which are made
+// one after the other while nothing else is going on; those that nobody needs any more end.
 void Workers::serve_outside_mps(DeviceId device) {
   DeviceState& state = device_of(device);
-  size_t wanted = std::max(wanting_outside_mps(state, mps_), state.expected_trials);
+  const bool calm = state.health == DeviceState::Health::kHealthy && !recovering(device);
+  const size_t needed = std::max(wanting(shared_, mps_, state, Worker::Kind::kOutsideMps), state.expected_trials);
+  const size_t wanted =
+      std::max(needed, under_mps(device) ? reserve_of(shared_, state, free_memory_(device), calm) : 0);
+  const TimePoint ends = state.last_bound + kReserveStays;
+  size_t ready = 0;
   for (auto& [id, worker] : shared_.registry.workers) {
-    const bool idle = worker.state == Worker::State::kStarting || worker.state == Worker::State::kWarm;
-    if (worker.device != device || !worker.outside_mps || !idle) continue;
-    if (wanted > 0) {
-      --wanted;
-    } else {
-      discard(worker);
-    }
+    if (is_ready_for_trials(worker, device) && ++ready > wanted && shared_.now() >= ends) discard(worker);
   }
-  for (; wanted > 0; --wanted) {
-    if (shared_.now() < state.next_start) return start_later(device, state.next_start);
-    const Status started = start(device, true);
-    if (!started) start_failed(device, started.error().text, false);
+  if (ready > wanted && shared_.now() < ends) start_later(device, ends);
+  for (; ready < wanted; ++ready) {
+    const bool urgent = ready < needed;
+    // When the one that is starting is warm this comes again.
+    if (!urgent && (!calm || shared_.registry.workers_on(device, Worker::State::kStarting) != 0)) return;
+    const TimePoint next = state.starts_outside.next;
+    const TimePoint earliest = urgent ? next : std::max(next, state.last_bound + kReserveDelay);
+    if (shared_.now() < earliest) return start_later(device, earliest);
+    if (const Status started = start(device, Worker::Kind::kOutsideMps); !started) {
+      start_failed(device, Worker::Kind::kOutsideMps, started.error().text, false);
+      return start_later(device, state.starts_outside.next);
+    }
   }
 }
 
 void Workers::client_gone(DeviceId device) {
-  const auto is_client = [&](const auto& each) { return each.second.device == device && !each.second.outside_mps; };
+  const auto is_client = [&](const auto& each) { return each.second.device == device && !each.second.outside_mps(); };
   const auto& workers = shared_.registry.workers;
   if (!recovering(device) || std::any_of(workers.begin(), workers.end(), is_client)) return;
   shared_.events.post(DeviceLeft{device});
@@ -118,34 +142,26 @@ void Workers::recovered(DeviceId device) {
 // A server that has just lost a client, or is starting, admits the next one a little later (HARDWARE.md, p6 retry). One
 // that goes on refusing has a client left that does not know of a fault.
 void Workers::start_refused(DeviceId device) {
-  DeviceState& state = device_of(device);
-  const bool few = state.failed_starts < kMpsStarts;
-  state.next_start = shared_.now() + (few ? kMpsRetry : start_backoff(state.failed_starts - kMpsStarts));
-  if (state.failed_starts % kMpsStarts != 0) return;
-  recover(device, {stringf("the MPS of the program's GPU has taken no client %u times in a row", state.failed_starts)});
+  DeviceState::Starts& starts = device_of(device).starts;
+  const bool few = starts.failed < kMpsStarts;
+  starts.next = shared_.now() + (few ? kMpsRetry : start_backoff(starts.failed - kMpsStarts));
+  if (starts.failed % kMpsStarts != 0) return;
+  recover(device, {stringf("the MPS of the program's GPU has taken no client %u times in a row", starts.failed)});
 }
 
 // A client of MPS that is killed with work in flight takes all others of its GPU with it (HARDWARE.md, p4).
-Status Workers::take_off(Worker& worker) {
-  auto child = mps_.terminate(worker.device, worker.pid);
-  if (!child) return tl::unexpected(std::move(child).error());
+bool Workers::take_off(Worker& worker) {
   const WorkerId id = worker.id;
-  auto watch = shared_.loop.watch(child->pidfd.get(), EPOLLIN, [this, id](uint32_t) { taken_off(id, true); });
-  if (!watch) return tl::unexpected(std::move(watch).error());
-  taking_off_[id] = {std::move(*child), std::move(*watch)};
-  worker.patience = shared_.loop.after(kTakeOff, [this, id] { taken_off(id, false); });
-  return {};
+  if (!commands_.terminate(worker.device, worker.pid, kTakeOff, [this, id](bool in_time) { taken_off(id, in_time); }))
+    return false;
+  taking_off_.insert(id);
+  return true;
 }
 
 void Workers::taken_off(WorkerId id, bool in_time) {
-  const auto found = taking_off_.find(id);
-  if (found == taking_off_.end()) return;
-  kill_process(found->second.child.pidfd, SIGKILL);  // nothing, mostly: it has ended
-  (void)reap(found->second.child.pidfd);
-  taking_off_.erase(found);
+  if (taking_off_.erase(id) == 0) return;
   Worker* worker = shared_.registry.find_worker(id);
   if (!worker) return;
-  worker->patience.reset();
   kill_process(worker->process, SIGKILL);
   if (in_time) shared_.events.post(WorkerOffDevice{id});
   const auto [session, device] = shared_.registry.served_by(*worker);

@@ -51,8 +51,10 @@ struct Deadlines : testing::Test {
 constexpr int kWithoutEnd = 1 << 20;
 constexpr int kLong = kSanitized ? 500 : 3000;  // bursts; each takes thirty times as long with a sanitizer
 
-TEST_F(Deadlines, RequestsAreServedWhileBatchComputes) {
-  Node node(under("priority:soft"));
+struct Served : Deadlines, testing::WithParamInterface<const char*> {};
+
+TEST_P(Served, RequestsAreServedWhileBatchComputes) {
+  Node node(under(GetParam()));
   ASSERT_TRUE(node.ready()) << node.why();
   Process endless[] = {episodes(node, {}, kWithoutEnd, 0), episodes(node, {"--class", "batch"}, kWithoutEnd, 0)};
   ASSERT_TRUE(Node::eventually([&] { return placed(node) == 2; })) << node.ask({{"command", "ps"}});
@@ -77,11 +79,25 @@ TEST_F(Deadlines, RequestsAreServedWhileBatchComputes) {
   EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
 }
 
+INSTANTIATE_TEST_SUITE_P(Under, Served, testing::Values("priority:soft", "priority:share"));
+
+// Of 56 SMs it has one, which holds the twelve blocks of its cooperative launch.
+TEST_F(Deadlines, ABatchProgramIsKeptToItsPartOfTheSms) {
+  Node node("[dispatch]\npolicy = 'priority:share'\nbatch_sms = 1\n[[device]]\npreset = 'P100'\nmemory = '256M'\n");
+  ASSERT_TRUE(node.ready()) << node.why();
+  Process server = episodes(node, {"--class", "user-facing", "--slo", "10s", "--name", "server"}, 5, 5);
+  const Finished together = node.run({HEDDLE_E2E_PROGRAMS "/grid_sync"});
+  EXPECT_EQ(together.out, "PASS\n") << together.err;
+  Process batch = episodes(node, {}, 5, 0);
+  expect_pass(node, batch);
+  expect_pass(node, server);
+}
+
 // With more programs than devices, of which each comes to its end with right results. Under elastic a batch program on
 // the device that is kept for requests waits for some ten seconds after the last one.
 TEST_F(Deadlines, AllEndWithRightResults) {
-  for (const char* policy :
-       {"fifo", "priority:off", "priority:soft", "priority:hard", "elastic:off", "elastic:soft", "elastic:hard"}) {
+  for (const char* policy : {"fifo", "priority:off", "priority:soft", "priority:hard", "priority:share", "elastic:off",
+                             "elastic:soft", "elastic:hard"}) {
     SCOPED_TRACE(policy);
     Node node(under(policy));
     ASSERT_TRUE(node.ready()) << node.why();
@@ -167,8 +183,9 @@ TEST_F(Deadlines, ThePoliciesAreListed) {
   EXPECT_EQ(dispatch["current"], "elastic:hard");
   std::string names;
   for (const Json& policy : dispatch["policies"]) names += policy["name"].get<std::string>() + " ";
-  EXPECT_NE(names.find("fifo priority:off priority:soft priority:hard elastic:off elastic:soft elastic:hard "),
-            std::string::npos)
+  EXPECT_NE(
+      names.find("fifo priority:off priority:soft priority:hard priority:share elastic:off elastic:soft elastic:hard "),
+      std::string::npos)
       << names;
 }
 

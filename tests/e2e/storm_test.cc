@@ -138,15 +138,22 @@ class Storm {
     if (stopped_ && random_() % 2 == 0) signal(*std::exchange(stopped_, std::nullopt), SIGCONT);
   }
 
-  // One with work under way if there is any: the others' deaths cost nobody anything.
-  bool kill_worker() {
+  std::vector<pid_t> workers_at_work() {
     std::vector<pid_t> at_work;
     for (const Json& session : node_.ask({{"command", "ps"}}).value("sessions", Json::array())) {
       for (const Json& task : session["tasks"])
         if (session["usage"]["busy_now"] == true && task.contains("worker_pid")) at_work.push_back(task["worker_pid"]);
     }
-    hit_at_work_ += !at_work.empty();
-    return signal(drawn(at_work.empty() ? node_.worker_pids() : at_work), SIGKILL);
+    return at_work;
+  }
+
+  // One with work under way, if there is any soon: the others' deaths cost nobody anything.
+  bool kill_worker() {
+    constexpr Duration kSoon = std::chrono::seconds(2);
+    std::vector<pid_t> at_work;
+    const bool any = Node::eventually([&] { return !(at_work = workers_at_work()).empty(); }, kSoon);
+    hit_at_work_ += any;
+    return signal(drawn(any ? at_work : node_.worker_pids()), SIGKILL);
   }
 
   bool kill_program() {

@@ -31,6 +31,12 @@ class FakeMps {
   // SIGTERM.
   void make_mute() const { std::ofstream{directory_ + "/mute"}; }
   void make_stubborn() const { std::ofstream{directory_ + "/stubborn"}; }
+  // It says nothing, and no control daemon that is started becomes ready, until it may come back.
+  void go_away() const {
+    std::ofstream{directory_ + "/away"};
+    make_mute();
+  }
+  void come_back() const { std::filesystem::remove(directory_ + "/away"); }
   // All servers that ever ran, in order.
   std::vector<pid_t> servers() const {
     std::vector<pid_t> pids;
@@ -46,6 +52,7 @@ class FakeMps {
 here="$(dirname "$0")"
 if [ "$1" = -f ]; then
   trap 'exit 0' TERM
+  while [ -e "$here/away" ]; do sleep 0.01; done
   rm -f "$here/mute"
   touch "$CUDA_MPS_PIPE_DIRECTORY/control"
   while :; do
@@ -53,15 +60,16 @@ if [ "$1" = -f ]; then
     wait $!
   done
 fi
-read -r command server client
-while [ -e "$here/mute" ]; do sleep 0.05; done
-if [ "$command" = get_server_list ]; then
-  tail -n 1 "$here/servers" 2> /dev/null
-elif [ "$command" = terminate_client ]; then
-  while grep -q '^State:.T' "/proc/$client/status" 2> /dev/null; do sleep 0.01; done
-  kill -URG "$client"
-fi
-exit 0
+while read -r command server client; do
+  while [ -e "$here/mute" ]; do sleep 0.05; done
+  if [ "$command" = terminate_client ]; then
+    while grep -q '^State:.T' "/proc/$client/status" 2> /dev/null; do sleep 0.01; done
+    kill -URG "$client"
+    echo 0
+  else
+    echo 100.0
+  fi
+done
 )sh";
   // Which server it is stands in "servers". A later one than the first lets workers start again.
   static constexpr const char* kServer = R"sh(#!/bin/sh

@@ -27,10 +27,10 @@ class Allocator {
 
   // `size` bytes, a multiple of kGranule; zero once finish_clearing() has returned. kOutOfMemory.
   Result<Fd> allocate(Bytes size);
-  // The same of this machine's memory, next to the GPU, which can be attached like the GPU's own; not cleared. Its
-  // pages are pinned as it is made: 0.2 s a GiB (HARDWARE.md, p8). kOutOfMemory.
+  // The same of this machine's memory, next to the GPU, which can be attached like the GPU's own; with anything in it.
+  // Its pages are pinned as it is made: 0.2 s a GiB (HARDWARE.md, p8). kOutOfMemory.
   Result<Fd> allocate_on_host(Bytes size);
-  // Memory that was used; zero once finish_clearing() has returned.
+  // Memory of either kind; zero once finish_clearing() has returned.
   Status clear(const Fd& memory, Bytes size);
   // Waits for all that is being cleared. Beside busy neighbours each wait takes until this process has its slice of the
   // GPU, 5 ms (HARDWARE.md, p9): so clear together what is wanted together. At an error none of it may be served.

@@ -51,7 +51,7 @@ int main(int count, char** arguments) {
   const std::string directory = arguments[1];
   const int steps = std::atoi(arguments[2]);
   bool device = false, names = false;
-  for (const std::string option : std::vector<std::string>(arguments + 3, arguments + count)) {
+  for (const std::string& option : std::vector<std::string>(arguments + 3, arguments + count)) {
     device |= option == "device";
     names |= option == "names";
   }

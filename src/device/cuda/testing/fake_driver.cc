@@ -248,6 +248,11 @@ Status open_context() {
   return {};
 }
 
+// Nobody has promised that host memory is zero.
+void dirty(const Fd& memory, Bytes size) {
+  if (auto mapping = map_shared(memory, size)) std::memset(mapping->data(), 0xd1, mapping->size());
+}
+
 CUresult code(const Status& status) {
   if (status) return CUDA_SUCCESS;
   switch (status.error().code) {
@@ -556,6 +561,7 @@ API cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size, const CUmemAl
   size_t room = kMemory;
   if (size_t said; beside_library(on_host ? ".host_room" : ".room") >> said) room = said;
   if (!memory || size > room) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (on_host) dirty(*memory, Bytes{size});
   *handle = ++all.last_handle;
   all.memory[*handle] = std::move(*memory);
   return CUDA_SUCCESS;
