@@ -1,5 +1,6 @@
 """The eager scheduling report: a queue of 2MM and 2DCONV on one device, with Eager Free, Eager Launch, both and neither."""
 
+import dataclasses
 import json
 import os
 import shlex
@@ -21,6 +22,17 @@ PROGRAMS = {
 }
 MIXED, PRODUCTS = ["2MM", "2MM", "2DCONV"] * 4, ["2MM"] * 8
 APART = 0.5  # seconds from job to job: the order of their requests is the queue's
+
+
+@dataclasses.dataclass
+class Scale:
+    """What the kinds of jobs do on some devices, and how long one comes behind another."""
+
+    programs: dict[str, list[str]]
+    apart: float
+
+
+SOFTWARE = Scale(PROGRAMS, APART)
 # Early frees by the compiled programs; the daemon launches eagerly.
 WAYS = {"CASE": (False, False), "Eager Free": (True, False), "Eager Launch": (False, True), "both": (True, True)}
 
@@ -30,19 +42,20 @@ SETTLED = [
     f"(two images). Each checks a sample of its result. A second queue of ours has {len(PRODUCTS)} jobs, 2MM alone.",
     "CASE is mgb-warps (Alg. 3). All programs are compiled by `heddle cc`; early frees are switched by HEDDLE_EAGER_FREE, Eager Launch by "
     "heddled's `eager_launch`.",
-    "An eager task's memory that is not on the device is read over the bus by its kernels, and promoted as whole segments; the report's is "
-    "managed memory, whose pages come where they are touched.",
+    "An eager task's memory that is not on the device is promoted as whole segments; its kernels wait for that for as long as they would take "
+    "to reach it over the bus, and then do that. The report's is managed memory, whose pages come where they are touched.",
     "Pending: from the start of the program until it has a device (its data are made meanwhile). Running: from then to its end, its own check of the result included.",
 ]
 
 
-def queue_of(kinds, directory):
+def queue_of(kinds, path_of, scale=SOFTWARE):
+    """The file of the queue; `path_of` a program's name."""
     lines, numbers = [], {}
     for kind in kinds:
         numbers[kind] = numbers.get(kind, 0) + 1
-        program, *arguments = PROGRAMS[kind]
-        program = shlex.join([os.path.join(directory, program), *arguments, "--seed", str(numbers[kind])])
-        command = ["/bin/sh", "-c", f"sleep {APART * len(lines):g}; exec {program}"]
+        program, *arguments = scale.programs[kind]
+        program = shlex.join([path_of(program), *arguments, "--seed", str(numbers[kind])])
+        command = ["/bin/sh", "-c", f"sleep {scale.apart * len(lines):g}; exec {program}"]
         lines.append(f"[[job]]\nname = {json.dumps(f'{kind} {numbers[kind]}')}\nkind = {json.dumps(kind)}\ncommand = {json.dumps(command)}\n")
     return "\n".join(lines)
 
@@ -50,12 +63,12 @@ def queue_of(kinds, directory):
 class Run:
     """The queue in one way: of each job the seconds that it was pending and running; what heddled did."""
 
-    def __init__(self, result, log):
+    def __init__(self, result, log, apart=APART):
         jobs = result["jobs"]
-        wrong = [job["name"] for job in jobs if job["exit_status"] != 0 or job["granted_s"] is None]
+        wrong = [f"{job['name']} ({job.get('last_line', '')})" for job in jobs if job["exit_status"] != 0 or job["granted_s"] is None]
         if wrong:
             raise Failed(f"these jobs came to nothing: {', '.join(wrong)}")
-        self.pending = {job["name"]: job["granted_s"] - job["started_s"] - APART * at for at, job in enumerate(jobs)}
+        self.pending = {job["name"]: job["granted_s"] - job["started_s"] - apart * at for at, job in enumerate(jobs)}
         self.running = {job["name"]: job["ended_s"] - job["granted_s"] for job in jobs}
         self.makespan = max(job["ended_s"] for job in jobs)
         self.turnaround = mean(self.pending.values()) + mean(self.running.values())
@@ -73,7 +86,7 @@ def run(node_of, kinds, directory, free, launch):
     with node_of("P100", 1, slowdown=SLOWDOWN, memory=MEMORY, eager_launch=launch, environment=environment) as node:
         if not os.listdir(directory):
             node.compile(SOURCES, directory)
-        return Run(node.batch(queue_of(kinds, directory), ["mgb-warps"], workers=len(kinds))[0], node.log())
+        return Run(node.batch(queue_of(kinds, lambda name: os.path.join(directory, name)), ["mgb-warps"], workers=len(kinds))[0], node.log())
 
 
 def run_all(node_of, progress):
@@ -90,7 +103,7 @@ def run_all(node_of, progress):
 
 
 BUS = ("what lies on the host is reached over the bus, 60 times slower than the device's memory, and 2DCONV's kernels hardly do anything "
-       "else; an eager 2DCONV fills the device's processors meanwhile, and all others wait for them")
+       "else; one that has waited in vain for its memory is on the device for so much longer, and all others wait for it")
 LAST_USE = "2MM and 2DCONV free their buffers soon behind their last kernel: what a compiler can free earlier is the time of one copy"
 
 
@@ -98,32 +111,44 @@ LAST_USE = "2MM and 2DCONV free their buffers soon behind their last kernel: wha
 REASONS = [BUS, LAST_USE, BUS, LAST_USE, BUS, LAST_USE, BUS, BUS]
 
 
-def claims_of(runs, products, reasons):
-    case, free, eager, both = (runs[way] for way in WAYS)
+def claims_of(runs, products, reasons=()):
+    """Of the ways that ran. `reasons`: why what does not hold does not, where it is known."""
     whys = iter(reasons)
 
-    def lower(text, ours, others):
-        return Claim(text, "-", f"{number(ours, 1)} and {number(others, 1)}", ours < others, next(whys))
+    def both(count):
+        return ", ".join(f"{count(runs[way])} under {way}" for way in ("Eager Launch", "both") if way in runs) or "-"
 
-    pending = {way: mean(each.pending.values()) for way, each in runs.items()}
+    def lower(text, measure, ours, others, among):
+        why, values = next(whys, ""), [measure(among[way]) if way in among else None for way in (ours, others)]
+        return Claim(text, "-", " and ".join(number(each, 1) for each in values), None if None in values else values[0] < values[1], why)
+
+    def pending(each):
+        return mean(each.pending.values())
+
+    def makespan(each):
+        return each.makespan
+
+    def turnaround(each):
+        return each.turnaround
+
+    eager = runs.get("Eager Launch")
     return [
-        Claim("jobs are launched eagerly", "yes (figure 3)", f"{eager.launched}, {both.launched} with Eager Free", eager.launched > 0),
-        Claim("memory of theirs is promoted as it returns", "yes", f"{eager.promoted} times, {both.promoted} with Eager Free", eager.promoted > 0),
-        lower("mean pending time, Eager Launch and CASE, s", pending["Eager Launch"], pending["CASE"]),
-        lower("mean pending time, Eager Free and CASE, s", pending["Eager Free"], pending["CASE"]),
-        lower("the whole queue, Eager Launch and CASE, s", eager.makespan, case.makespan),
-        lower("the whole queue, both and Eager Launch, s", both.makespan, eager.makespan),
-        lower("mean turnaround, Eager Launch and CASE, s", eager.turnaround, case.turnaround),
-        lower("mean turnaround, Eager Free and CASE, s", free.turnaround, case.turnaround),
-        lower("2MM alone: mean pending time, Eager Launch and CASE, s",
-              *(mean(products[way].pending.values()) for way in ("Eager Launch", "CASE"))),
-        lower("2MM alone: the whole queue, Eager Launch and CASE, s", products["Eager Launch"].makespan, products["CASE"].makespan),
+        Claim("jobs are launched eagerly", "yes (figure 3)", both(lambda each: each.launched), eager and eager.launched > 0),
+        Claim("memory of theirs is promoted as it returns, times", "yes", both(lambda each: each.promoted), eager and eager.promoted > 0),
+        lower("mean pending time, Eager Launch and CASE, s", pending, "Eager Launch", "CASE", runs),
+        lower("mean pending time, Eager Free and CASE, s", pending, "Eager Free", "CASE", runs),
+        lower("the whole queue, Eager Launch and CASE, s", makespan, "Eager Launch", "CASE", runs),
+        lower("the whole queue, both and Eager Launch, s", makespan, "both", "Eager Launch", runs),
+        lower("mean turnaround, Eager Launch and CASE, s", turnaround, "Eager Launch", "CASE", runs),
+        lower("mean turnaround, Eager Free and CASE, s", turnaround, "Eager Free", "CASE", runs),
+        lower("2MM alone: mean pending time, Eager Launch and CASE, s", pending, "Eager Launch", "CASE", products),
+        lower("2MM alone: the whole queue, Eager Launch and CASE, s", makespan, "Eager Launch", "CASE", products),
     ]
 
 
 # The same queue, counted. What the programs do follows from their code (workloads/) and a P100's resources.
 MIB = 1 << 20
-SIMULATED_DEVICE = {"preset": "P100", "memory": MEMORY, "slowdown": SLOWDOWN, "copy_slowdown": 20}  # as software.Node has it
+SIMULATED_DEVICE = {"preset": "P100", "memory": MEMORY, "slowdown": SLOWDOWN, "copy_slowdown": 20}  # as software.devices has it
 SWAP = "64M"
 WARP_INSTRUCTIONS = 56 * 1.4805e9 * 2  # that a P100 issues a second
 WARPS, SECTOR = 56 * 64, 32  # resident at once; bytes that memory moves at least
@@ -172,8 +197,8 @@ SETTLED_SIMULATED = [
     f"Kernels take as long as a P100 issues their instructions: {PER_PRODUCT} of a warp for each multiplication and addition of 2MM, {PER_PASS} for "
     "each pass of 2DCONV. Both numbers are fitted to how long each program runs alone on a software device. What they touch follows from "
     "their tiles.",
-    "An eager task's memory that is not on the device is read over the bus by its kernels, and promoted as whole buffers; the report's is "
-    "managed memory, whose pages come where they are touched.",
+    "An eager task's memory that is not on the device is promoted as whole buffers; its kernels wait for that for as long as they would take "
+    "to reach it over the bus, and then do that. The report's is managed memory, whose pages come where they are touched.",
     "Left out: the programs' own time on the host, and their copies.",
 ]
 
@@ -227,7 +252,7 @@ def summary(name, title, runs):
 
 
 def on_software(node_of, workloads, seed, progress):
-    """Figures 2 and 3 in small, and the same with early frees. `node_of(preset, count, ...)` is a software.Node."""
+    """Figures 2 and 3 in small, and the same with early frees. `node_of(preset, count, ...)` is a Node of software devices."""
     del workloads, seed  # the programs are compiled anew; what they draw is the same each time
     before = os.getloadavg()[0]
     runs, products = run_all(node_of, progress)
@@ -284,7 +309,7 @@ def simulate(simulator, seed, progress):
         figure("Both", "time of each job under CASE, Eager Free and Eager Launch", "both", runs["both"]),
     ]
     exhibits[0].notes.append(no_numbers)
-    exhibits[4].notes.append("By default the oldest request reserves the device when it has waited for 2 s, and goes before promotions: eager jobs "
-                             "then keep their memory on the host.")
+    exhibits[4].notes.append("By default the oldest request reserves the device when it has waited for 2 s, and goes before promotions of jobs that "
+                             "came behind it.")
     return Reproduction("eager", "Eager scheduling: Eager Free and Eager Launch", "simulated",
                         claims_of(runs, products, SIMULATED_REASONS), exhibits, SETTLED_SIMULATED)

@@ -44,7 +44,12 @@ class Claim:
 
 
 def at_least(text, paper, ours, why="", digits=2):
-    return Claim(text, number(paper, digits), number(ours, digits), ours >= paper, why)
+    """`ours` is None where it was not measured."""
+    return Claim(text, number(paper, digits), number(ours, digits), None if ours is None else ours >= paper, why)
+
+
+def at_most(text, paper, ours, why="", digits=2):
+    return Claim(text, number(paper, digits), number(ours, digits), None if ours is None else ours <= paper, why)
 
 
 @dataclasses.dataclass
@@ -56,6 +61,7 @@ class Reproduction:
     exhibits: list[Exhibit] = dataclasses.field(default_factory=list)
     settled: list[str] = dataclasses.field(default_factory=list)  # what the paper leaves open and was chosen
     command: str = ""  # that made it
+    not_run: list[str] = dataclasses.field(default_factory=list)  # which parts of it, and why
 
     def missed(self):
         return [claim for claim in self.claims if claim.holds is False]
@@ -88,6 +94,8 @@ def markdown(reproduction):
     parts.append(_table(["claim", "paper", "ours", "holds"],
                         [[claim.text, claim.paper, claim.ours, VERDICTS[claim.holds]] for claim in reproduction.claims]))
     parts += [f"- {claim.text}: {claim.why}" for claim in reproduction.missed() if claim.why]
+    if reproduction.not_run:
+        parts += ["## What did not run", "\n".join(f"- {each}" for each in reproduction.not_run)]
     for exhibit in reproduction.exhibits:
         parts.append(f"## {exhibit.name}: {exhibit.title}")
         parts.append(_table([exhibit.unit, *exhibit.columns], rows_of(exhibit)))

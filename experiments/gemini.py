@@ -138,11 +138,11 @@ SETTLED_SOFTWARE = [
 LATE = "time in which the device waits for its host counts as its holder's, and is not the same for all where the host is busy"
 
 
-def shares_of(looks, names):
-    """For each job: the fraction of each window behind the first, in per cent, in which its kernels were on the device."""
-    if any(name not in looks[LOOKS_OF_WINDOW][1] for name in names):
-        raise Failed(f"of the jobs {', '.join(names)} some were not at work after {WINDOW} s")
-    windows_of = list(zip(looks[LOOKS_OF_WINDOW:], looks[2 * LOOKS_OF_WINDOW:]))
+def shares_of(looks, names, skipped=LOOKS_OF_WINDOW, length=LOOKS_OF_WINDOW):
+    """For each job: the fraction of each window of `length` looks behind the first ones, in per cent, in which its kernels were on the device."""
+    if any(name not in busy for _, busy in looks[skipped:] for name in names):
+        raise Failed(f"of the jobs {', '.join(names)} some were not at work after look {skipped}, or have ended")
+    windows_of = list(zip(looks[skipped:], looks[skipped + length:]))
     return [[100 * (after[name] - before[name]) / (end - begin) for (begin, before), (end, after) in windows_of] for name in names]
 
 
@@ -156,8 +156,8 @@ class Device:
         """What jobs of (request, limit, what they do) had in each window, in per cent."""
         self.progress(title)
         commands = [(["--share", str(request), "--limit", str(limit)], [self.program, *EPISODES, *load]) for request, limit, load in jobs]
-        with self.node_of("P100", 1, dispatch="token", slowdown=SLOWDOWN) as node, node.running(commands):
-            return shares_of(node.looks(2 * LOOKS_OF_WINDOW + 2, LOOK), [f"job-{at}" for at in range(len(jobs))])
+        with self.node_of("P100", 1, dispatch="token", slowdown=SLOWDOWN) as node, node.running(commands) as names:
+            return shares_of(node.looks(2 * LOOKS_OF_WINDOW + 2, LOOK), names)
 
 
 def requests_on(device, name, groups):
@@ -195,7 +195,7 @@ def idle_shares_on(device):
 
 
 def on_software(node_of, workloads, seed, progress):
-    """The same with programs that run, in a few cases. `node_of(preset, count, ...)` is a software.Node."""
+    """The same with programs that run, in a few cases. `node_of(preset, count, ...)` is a Node of software devices."""
     del seed  # nothing here is random
     load = [os.getloadavg()[0]]
     device = Device(node_of, workloads, progress)

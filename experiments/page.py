@@ -104,6 +104,8 @@ def _claims(reproduction):
 def page(reproduction):
     parts = [f"<h1>{text(reproduction.title)}, {text(reproduction.way)}</h1>",
              f"<p>Made by <code>{text(reproduction.command)}</code>. Dashed lines: the paper's means.</p>", _claims(reproduction)]
+    if reproduction.not_run:
+        parts.append("<h2>What did not run</h2><ul>" + "".join(f"<li>{text(each)}</li>" for each in reproduction.not_run) + "</ul>")
     for exhibit in reproduction.exhibits:
         parts.append(f"<h2>{text(exhibit.name)}: {text(exhibit.title)}</h2>{bars(exhibit)}")
         parts.append(_table([text(exhibit.unit), *map(text, exhibit.columns)],

@@ -228,6 +228,17 @@ def claims_of_balancers(five, six, seven, ten):
     return claims
 
 
+def claims_of_our_own(own):
+    """What heddle's own policies, which the paper does not have, come to beside those that they grew out of."""
+    def above(text, ours, others):
+        means = [own.mean_of(column) for column in (ours, others)]
+        return Claim(f"heddle's own: {text}", "-", f"{number(means[0])} and {number(means[1])}", means[0] >= means[1])
+
+    return [above("las:2 at least las, under gmin", "gmin-las:2", "gmin-las"),
+            above("guf:cpu at least guf, with las on each GPU", "guf:cpu-las", "guf-las"),
+            above("guf:cpu with las:2 at least with las", "guf:cpu-las:2", "guf:cpu-las")]
+
+
 def claims_of_fairness(eight, due_eight, nine):
     tfs, fs, runtime = eight.mean_of("tfs"), eight.mean_of("fs"), eight.mean_of("runtime")
     short_kernels = statistics.fmean(values[due_eight.columns.index("tfs")] for letter, values in due_eight.rows.items()
@@ -255,6 +266,12 @@ def simulate(simulator, seed, progress):
                           {"grr-las": 4.75, "gmin-las": 5.40, "gwtmin-las": 5.37})
     ten = pairs.exhibit("Figure 10", "balancers with feedback, las on each GPU",
                         {"gmin-las": ("gmin", "las"), "rtf": ("rtf", "las"), "guf": ("guf", "las")}, {"rtf": 6.16, "guf": 6.71})
+    own = pairs.exhibit("Heddle's own", "policies that the paper does not have, beside those that they grew out of: `las:<n>` lends to n at a time, "
+                        "`guf:cpu` divides by programs' processor time",
+                        {"gmin-open": ("gmin", "open"), "gmin-las": ("gmin", "las"), "gmin-las:2": ("gmin", "las:2"),
+                         "guf-las": ("guf", "las"), "guf:cpu-las": ("guf:cpu", "las"), "guf:cpu-las:2": ("guf:cpu", "las:2"),
+                         "guf:cpu-open": ("guf:cpu", "open")}, {})
+    own.notes.append("Time slices cost nothing here, so `open` is above any schedule (see figure 7), and las:2 is between las and `open`.")
     dispatches = {"runtime": "open", "fs": "fs", "tfs": "tfs"}
     equal = Fairness(simulator, lambda _: (1, 1), dispatches, progress)
     paper = {"tfs": 96}
@@ -263,8 +280,8 @@ def simulate(simulator, seed, progress):
     drawn = Fairness(simulator, random_weights(seed), {"fs": "fs", "tfs": "tfs"}, progress)
     nine = drawn.exhibit("Figure 9", "fairness of pairs with random shares of one GPU", drawn.by_weight, {})
     return Reproduction("rain", "Rain: balancers, device schedulers, fairness", "simulated",
-                        claims_of_balancers(five, six, seven, ten) + claims_of_fairness(eight, due_eight, nine),
-                        [five, six, seven, eight, due_eight, nine, ten], SETTLED)
+                        claims_of_balancers(five, six, seven, ten) + claims_of_fairness(eight, due_eight, nine) + claims_of_our_own(own),
+                        [five, six, seven, eight, due_eight, nine, ten, own], SETTLED)
 
 
 # On software devices: Table 1's programs of workloads/, without end. A kernel takes from 3 ms (Black-Scholes) to 0.8 s
@@ -302,10 +319,9 @@ def pair_on(node_of, workloads, pair, weights, dispatch):
     """Seconds that each of the pair had of a device of their own while they were watched."""
     commands = [(["--weight", str(weight)], [os.path.join(workloads, PROGRAMS[each.name][0]), *PROGRAMS[each.name][1:], *WITHOUT_END])
                 for each, weight in zip(pair, weights)]
-    with node_of("P100", 1, dispatch=dispatch, slowdown=SLOWDOWN) as node, node.running(commands):
+    with node_of("P100", 1, dispatch=dispatch, slowdown=SLOWDOWN) as node, node.running(commands) as names:
         looks = node.looks(TO + 1, LOOK)
     before, after = looks[FROM][1], looks[TO][1]
-    names = ["job-0", "job-1"]
     if any(before.get(name, 0) == 0 for name in names):
         raise Failed(f"of {' and '.join(each.name for each in pair)} not both were at work after {FROM * LOOK:g} s")
     return [after[name] - before[name] for name in names]
@@ -325,7 +341,7 @@ def fairness_on(node_of, workloads, weights_of, name, title, progress):
 
 
 def on_software(node_of, workloads, seed, progress):
-    """Figures 8 and 9 in small. `node_of(preset, count, ...)` is a software.Node."""
+    """Figures 8 and 9 in small. `node_of(preset, count, ...)` is a Node of software devices."""
     load = [os.getloadavg()[0]]
     eight = fairness_on(node_of, workloads, lambda _: (1, 1), "Figure 8", "fairness of pairs with equal shares of one device", progress)
     eight.paper["tfs"] = 96

@@ -18,7 +18,9 @@ COSTS = {"terminate": "15ms", "resume": "30ms"}
 
 FIFO = "fifo"
 OFF, SOFT, HARD = ["priority:off", "elastic:off"], ["priority:soft", "elastic:soft"], ["priority:hard", "elastic:hard"]
-POLICIES = [FIFO, *OFF, *SOFT, *HARD]
+SHARE = "priority:share"  # ours: headroom in place of revocation
+WITH_PROGRAMS = [FIFO, *OFF, *SOFT, *HARD]
+POLICIES = [*WITH_PROGRAMS, SHARE]
 SETTLED = [
     "The load: Poisson arrivals, half of it requests of 5 to 60 ms, half batch kernels of 1 to 60 s, each drawn evenly (the paper: "
     "\"datacenter inspired workloads\", kernels \"up to several minutes\").",
@@ -30,6 +32,8 @@ SETTLED = [
     "A terminated worker is gone after 15 ms (measured on an H100: 15 ms, at worst 25), and another goes on 30 ms after the GPU is lent anew. "
     "Kernels run again from their beginnings, as TReM's do; with epochs, from the last one.",
     "Work run again: busy time since the last commit at each termination, over all time that batch kernels had on GPUs.",
+    "`priority:share` is heddle's own: nothing is taken back, batch has 80 % of each GPU's SMs all the time, and requests run beside it. "
+    "Requests and batch fill a GPU each, so a request beside batch has half of it.",
     f"{HORIZON} s, from an idle node on; the mean of three seeds. What is open beyond its SLO at the end is missed.",
 ]
 
@@ -44,6 +48,8 @@ class Figures:
     done: float  # % of the batch work that was asked for
     latency: float | None  # of revocations, 99 of 100, in ms
     revocations: float
+    requests: float = 0
+    p99: float | None = None  # ms of requests, of the worst service, from its start on
 
     def again(self):
         return 100 * self.lost / self.busy if self.busy > 0 else 0.0
@@ -157,7 +163,7 @@ def simulate(simulator, seed, progress):
         exhibit(made, "Work run again", "kernels of 1 to 60 s, from their beginnings", "% of batch work", Figures.again, HARD,
                 notes=["The paper: 3. At 2.0 it is a part of nearly nothing: see the next table."]),
         exhibit(made, "Batch work", "what of it was done, without what was run again", "% of what was asked for", lambda each: each.done, digits=1,
-                notes=["It asks for half of each load; GPUs are full from 1 on."]),
+                notes=["It asks for half of each load; GPUs are full from 1 on. Of priority:share it is the time on a GPU, beside requests or on a part of it."]),
         exhibit(made, "Revocations", "from the decision until the device is free, 99 of 100", "ms", lambda each: each.latency, SOFT + HARD, digits=1,
                 notes=["Soft ones wait for a kernel of up to a minute. A dash: there was none in any run."]),
         exhibit(made, "Number of revocations", f"in {HORIZON} s, the mean of the runs", "revocations", lambda each: each.revocations, SOFT + HARD,
@@ -170,89 +176,125 @@ def simulate(simulator, seed, progress):
     return Reproduction("trem", "TReM: requests that end in time beside long kernels", "simulated", claims_of(made, epochs), exhibits, SETTLED)
 
 
-# On software devices: `workloads/episodes`, kernels of one block that update their memory in place. A device is slowed so
-# far that the host has little to compute for it; a burst begins with the latency of a launch, 5 us of a P100.
+# With programs that run: `workloads/episodes`, kernels that update their memory in place.
+@dataclasses.dataclass
+class Scale:
+    """What programs make up the loads on some devices, and how long they are watched."""
+
+    gpus: int
+    services: list[int]  # kernels in a request of each
+    kernel: float  # seconds of one
+    batch: list[float]  # of a kernel of each batch program
+    memory: str  # of a service between its requests: "held", or "released", so that each may be placed on any device
+    patience: float  # seconds at most, until each service was served once and batch starts
+    warm_up: float  # seconds, from then on
+    watched: dict[float, float]  # seconds, by load
+    backlog: bool = False  # whether batch always has work; else it is half of the load, as requests are
+
+    def asked(self, load):
+        """Seconds of batch work while it is watched; all of the devices' time where batch always has work."""
+        return (self.gpus if self.backlog else load * self.gpus / 2) * self.watched[load]
+
+    def programs(self, episodes, load):
+        """(options, command) of each, services first. `episodes(kernel, launches, pause, *more)` is a command."""
+        half, made = load * self.gpus / 2, []
+        for at, launches in enumerate(self.services):
+            pause = launches * self.kernel * (len(self.services) / half - 1)
+            made.append((["--class", "user-facing", "--slo", seconds(SLO)],
+                         episodes(self.kernel, launches, pause, "--gaps", "random", "--memory", self.memory, "--seed", str(at + 1))))
+        for at, kernel in enumerate(self.batch):
+            pause = 0.0 if self.backlog else kernel * (len(self.batch) / half - 1)
+            made.append((["--class", "batch"], episodes(kernel, 1, pause, "--gaps", "random", "--seed", str(at + 101))))
+        return made
+
+
+# Software devices are slowed so far that the host has little to compute for them, with kernels of one block; a burst begins
+# with the latency of a launch, 5 us of a P100.
 SLOWDOWN = 1000
 SECONDS_A_STEP = 24e-9 * SLOWDOWN  # of a kernel
-# Kernels of 10 ms in the requests of each service; seconds of a kernel of each batch program.
-SERVICES = [1, 2, 3, 4, 5, 6, 2, 4]
-KERNELS = [1.0, 2.0, 2.0, 4.0]
-WARM_UP, WATCHED = 4, 26  # seconds
+SOFTWARE = Scale(GPUS, services=[1, 2, 3, 4, 5, 6, 2, 4], kernel=0.01, batch=[1.0, 2.0, 2.0, 4.0], memory="released", patience=5, warm_up=4,
+                 watched={load: 26 for load in LOADS})
 
 SETTLED_SOFTWARE = [
-    f"Eight services whose requests are of 10 to 60 ms (1 to 6 kernels of 10 ms), with exponentially distributed pauses and memory for each "
+    "Eight services whose requests are of 10 to 60 ms (1 to 6 kernels of 10 ms), with exponentially distributed pauses and memory for each "
     "request alone, so that each may be placed on any device; four batch programs with kernels of 1 to 4 s, without memory of anybody "
     "else's. Each half of the load. A service sends its next request behind the last one's end: it does not fall behind without a bound.",
     f"Devices are slowed {SLOWDOWN} times; the latency of a launch, 5 ms then, is part of a request.",
-    f"Watched for {WATCHED} s, {WARM_UP} s after the start; requests that are open at its end count nowhere.",
+    f"Watched for {SOFTWARE.watched[1.0]} s, {SOFTWARE.warm_up} s after the start of batch; requests that are open at its end count nowhere.",
     "Work under way is run again from the last commit ([durability] level = \"full\"), which for a kernel is its beginning.",
 ]
-SLOW_HOST = "programs, workers and the devices' own arithmetic share two processors here: what is late is late by the host too"
+SLOW_HOST = "programs, workers and the devices' own arithmetic share this host's processors: what is late may be late by the host"
 CLOSED = "a service whose request is late sends fewer, so that it is the policy that is watched and not a line without a bound"
 
 
-def program_of(workloads):
-    return os.path.join(workloads, "episodes")
-
-
-def episodes(workloads, seconds_a_kernel, launches, gap, *more):
-    steps = round(seconds_a_kernel / SECONDS_A_STEP)
-    return [program_of(workloads), "--size", "256", "--steps", str(steps), "--launches", str(launches), "--gap", str(round(1000 * gap)),
-            "--gaps", "random", "--iterations", "1000000", "--check", "none", *more]
-
-
-def loads_of(workloads, load):
-    """(options, command) of each program: services first."""
-    made = []
-    for at, launches in enumerate(SERVICES):
-        busy = launches * 0.01
-        pause = busy * (len(SERVICES) / (load * GPUS / 2) - 1)
-        made.append((["--class", "user-facing", "--slo", "200ms"], episodes(workloads, 0.01, launches, pause, "--memory", "released",
-                                                                            "--seed", str(at + 1))))
-    for at, kernel in enumerate(KERNELS):
-        pause = kernel * (len(KERNELS) / (load * GPUS / 2) - 1)
-        made.append((["--class", "batch"], episodes(workloads, kernel, 1, pause, "--seed", str(at + 101))))
-    return made
+def software_episodes(workloads):
+    def command(kernel, launches, pause, *more):
+        steps = round(kernel / SECONDS_A_STEP)
+        return [os.path.join(workloads, "episodes"), "--size", "256", "--steps", str(steps), "--launches", str(launches),
+                "--gap", str(round(1000 * pause)), "--iterations", "1000000", "--check", "none", *more]
+    return command
 
 
 def counted(jobs, names, kind, key):
     return sum(jobs[name].get(kind, {}).get(key, 0) for name in names if name in jobs)
 
 
-def watch(node_of, workloads, policy, load):
-    loads = loads_of(workloads, load)
-    names = [f"job-{at}" for at in range(len(loads))]
-    services, batch = names[:len(SERVICES)], names[len(SERVICES):]
-    with node_of("P100", GPUS, dispatch=policy, slowdown=SLOWDOWN, level="full") as node, node.running(loads):
-        time.sleep(WARM_UP)
-        before = node.jobs()
-        time.sleep(WATCHED)
-        after = node.jobs()
+def most(jobs, names, kind, key):
+    """In ms, of those that have it; None of none."""
+    return max((each / 1e6 for name in names if (each := jobs[name].get(kind, {}).get(key))), default=None)
+
+
+def wait_until_served(node, services, patience):
+    """Each once; or so long, as some policies let services wait, and some services seldom have requests."""
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        jobs = node.jobs()
+        if all(counted(jobs, [name], "requests", "count") for name in services):
+            return
+        time.sleep(0.1)
+
+
+def looks_of(node, names, scale, load):
+    """What heddled says of each job before and after the programs were watched."""
+    time.sleep(scale.warm_up)
+    before = node.jobs()
+    time.sleep(scale.watched[load])
+    after = node.jobs()
     if any(name not in after for name in names):
-        raise Failed(f"under {policy} some of the programs have ended: {', '.join(name for name in names if name not in after)}")
+        raise Failed(f"some of the programs have ended: {', '.join(name for name in names if name not in after)}{node.ended()}")
+    return before, after
+
+
+def watch(node, programs, scale, load, is_hard):
+    """Services are there before batch comes."""
+    served = len(scale.services)
+    with node.running(programs[:served]) as services:
+        wait_until_served(node, services, scale.patience)
+        with node.running(programs[served:]) as batch:
+            before, after = looks_of(node, services + batch, scale, load)
 
     def between(of, kind, key):
         return counted(after, of, kind, key) - counted(before, of, kind, key)
 
     met, missed = (between(services, "requests", key) for key in ("met", "missed"))
     busy, lost = between(batch, "usage", "busy_ns") / 1e9, between(batch, "revocations", "lost_ns") / 1e9
-    which = "terminated_p99_ns" if policy.endswith(":hard") else "p99_ns"
-    latencies = [each for each in (after[name].get("revocations", {}).get(which) for name in batch) if each]
     # What a worker was busy with when it was terminated is in no usage.
-    return Figures(100 * met / (met + missed) if met + missed else 0.0, lost, busy + lost, 100 * busy / (load * GPUS / 2 * WATCHED),
-                   max(latencies) / 1e6 if latencies else None, between(batch, "revocations", "count"))
+    return Figures(100 * met / (met + missed) if met + missed else 0.0, lost, busy + lost, 100 * busy / scale.asked(load),
+                   most(after, batch, "revocations", "terminated_p99_ns" if is_hard else "p99_ns"), between(batch, "revocations", "count"),
+                   met + missed, most(after, services, "requests", "p99_ns"))
 
 
 def on_software(node_of, workloads, seed, progress):
-    """Figure 2 in small, with programs that run. `node_of(preset, count, ...)` is a software.Node."""
+    """Figure 2 in small, with programs that run. `node_of(preset, count, ...)` is a Node of software devices."""
     del seed  # what programs draw is the same each time, what they meet is not
     before = os.getloadavg()[0]
     made = {}
     for load in LOADS:
         made[load] = {}
-        for policy in POLICIES:
+        for policy in WITH_PROGRAMS:
             progress(f"load {load} under {policy}")
-            made[load][policy] = watch(node_of, workloads, policy, load)
+            with node_of("P100", GPUS, dispatch=policy, slowdown=SLOWDOWN, level="full") as node:
+                made[load][policy] = watch(node, SOFTWARE.programs(software_episodes(workloads), load), SOFTWARE, load, policy in HARD)
     figure = exhibit(made, "Figure 2", "requests within 200 ms by load and policy", "% of requests", lambda each: each.met,
                      notes=["The paper: 99 at low load; at 1, 90 without revocation and 98 with it; at 2, 96.",
                             f"The host has {os.cpu_count()} processors and had a load of {before:.1f} before, {os.getloadavg()[0]:.1f} at the end."])
@@ -262,7 +304,7 @@ def on_software(node_of, workloads, seed, progress):
         exhibit(made, "Batch work", "what of it was done, without what was run again", "% of what was asked for", lambda each: each.done, digits=1),
         exhibit(made, "Revocations", "until the device is free, 99 of 100 of the worst batch program", "ms", lambda each: each.latency,
                 SOFT + HARD, digits=1),
-        exhibit(made, "Number of revocations", f"in {WATCHED} s", "revocations", lambda each: each.revocations, SOFT + HARD, digits=0),
+        exhibit(made, "Number of revocations", f"in {SOFTWARE.watched[1.0]} s", "revocations", lambda each: each.revocations, SOFT + HARD, digits=0),
     ]
     claims = [at_least("load 0.25: requests met, every policy with revocation, %", 99,
                        min(made[0.25][policy].met for policy in SOFT + HARD), SLOW_HOST)]
