@@ -2,7 +2,7 @@
 # Packs the sources of HEAD, and of Debian's packages what building them needs, into one archive: for a machine with a
 # GPU, a compiler, CMake, Ninja and the CUDA toolkit, but neither a network nor these packages. It builds there in about
 # a minute (tests/gpu/remote.sh). Usage: gpu-bundle.sh [ARCHIVE]   (default: .gpu/bundle.tar.gz, which git ignores)
-# Programs for the stage `compiled` are packed where they were built: ninja -C build/dev gpu_compiled.
+# Programs for the stages `compiled` and `reproduce` are packed where they were built: ninja -C build/dev gpu_compiled.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 archive=${1:-.gpu/bundle.tar.gz}
@@ -23,11 +23,13 @@ done | grep -E '^/(usr/)?(include|lib|share/(cmake|pkgconfig))(/|$)' | sort -u |
   sed 's|^/lib/|/usr/lib/|' > "$stage/list"
 tar -C / -cf - --no-recursion -T <(sed 's|^/||' "$stage/list") 2>/dev/null | tar -x -C "$stage/deps"
 rm "$stage/list"
-# What heddle cc compiled, for the stage `compiled`: the machine there has no LLVM.
+# What heddle cc compiled, for the stages `compiled` and `reproduce` (Eager Free): the machine there has no LLVM.
 compiled=${HEDDLE_COMPILED:-build/dev/tests/gpu/compiled}
 if [ -x "$compiled/tasks_heddle" ]; then
   mkdir "$stage/compiled"
   cp "$compiled"/*_nvcc "$compiled"/*_heddle "$stage/compiled"
+else
+  echo "without programs by heddle cc: none in $compiled (ninja gpu_compiled)" >&2
 fi
 tar -C "$stage" -czf "$archive" .
 size=$(stat -c %s "$archive")

@@ -20,6 +20,7 @@ Exit status: 1 where anything of that does not hold or a program was served late
 """
 
 import argparse
+import concurrent.futures
 import json
 import os
 import signal
@@ -120,13 +121,15 @@ def told_why(program, errors):
 
 
 def surviving_round(heddle, kind):
-    """As one_round, but of the neighbours: how long until all of them compute again."""
+    """As one_round, but of the neighbours: how long until all of them compute again, whenever the faulty program ends."""
     neighbours = [heddle.start("work", "8") for _ in range(4)]
-    time.sleep(2)
+    time.sleep(3)  # until the workers stand ready that are to
     begin = time.monotonic()
-    _, told = provoke(heddle, kind)
+    with concurrent.futures.ThreadPoolExecutor(1) as aside:
+        faulty = aside.submit(provoke, heddle, kind)
+        seconds = heddle.compute_again(neighbours, begin)
+        _, told = faulty.result()
     wrong = [told] if told else []
-    seconds = heddle.compute_again(neighbours, begin)
     stopped = 0
     for neighbour in neighbours:
         output, errors = end(neighbour, 60)

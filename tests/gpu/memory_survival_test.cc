@@ -23,7 +23,9 @@
 #include <optional>
 #include <thread>
 
+#include "core/log.h"
 #include "daemon/mps.h"
+#include "daemon/mps_commands.h"
 #include "daemon/testing/keepers_loop.h"
 #include "device/device.h"
 #include "ptx_fatbin.h"
@@ -233,6 +235,16 @@ struct MemorySurvival : testing::Test {
     for (std::string& each : mps->environment(kDevice)) environment.push_back(std::move(each));
     return {role, base, of, std::move(environment)};
   }
+  void take_off(const Worker& runner) {
+    daemon::MpsCommands commands(*keepers.loop, keepers.clock, *mps, logger("test"));
+    bool done = false;
+    const auto answered = [&](bool in_time) {
+      EXPECT_TRUE(in_time);
+      done = true;
+    };
+    ASSERT_TRUE(commands.terminate(kDevice, runner.pid(), std::chrono::seconds(5), answered));
+    EXPECT_TRUE(keepers.run_until([&] { return done; }));
+  }
   // Where its memory is; 0 where it does not come so far.
   static uint64_t running(const Worker& runner) {
     const std::string said = runner.line();
@@ -279,15 +291,11 @@ TEST_F(MemorySurvival, WorkerTerminatedThroughMpsInMidKernel) {
   const Worker runner = worker("run", 0, memory), neighbour = worker("run", 0, own);
   const uint64_t base = running(runner);
   running(neighbour);
-  auto helper = mps->terminate(kDevice, runner.pid());
-  ASSERT_TRUE(helper) << helper.error().text;
-  ::waitpid(helper->pid, nullptr, 0);
+  take_off(runner);
   EXPECT_THAT(runner.line(), HasSubstr("ended with"));
   EXPECT_EQ(found(base), "intact");
   // Taking one off leaves the others alone.
-  helper = mps->terminate(kDevice, neighbour.pid());
-  ASSERT_TRUE(helper);
-  ::waitpid(helper->pid, nullptr, 0);
+  take_off(neighbour);
   EXPECT_EQ(neighbour.line(), "ended with 810");
 }
 

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """How soon a device is another's that a batch program computes on, and what that costs the batch program.
 
-    revocation.py EPISODES --heddle BIN/heddle --kernel SECONDS --goal SECONDS [--requests N] [--slo 50ms]
+    revocation.py EPISODES --heddle BIN/heddle --kernel SECONDS (--goal SECONDS | --beside) [--requests N] [--slo 50ms]
 
 EPISODES is workloads/episodes.cu. heddled has a deadline policy (priority:hard, or :soft) and [durability] level = "full".
 A batch program updates its memory in place in kernels of about that length, without a pause; a user-facing one sends
 requests of a few short kernels with pauses in between, so that each of them takes the device back. Counted is what
 heddled measured: from the withdrawal of the lease (or, of workers that were terminated, from the decision) until the
 device was free; requests within their SLO; work that was run again. Both programs must end with PASS.
+
+With --beside heddled has priority:share: nothing is to be revoked, and 99 of 100 requests are to end within their SLO.
 
 Exit status: 1 where that does not hold, nothing was revoked, or 99 of 100 took longer than the goal.
 """
@@ -78,7 +80,9 @@ def main():
     parser.add_argument("program", type=os.path.abspath)
     parser.add_argument("--heddle", required=True, type=os.path.abspath)
     parser.add_argument("--kernel", required=True, type=float, help="seconds")
-    parser.add_argument("--goal", required=True, type=float, help="seconds")
+    goal = parser.add_mutually_exclusive_group(required=True)
+    goal.add_argument("--goal", type=float, help="seconds")
+    goal.add_argument("--beside", action="store_true", help="requests run beside batch")
     parser.add_argument("--requests", type=int, default=100)
     parser.add_argument("--slo", default="50ms")
     parser.add_argument("--values", type=int, default=1 << 22, help="of 4 bytes, which each kernel of the batch program overwrites")
@@ -105,14 +109,18 @@ def main():
         problems += [] if passed else [said]
     revoked, usage = seen.get("revocations", {}), seen.get("usage", {})
     worst = revoked.get("p99_ns")
+    met, missed = requests.get("met", 0), requests.get("missed", 0)
+    goal = "none are wanted" if options.beside else f"goal {options.goal * 1000:g} ms"
     print(f"kernels of {options.kernel * 1000:g} ms: {revoked.get('count', 0)} revocations, from the withdrawal until the device is free p50 "
-          f"{milliseconds(revoked.get('p50_ns'))}, p99 {milliseconds(worst)} (goal {options.goal * 1000:g} ms)")
+          f"{milliseconds(revoked.get('p50_ns'))}, p99 {milliseconds(worst)} ({goal})")
     print(f"  {revoked.get('terminated', 0)} by termination, from the decision p50 {milliseconds(revoked.get('terminated_p50_ns'))}, p99 "
           f"{milliseconds(revoked.get('terminated_p99_ns'))}; {revoked.get('not_terminated', 0)} were not possible")
-    print(f"  requests within {options.slo}: {requests.get('met', 0)} of {requests.get('met', 0) + requests.get('missed', 0)}, p99 "
+    print(f"  requests within {options.slo}: {met} of {met + missed}, p50 {milliseconds(requests.get('p50_ns'))}, p99 "
           f"{milliseconds(requests.get('p99_ns'))}; run again {revoked.get('lost_ns', 0) / 1e9:.2f} s, beside {usage.get('busy_ns', 0) / 1e9:.2f} s of work")
     for problem in problems:
         print(f"FAIL {problem}")
+    if options.beside:
+        return 0 if right and not revoked.get("count") and met >= 0.99 * (met + missed) > 0 else 1
     decided = revoked.get("terminated_p99_ns") if revoked.get("terminated") else worst
     return 0 if right and revoked.get("count") and decided is not None and decided <= options.goal * 1e9 else 1
 

@@ -5,10 +5,13 @@
 
 HOLDS is tests/e2e/programs/holds.cu: it changes all of its memory in each step and prints a sum of it. Before each step its
 job is suspended and swapped out, and then resumed; what it prints must be what it prints undisturbed. The neighbour
-(faults.cu's `work`) computes the whole time and must end with PASS. Times of the copies are heddled's, from its log; those of
-the commands contain the worker's end and the making of host memory, or the next worker's start.
+(faults.cu's `work`) computes the whole time and must end with PASS. Times of the copies are heddled's, from its log: from the
+first copy's begin to the last one's end, with the mapping of the device's memory; host memory stays mapped. Those of the
+commands contain the worker's end, or the next worker's start, and in the first round the pinning of host memory: later rounds
+find it pinned ([swap] pinned of heddled's configuration must allow as much), so that the first is told apart from them.
 
-Exit status: 1 where anything of that does not hold, or the median of the copies, each way, is slower than the goal in GB/s.
+Exit status: 1 where anything of that does not hold, or the median of the later rounds' copies, each way, is slower than the
+goal in GB/s.
 """
 
 import argparse
@@ -92,6 +95,21 @@ def copies(log, what):
         return [float(found[1]) * UNITS[found[2]] for found in map(pattern.search, file) if found]
 
 
+def tell(name, options, took, whole):
+    """Says what the rounds came to; whether the copies reach the goal."""
+    ways = [("first round", took[:1], whole[:1]), ("later rounds", took[1:], whole[1:])]
+    fast = False
+    for rounds, copying, all_of_it in ways:
+        if not copying or not all_of_it:
+            print(f"FAIL: nothing was swapped {name} in the {rounds}")
+            return False
+        speed = options.mib * 2**20 / statistics.median(copying) / 1e9
+        fast = speed >= options.goal
+        print(f"{options.mib} MiB {name}, {rounds}: copies {statistics.median(copying):.3f} s, {speed:.1f} GB/s (goal {options.goal:g}); "
+              f"all of it {statistics.median(all_of_it):.3f} s, {max(all_of_it):.3f} at most")
+    return fast
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=os.path.abspath)
@@ -116,15 +134,7 @@ def main():
     if "PASS" not in neighbour_said:
         print(f"FAIL the neighbour: {neighbour_said[-300:]}")
     for name, what, whole in (("out", "lie in swap space", out), ("in", "is back on device", back)):
-        took = copies(options.log, what)
-        if not took or not whole:
-            print(f"FAIL: nothing was swapped {name}")
-            right = False
-            continue
-        speed = options.mib * 2**20 / statistics.median(took) / 1e9
-        right &= speed >= options.goal
-        print(f"{options.mib} MiB {name}: copies {statistics.median(took):.3f} s, {speed:.1f} GB/s (goal {options.goal:g}); all of it "
-              f"{statistics.median(whole):.3f} s, {max(whole):.3f} at most")
+        right &= tell(name, options, copies(options.log, what), whole)
     return 0 if right else 1
 
 
