@@ -106,6 +106,9 @@ uninstall:
 	@test -f $(DEV)/install_manifest.txt || { echo 'nothing was installed from $(DEV)'; exit 1; }
 	xargs -d '\n' rm -fv < $(DEV)/install_manifest.txt
 	@rmdir $(PREFIX)/lib/heddle $(PREFIX)/libexec/heddle $(PREFIX)/share/heddle $(PREFIX)/share/doc/heddle 2>/dev/null || true
+	@for left in /etc/heddle.toml /var/lib/heddle; do \
+	  test ! -e $$left || echo "$$left stays: configuration and what balancers have learnt; remove it if you want neither"; \
+	done
 
 clean:
 	rm -rf build
