@@ -288,10 +288,12 @@ SETTLED_SOFTWARE = [
 ]
 
 
-def on_software(node_of, workloads, seed, progress, only=""):
-    """Figure 5a in small. `node_of(preset, count)` is a Node of software devices; `only`: the mixes in whose names that regex is found."""
-    rows, crashed, late = {}, 0, []
-    columns = SOFTWARE_POLICIES[1:]
+def on_software(node_of, workloads, seed, progress, only="", keep=lambda made: None):
+    """Figure 5a in small. `node_of(preset, count)` is a Node of software devices; `only`: the mixes in whose names that regex is found.
+
+    `keep` is given what there is so far behind each mix, which takes five minutes and more: a run that is ended leaves that.
+    """
+    batches = {}
     chosen = [name for name in mixes.MIXES if re.search(only, name)]
     if not chosen:
         raise Failed(f"no mix has '{only}' in its name; there are {', '.join(mixes.MIXES)}")
@@ -299,14 +301,21 @@ def on_software(node_of, workloads, seed, progress, only=""):
         progress(f"{name} under {', '.join(SOFTWARE_POLICIES)}")
         args = mixes.parse([name, "--seed", str(seed), "--scale", "128", "--work", "0.02", "--workloads", workloads])
         with node_of("P100", 2) as node:
-            results = {each["policy"]: each for each in node.batch(mixes.as_toml(mixes.draw_jobs(args), args), SOFTWARE_POLICIES)}
-        alone = results["sa"]["throughput_per_minute"]
-        rows[name] = [results[policy]["throughput_per_minute"] / alone for policy in columns]
-        crashed += sum(each["crashed"] for each in results.values())
-        late += [f"{name} under {policy}" for policy, each in results.items() if not each["timing_valid"]]
+            batches[name] = {each["policy"]: each for each in node.batch(mixes.as_toml(mixes.draw_jobs(args), args), SOFTWARE_POLICIES)}
+        keep(software_report(batches))
+    return software_report(batches)
+
+
+def software_report(batches):
+    """Of {mix: {policy: what `heddle batch` says of it}}."""
+    columns = SOFTWARE_POLICIES[1:]
+    rows = {name: [results[policy]["throughput_per_minute"] / results["sa"]["throughput_per_minute"] for policy in columns]
+            for name, results in batches.items()}
+    crashed = sum(each["crashed"] for results in batches.values() for each in results.values())
+    late = [f"{name} under {policy}" for name, results in batches.items() for policy, each in results.items() if not each["timing_valid"]]
     figure = Exhibit("Figure 5a", "jobs a second on two software P100, over SA", "over SA", columns, rows, {"mgb-warps": 2.2})
-    if len(chosen) < len(mixes.MIXES):
-        figure.notes.append(f"Of {len(mixes.MIXES)} mixes {len(chosen)} ran.")
+    if len(batches) < len(mixes.MIXES):
+        figure.notes.append(f"Of {len(mixes.MIXES)} mixes {len(batches)} ran.")
     if late:
         figure.notes.append("The host was late, so that times are not the devices' own: " + ", ".join(late) + ".")
     claims = [at_least("Alg. 3 (mgb-warps) over SA, jobs a second", 2.2, figure.mean_of("mgb-warps"), SMALL),

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What of the reproductions has to hold: experiments_test.py HEDDLE. Simulated, so the same each time, but for a few seconds."""
 
+import contextlib
 import importlib
 import os
 import subprocess
@@ -56,6 +57,21 @@ class Case(unittest.TestCase):
     def test_the_mixes_that_there_are_are_named(self):
         with self.assertRaisesRegex(Failed, "W9.*W1, .*W8"):
             case.on_software(None, "", 1, silent, only="W9")
+
+    def test_a_run_on_software_that_is_ended_leaves_the_mixes_that_ran(self):
+        class Node(contextlib.nullcontext):
+            def batch(self, queue, policies):
+                if "# W2 " in queue:
+                    raise KeyboardInterrupt
+                return [{"policy": policy, "throughput_per_minute": 1, "crashed": 0, "timing_valid": True} for policy in policies]
+
+            def __enter__(self):
+                return self
+
+        kept = []
+        with self.assertRaises(KeyboardInterrupt):
+            case.on_software(lambda *_: Node(), "", 1, silent, keep=kept.append)
+        self.assertEqual([list(made.exhibits[0].rows) for made in kept], [["W1"]])
 
     def setUp(self):
         self.simulator = Simulator(HEDDLE)

@@ -30,7 +30,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 WAYS = ("alone", "among")
-SHARED_FAULT = "under MPS a fault is every program's on the GPU"  # as heddle says it to a bystander
+SHARED_FAULT = "whose programs share their faults"  # as heddle says it to a bystander (daemon/shared_faults.cc)
 WORST = 1.3  # how much longer a whole process may take than natively
 FAILED = re.compile(r"\b(FAIL|FAILED|FAILURE|MISMATCH|ERROR:? )|\bincorrect\b|Test failed", re.I)
 PASSED = re.compile(r"\b(PASS|PASSED|SUCCESS|Test passed|OK)\b", re.I)
@@ -276,6 +276,7 @@ def sum_up(way, ratios):
     long = [(ratio, program) for ratio, program in ratios if program.median("native " + way) >= 0.2]
     slow = sorted(((ratio, program.name) for ratio, program in long if ratio > WORST), reverse=True)
     if long:
+        print(f"{way}: of those that take 0.2 s and more natively: median {statistics.median(ratio for ratio, _ in long):.2f} of {len(long)}")
         print(f"{way}: of {len(long)} that take 0.2 s and more, {len(slow)} are above {WORST}: " +
               ", ".join(f"{name} {ratio:.2f}" for ratio, name in slow))
         chance = sorted(program.chance(way) for _, program in long)

@@ -64,12 +64,17 @@ TOML
     return 1
   fi
   # Its first worker says which addresses the GPU leaves to programs.
+  wait_for_warm && return 0
+  echo 'no worker is warm after 20 s:'; tail -n 30 "$logs/heddled.log"
+  return 1
+}
+# Until a worker stands ready; 1: none does within 20 s.
+wait_for_warm() {
   for _ in $(seq 1 200); do
     warm=$("$bin/heddle" devices --json 2>/dev/null | tr ',{}' '\n' | sed -n 's/.*"warm_workers": *\([0-9]*\).*/\1/p' | head -1)
     [ "${warm:-0}" -gt 0 ] && return 0
     sleep 0.1
   done
-  echo 'no worker is warm after 20 s:'; tail -n 30 "$logs/heddled.log"
   return 1
 }
 heddled_process() { pgrep -f "heddled.*$directory" | tail -n 1; }
