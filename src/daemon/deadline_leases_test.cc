@@ -25,10 +25,15 @@ class DeadlineLeases : public ::testing::Test, protected testing::Books {
   DeadlineLeases() : Books("deadline_leases_test") { clock_.advance(std::chrono::seconds(100)); }
 
   void open(const std::string& policy, uint64_t devices) {
-    std::vector<policy::DeviceSpec> specs(devices);
-    for (uint64_t id = 0; id < devices; ++id) {
-      registry_.devices.emplace_back().id = specs[id].id = DeviceId{id};
-      specs[id].model = kModel;
+    for (uint64_t id = 0; id < devices; ++id) registry_.devices.emplace_back().id = DeviceId{id};
+    open(policy);
+  }
+  // As a heddled does it that has just started.
+  void open(const std::string& policy) {
+    std::vector<policy::DeviceSpec> specs(registry_.devices.size());
+    for (size_t i = 0; i < specs.size(); ++i) {
+      specs[i].id = registry_.devices[i].id;
+      specs[i].model = kModel;
     }
     shared_.config.dispatch.policy = policy;
     family_ = std::make_unique<policy::DeadlineFamily>((*policy::find_dispatch(policy))->deadline, specs);
@@ -300,9 +305,19 @@ class HardRevocation : public DeadlineLeases {
     while (auto event = events_.next()) any |= std::holds_alternative<TerminationOrdered>(*event);
     return any && leases_.awaits_termination(*batch_, batch());
   }
+  // heddled is another one, which has found both tasks with their workers.
+  void restart() {
+    open("priority:hard");
+    for (Session* each : {server_, batch_}) {
+      each->devices[0].worker = &worker_;
+      leases_.joined(*each, each->devices[0], true);
+    }
+    turn();
+  }
   const policy::Sla& of_device() { return *leases_.bound(DeviceId{0})->sla; }
 
   Session *server_ = nullptr, *batch_ = nullptr;
+  Worker worker_;
   uint64_t records_ = 0, done_ = 0;
 };
 
@@ -402,6 +417,24 @@ TEST_F(HardRevocation, WhoDrainsInstead) {
   EXPECT_EQ(sla(*batch_).terminations(), 0u);
   EXPECT_EQ(sla(*batch_).terminations_refused(), 1u);
   EXPECT_EQ(sla(*batch_).revocations(), 1u);
+}
+
+// On a machine that is busy a worker does not always stop in time.
+TEST_F(HardRevocation, AfterARestartWhoCouldNotBeTerminatedIsTriedAgain) {
+  clock_.advance(in_ms(500));
+  restart();
+  returned(*server_);
+  backlog(*server_);
+  ASSERT_TRUE(ordered());
+  leases_.not_terminated(*batch_, batch(), "its worker does not stop");
+  turn();
+  EXPECT_FALSE(ordered()) << "not at once";
+  compute(in_ms(400));
+  pass(in_ms(250));
+  EXPECT_FALSE(leases_.awaits_termination(*batch_, batch())) << "it would not outlive that now";
+  complete(in_ms(400));
+  pass(in_ms(20));
+  EXPECT_TRUE(leases_.awaits_termination(*batch_, batch()));
 }
 
 TEST_F(HardRevocation, ALeaseThatComesBackMeanwhileIsTerminatedNoLonger) {

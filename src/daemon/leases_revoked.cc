@@ -19,7 +19,9 @@ void Leases::revoke_strays(Device& on) {
   const auto asks = [](const auto& each) { return each.second.user_facing && each.second.pending; };
   if (!time || !time->terminates || std::none_of(on.lessees.begin(), on.lessees.end(), asks)) return;
   for (auto& [id, lessee] : on.lessees) {
-    if (lessee.stray && !lessee.user_facing && !lessee.revocation.was_refused()) revoke({id, true}, lessee);
+    if (!lessee.stray || lessee.user_facing) continue;
+    const VirtualDevice* device = ring_of(id);
+    if (device && lessee.revocation.may_be_ordered(*device, shared_.now())) revoke({id, true}, lessee);
   }
 }
 
@@ -44,7 +46,7 @@ void Leases::not_terminated(const Session& session, VirtualDevice& device, const
         session.id.value, device.task->device.value, why);
   const Found found = find(session, device);
   if (!found.device) return;
-  found.lessee->revocation.refuse();
+  found.lessee->revocation.refuse(shared_.now());
   found.device->sla.not_terminated();
   if (Job* job = shared_.registry.find_job(session.job)) job->sla.not_terminated();
   found.device->dispatch->not_terminated(found.id, shared_.now());

@@ -9,6 +9,9 @@
 namespace heddle::daemon {
 namespace {
 
+// From a termination that came to nothing to the next try.
+constexpr Duration kTryAgain = std::chrono::milliseconds(200);
+
 Duration time_of(uint64_t nanoseconds) {
   return Duration(static_cast<int64_t>(nanoseconds));
 }
@@ -46,6 +49,10 @@ void Revocation::describe(const VirtualDevice& device, TimePoint now, policy::Se
   service.uncommitted = time_of(usage.busy_ns - std::min(usage.busy_ns, committed_ns_));
   if (usage.busy_since_ns != 0) service.drain = drain(now.time_since_epoch() - time_of(usage.busy_since_ns));
   service.exposed = !present_obstacle(device).empty();
+}
+
+bool Revocation::may_be_ordered(const VirtualDevice& device, TimePoint now) const {
+  return !refused_ || (now >= *refused_ + kTryAgain && present_obstacle(device).empty());
 }
 
 void Revocation::terminate(const VirtualDevice& device, TimePoint now) {

@@ -26,12 +26,14 @@ class Revocation {
     ordered_ = now;
     return true;
   }
-  void refuse() {
+  void refuse(TimePoint now) {
     ordered_.reset();
-    refused_ = true;
+    refused_ = now;
   }
   bool is_ordered() const { return ordered_.has_value(); }
-  bool was_refused() const { return refused_; }
+  // Not soon after it was refused: a worker that did not stop in time may do so the next time, and what did not outlive
+  // its worker may do so later.
+  bool may_be_ordered(const VirtualDevice& device, TimePoint now) const;
   // The worker is about to be killed.
   void terminate(const VirtualDevice& device, TimePoint now);
 
@@ -49,7 +51,8 @@ class Revocation {
 
   Outlived outlived_;                          // kept from one lease to the next
   std::optional<TimePoint> since_, ordered_;   // the withdrawal; the order to terminate
-  bool terminated_ = false, refused_ = false;  // its worker was killed; it would not outlive that
+  std::optional<TimePoint> refused_;           // it would not have outlived that, or did not stop
+  bool terminated_ = false;                    // its worker was killed
   Duration lost_{};                            // by that
   uint64_t completed_ = 0;                     // records, at the last look
   uint64_t looked_ns_ = 0, committed_ns_ = 0;  // busy time then, and at the last look before records were done

@@ -116,7 +116,7 @@ class TerminationAndRestartTest : public TerminationTest, public ::testing::With
 TEST_P(TerminationAndRestartTest, HeddledDiesAtAnyMoment) {
   compute(*batch_, kRepeatableLong);
   for (useconds_t round = 0; round < 4; ++round) {  // five deaths within a minute are one too many for the vault
-    wait_for_lease();
+    wait_for_work();
     request();
     ::usleep(GetParam() + 700 * round);
     restart();

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "daemon/testing/fixture.h"
 
 namespace heddle::daemon::testing {
@@ -65,10 +68,14 @@ class TerminationTest : public HouseholdTest {
     ASSERT_TRUE(terminated()) << task_of(*batch_);
   }
   // Whichever worker serves it now may compute.
-  void wait_for_lease() {
+  void wait_for_lease() { wait_for_lease({"held"}); }
+  // The same, where heddled may be another one by now: it has taken back what it found, and work that was under way
+  // goes on without a lease.
+  void wait_for_work() { wait_for_lease({"held", "draining"}); }
+  void wait_for_lease(const std::set<std::string>& states) {
     house_->wait_for("ps", [&](const Json&) {
       const Json task = task_of(*batch_);
-      return task.contains("lease") && task["lease"]["state"] == "held";
+      return task.contains("lease") && states.contains(task["lease"]["state"].get<std::string>());
     });
   }
   void expect_batch_ends_well() {
