@@ -200,7 +200,8 @@ class Scale:
         half, made = load * self.gpus / 2, []
         for at, launches in enumerate(self.services):
             pause = launches * self.kernel * (len(self.services) / half - 1)
-            made.append((["--class", "user-facing", "--slo", seconds(SLO)],
+            # Each is an application of its own, as TReM's are: what the others' requests take says nothing of its own.
+            made.append((["--class", "user-facing", "--slo", seconds(SLO), "--app", f"service-{at + 1}"],
                          episodes(self.kernel, launches, pause, "--gaps", "random", "--memory", self.memory, "--seed", str(at + 1))))
         for at, kernel in enumerate(self.batch):
             pause = 0.0 if self.backlog else kernel * (len(self.batch) / half - 1)

@@ -242,7 +242,7 @@ bool Deadline::is_waited_for_late(const Place& place, TimePoint now) const {
 // When what is in flight of the holder may not be waited for any longer: the request that goes first is late if it
 // does not have the device a revocation's time later. At once where it would be, by what is known of what is in flight.
 // A request that has had less time than that from the start on is waited for as long as it may begin, as what is in
-// flight is likely to end sooner.
+// flight is likely to end sooner. It is left what its like take at most: programs of one name ask for unlike work.
 // For a request that is late already: when the holder has had its turn. Where that came to nothing it is tried again
 // once the holder would outlive its worker.
 std::optional<TimePoint> Deadline::terminates_at(const Place& place, const Member& holder, TimePoint now) const {
@@ -253,7 +253,7 @@ std::optional<TimePoint> Deadline::terminates_at(const Place& place, const Membe
   if (!in_time && !is_waited_for_late(place, now)) return {};
   TimePoint at = place.lent + kTurn;
   if (in_time) {
-    const TimePoint latest = first->deadline() - state_.expected(*first);
+    const TimePoint latest = first->deadline() - state_.at_most(*first);
     const TimePoint last_chance = latest - state_.revocation_time(place);
     at = now + holder.drain > latest ? now : last_chance < first->arrival ? latest : last_chance;
   }

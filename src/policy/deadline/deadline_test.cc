@@ -114,6 +114,20 @@ TEST(Priority, HardRevocationTerminatesWhatDoesNotDrainInTime) {
   EXPECT_THAT(devices.decide(149), IsEmpty());
 }
 
+// Which of both this one is nobody knows.
+TEST(Priority, ARequestIsLeftWhatMostOfItsLikeTook) {
+  Devices devices("priority:hard", 1);
+  for (const double busy : {20, 60, 20, 60, 20, 60, 20, 60}) {
+    devices.works(900, 0, JobClass::kUserFacing, 0);
+    devices.ends(900, 0, 0, busy);
+  }
+  devices.batch(1, 0, 0);
+  EXPECT_THAT(devices.decide(0), ElementsAre("0: lend 1"));
+  devices.request(2, 10);
+  EXPECT_THAT(devices.decide(10), ElementsAre("0: withdraw 1"));
+  EXPECT_EQ(devices.next(0, 10), moment(10 + 200 - 60 - 22));
+}
+
 TEST(Priority, HardRevocationTerminatesAtOnceWhatWouldMakeTheRequestLate) {
   Devices devices("priority:hard", 1);
   devices.batch(1, 0, 0);
@@ -121,6 +135,18 @@ TEST(Priority, HardRevocationTerminatesAtOnceWhatWouldMakeTheRequestLate) {
   devices.in_flight(1, 5000, 100);
   devices.request(2, 10);
   EXPECT_THAT(devices.decide(10), ElementsAre("0: terminate 1"));
+}
+
+// A program's first request loads its modules. The next one would not be in time if it took as long.
+TEST(Priority, ASlowFirstRequestMakesTheNextOneNotLate) {
+  Devices devices("priority:hard", 1);
+  devices.works(2, 0, JobClass::kUserFacing, 0);
+  devices.ends(2, 0, 300, 300);
+  devices.batch(1, 0, 300);
+  EXPECT_THAT(devices.decide(300), ElementsAre("0: lend 1"));
+  devices.in_flight(1, 5000, 100);
+  devices.request(2, 400);
+  EXPECT_THAT(devices.decide(400), ElementsAre("0: terminate 1"));
 }
 
 // Nothing is known of how long what is in flight takes, and the first victim turns out not to outlive its worker.
@@ -356,6 +382,19 @@ TEST(RequestRates, LoadIsThatOfTheLastTenSeconds) {
   EXPECT_EQ(rates.expected("short"), ms(10));
   EXPECT_NEAR(static_cast<double>(rates.expected("new").count()), 20e6, 5e6);
   EXPECT_EQ(rates.load(moment(25'000)), 0);
+}
+
+TEST(RequestRates, WhatIsExpectedGoesByMoreThanOneAndByNoneThatWasSlow) {
+  RequestRates rates;
+  rates.finished("first", ms(150), moment(0));
+  EXPECT_EQ(rates.expected("first"), ms(0));
+  rates.finished("first", ms(10), moment(100));
+  EXPECT_EQ(rates.expected("first"), ms(10));
+  EXPECT_EQ(rates.at_most("first"), ms(10));
+  for (int i = 0; i < 8; ++i) rates.finished("first", ms(i == 5 ? 500 : 40), moment(200));
+  EXPECT_EQ(rates.at_most("first"), ms(40));
+  EXPECT_EQ(rates.expected("first"), ms(40)) << "what was before the last eight is forgotten";
+  EXPECT_EQ(rates.expected("another"), ms(97.5)) << "the mean of all";
 }
 
 }  // namespace

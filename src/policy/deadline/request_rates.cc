@@ -1,11 +1,10 @@
 #include "policy/deadline/request_rates.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace heddle::policy {
 namespace {
-
-constexpr uint64_t kMemory = 8;  // requests that an estimate remembers
 
 double in_seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
@@ -17,9 +16,16 @@ int64_t second_of(TimePoint now) {
 
 }  // namespace
 
-void RequestRates::Estimate::add(Duration more) {
-  count = std::min(count + 1, kMemory);
-  busy += (more - busy) / static_cast<int64_t>(count);
+Duration RequestRates::Latest::ranked(uint64_t place) const {
+  auto sorted = busy;
+  const auto wanted = sorted.begin() + static_cast<std::ptrdiff_t>(place);
+  std::nth_element(sorted.begin(), wanted, sorted.begin() + static_cast<std::ptrdiff_t>(remembered()));
+  return *wanted;
+}
+
+Duration RequestRates::Latest::mean() const {
+  const auto many = static_cast<std::ptrdiff_t>(remembered());
+  return std::accumulate(busy.begin(), busy.begin() + many, Duration{}) / many;
 }
 
 RequestRates::Second& RequestRates::at(TimePoint now) {
@@ -58,9 +64,19 @@ double RequestRates::load(TimePoint now) const {
   return arrivals / window * (busy / count);
 }
 
+const RequestRates::Latest* RequestRates::known(const std::string& app) const {
+  const auto found = apps_.find(app);
+  return found != apps_.end() && found->second.says_something() ? &found->second : nullptr;
+}
+
 Duration RequestRates::expected(const std::string& app) const {
-  const auto known = apps_.find(app);
-  return known != apps_.end() ? known->second.busy : all_.busy;
+  const Latest* its = known(app);
+  return its ? its->ranked((its->remembered() - 1) / 2) : of_all();
+}
+
+Duration RequestRates::at_most(const std::string& app) const {
+  const Latest* its = known(app);
+  return its ? its->ranked(its->remembered() - 2) : of_all();
 }
 
 }  // namespace heddle::policy

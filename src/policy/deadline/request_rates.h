@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <string>
@@ -16,8 +17,12 @@ class RequestRates {
 
   // Devices' time a second that the requests of the last ten seconds ask for. In the first second, as if it had passed.
   double load(TimePoint now) const;
-  // Of a request of the application, going by the last few; of one that is not known by the mean of all; 0 of nobody.
+  // Of a request of the application: what half of the last few took at most, so that one that was slow says nothing of
+  // the next. Of an application that is not known, the mean of the last few of all. A single one is none to go by: a
+  // program's first request loads its modules. 0 of nobody.
   Duration expected(const std::string& app) const;
+  // The same for who must not take too little: what all of the last few but one took at most.
+  Duration at_most(const std::string& app) const;
 
  private:
   static constexpr size_t kSeconds = 10;
@@ -28,16 +33,25 @@ class RequestRates {
     uint64_t arrivals = 0, finished = 0;
     double busy = 0;  // of those that finished, in seconds
   };
-  struct Estimate {
-    Duration busy{};
-    uint64_t count = 0;
-    void add(Duration more);
+  struct Latest {
+    static constexpr uint64_t kMany = 8, kLeast = 2;  // remembered; to go by
+
+    std::array<Duration, kMany> busy{};
+    uint64_t count = 0;  // of all that ever were
+
+    void add(Duration more) { busy[count++ % kMany] = more; }
+    bool says_something() const { return count >= kLeast; }
+    uint64_t remembered() const { return std::min(count, kMany); }
+    Duration ranked(uint64_t place) const;  // 0: the shortest that is remembered
+    Duration mean() const;
   };
   Second& at(TimePoint now);
+  const Latest* known(const std::string& app) const;
+  Duration of_all() const { return all_.says_something() ? all_.mean() : Duration{}; }
 
   std::array<Second, kSeconds> seconds_;
-  std::map<std::string, Estimate> apps_;
-  Estimate all_;
+  std::map<std::string, Latest> apps_;
+  Latest all_;
   TimePoint first_ = TimePoint::max();
 };
 
