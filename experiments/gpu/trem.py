@@ -26,7 +26,7 @@ WATCHED = {0.25: 4.5, 0.5: 4.0, 1.0: 3.0, 2.0: 2.5}
 
 def scale_of(machine):
     return trem.Scale(machine.count, services=[1, 2, 4, 6], kernel=0.01, batch=[0.2] * machine.count,
-                      memory="held" if machine.count == 1 else "released", patience=1.2, warm_up=0.5, backlog=True,
+                      memory="held" if machine.count == 1 else "released", patience=6, warm_up=0.5, backlog=True,
                       watched={load: machine.seconds(each) for load, each in WATCHED.items()})
 
 
