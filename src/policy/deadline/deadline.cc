@@ -253,7 +253,7 @@ std::optional<TimePoint> Deadline::terminates_at(const Place& place, const Membe
   if (!in_time && !is_waited_for_late(place, now)) return {};
   TimePoint at = place.lent + kTurn;
   if (in_time) {
-    const TimePoint latest = first->deadline() - state_.at_most(*first);
+    const TimePoint latest = first->deadline() - state_.rates().at_most(first->tenant.app);
     const TimePoint last_chance = latest - state_.revocation_time(place);
     at = now + holder.drain > latest ? now : last_chance < first->arrival ? latest : last_chance;
   }

@@ -94,7 +94,6 @@ class ModelState {
   bool has_classes() const { return has_classes_; }
   bool is_request(const Member& member) const { return has_classes_ && member.tenant.kind == JobClass::kUserFacing; }
   Duration expected(const Member& member) const { return rates_.expected(member.tenant.app); }
-  Duration at_most(const Member& member) const { return rates_.at_most(member.tenant.app); }
   bool is_late(const Member& member, TimePoint now) const;
   bool goes_before(const Member& one, const Member& other, TimePoint now) const;
   // A batch lessee's burst has it.
