@@ -13,6 +13,7 @@ struct Event {
   enum class Kind {
     kArrival,     // of job `index`
     kHostDone,    // job `index` has computed on the host
+    kHostStep,    // on a host with a limit somebody has, unless it changed since (`version`)
     kWorkDone,    // the device `index` has done something, unless it changed since (`version`)
     kLeaseEnds,   // the lease of device `index` with number `version`
     kWorkerGone,  // it was terminated, under the same

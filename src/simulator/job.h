@@ -11,10 +11,12 @@ namespace heddle::simulator {
 struct Job {
   enum class Phase {
     kAway,     // has not arrived, waits in line, or has ended
+    kBefore,   // computes on the host, before its first task
     kWaiting,  // its task for a device
-    kHost,     // computes on the host
+    kHost,     // computes on the host, before a burst
     kCopy,     // the burst's copy: on the device, or waits for its lease
     kKernels,  // the burst's kernels, likewise
+    kBehind,   // computes on the host, behind its last task
   };
   // Where the memory of one of its buffers lies.
   enum class MemoryPlace { kDevice, kHost, kPromoting, kFreed };
@@ -102,6 +104,8 @@ struct Job {
   }
   // Of the present burst in its task, from 1.
   uint32_t burst_number() const { return shape->bursts - bursts_left + 1; }
+  // One that waits for a device, or has it.
+  bool has_task() const { return phase != Phase::kAway && phase != Phase::kBefore && phase != Phase::kBehind; }
   bool in_burst() const { return phase == Phase::kCopy || phase == Phase::kKernels; }
 };
 

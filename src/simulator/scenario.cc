@@ -139,6 +139,8 @@ Result<JobLine> parse_job(const toml::table& table, const std::string& file, siz
   keys.read("more_at", shape.more_at, 1, shape.bursts);
   if (says_when && shape.more.value == 0)
     keys.wrong("more_at", "it says when more memory is asked for, but not how much: set more, as \"4G\"");
+  keys.read("before", shape.before);
+  keys.read("behind", shape.behind);
   keys.read("host", shape.host);
   keys.read("copy", shape.copy);
   keys.read("busy", shape.busy);
@@ -202,6 +204,7 @@ Status read_root(const toml::table& root, const std::string& file, Scenario& sce
   keys.read("resume", scenario.revocation.resume);
   keys.read("epoch", scenario.revocation.epoch);
   read_workers(root, keys, scenario.workers);
+  keys.read("processors", scenario.processors);
   keys.read("horizon", scenario.horizon);
   keys.read("seed", scenario.seed);
   keys.read("eager_launch", scenario.eager_launch);

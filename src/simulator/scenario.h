@@ -23,7 +23,7 @@ struct Buffer {
 
 // What a job does. A job is one process that uses one device: `tasks` one after the other, each with `memory` and
 // `bursts` bursts; a burst is a time on the host, then a copy, then kernels back to back. Times are those of a device
-// without slowdown that nobody else uses.
+// without slowdown that nobody else uses, and of a processor that nobody else does.
 struct JobShape {
   std::string name;
   std::string app;    // what it is known by in the history; empty: its name
@@ -38,6 +38,7 @@ struct JobShape {
   policy::ComputeNeed need;
   uint32_t tasks = 1;
   uint32_t bursts = 1;
+  Duration before{}, behind{};  // on the host, before the first task and behind the last
   Duration host{};
   Duration copy{};
   Duration busy{};
@@ -86,9 +87,10 @@ struct Scenario {
   bool eager_launch = false;  // tasks may begin with a part of their memory on the host (policy/eager.h)
   bool eager_free = false;    // a buffer is freed behind the last burst that uses it, and not with its task
   SwapSpace swap;
-  Workers workers;     // jobs that come later wait in line
-  Duration horizon{};  // the end; 0: when all jobs have ended
-  uint32_t seed = 1;   // of random arrivals
+  Workers workers;          // jobs that come later wait in line
+  uint32_t processors = 0;  // the host's, which jobs share; 0: as many as they want
+  Duration horizon{};       // the end; 0: when all jobs have ended
+  uint32_t seed = 1;        // of random arrivals
   std::vector<DeviceModel> devices;
   std::vector<JobLine> jobs;
 };

@@ -106,7 +106,7 @@ Outcome World::play() {
       show_use(job, busy);
     }
     const bool waits = each.phase == Job::Phase::kWaiting || each.swap == Job::Swap::kWaiting;
-    const bool has_device = !waits && each.phase != Job::Phase::kAway && each.swap != Job::Swap::kSwapped;
+    const bool has_device = !waits && each.has_task() && each.swap != Job::Swap::kSwapped;
     if (has_device) show_stay(job);
     each.end_asking(now_);
     if (waits) each.outcome.waited += now_ - each.waits_since;

@@ -15,6 +15,7 @@
 #include "policy/record/recorded_scheduler.h"
 #include "simulator/event_queue.h"
 #include "simulator/job.h"
+#include "simulator/shared_host.h"
 
 namespace heddle::simulator {
 
@@ -30,7 +31,8 @@ class World {
  private:
   friend class EagerJobs;    // its part for jobs that have memory on the host (eager_jobs.h),
   friend class SwappedJobs;  // for those that give way (swapped_jobs.h),
-  friend class GrowingJobs;  // and for those that ask for more memory (growing_jobs.h)
+  friend class GrowingJobs;  // for those that ask for more memory (growing_jobs.h),
+  friend class HostJobs;     // and for what jobs do on the host (host_jobs.h)
 
   struct Lease {
     JobIndex holder;
@@ -61,7 +63,8 @@ class World {
     void drain(JobIndex index, const Job& job, Duration window, TimePoint now);
   };
 
-  World(const Scenario& scenario, Timeline* timeline) : scenario_(scenario), timeline_(timeline) {}
+  World(const Scenario& scenario, Timeline* timeline)
+      : scenario_(scenario), timeline_(timeline), host_(scenario.processors) {}
   Status build(InputLog* log);
   Outcome play();
   void handle(const Event& event);
@@ -74,7 +77,6 @@ class World {
   void open(JobIndex job);
   void begin_task(JobIndex job);
   void carry_out(const policy::Decision& decision);
-  void next_burst(JobIndex job);
   void end_task(JobIndex job);
   void close(JobIndex job);
 
@@ -114,6 +116,7 @@ class World {
   Timeline* const timeline_;  // null: nobody looks
   TimePoint now_{};
   EventQueue queue_;
+  SharedHost host_;
   std::optional<policy::RecordedScheduler> scheduler_;
   std::vector<policy::DeviceSpec> specs_;
   std::vector<Place> places_;

@@ -5,6 +5,7 @@
 #include "policy/deadline/share.h"
 #include "simulator/eager_jobs.h"
 #include "simulator/growing_jobs.h"
+#include "simulator/host_jobs.h"
 #include "simulator/swapped_jobs.h"
 #include "simulator/world.h"
 
@@ -125,7 +126,7 @@ void World::burst_over(JobIndex index) {
     told(place);
     if (const Lease* lease = place.lease_of(index); lease && lease->withdrawing) give_back(place, index);
   }
-  if (--job.bursts_left > 0) return next_burst(index);
+  if (--job.bursts_left > 0) return HostJobs(*this).pauses(index);
   end_task(index);
 }
 

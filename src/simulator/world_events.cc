@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "simulator/eager_jobs.h"
+#include "simulator/host_jobs.h"
 #include "simulator/swapped_jobs.h"
 #include "simulator/world.h"
 
@@ -13,8 +14,9 @@ void World::handle(const Event& event) {
     case Event::Kind::kArrival:
       return arrive(event.index);
     case Event::Kind::kHostDone:
-      jobs_[event.index].computed += jobs_[event.index].shape->host;
-      return begin_burst(event.index);
+      return HostJobs(*this).done(event.index);
+    case Event::Kind::kHostStep:
+      return HostJobs(*this).stepped(event.version);
     case Event::Kind::kWorkDone: {
       Place& place = places_[event.index];
       if (place.version != event.version) return;  // something else has come or gone since

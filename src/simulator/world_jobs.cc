@@ -4,6 +4,7 @@
 #include "policy/occupancy.h"
 #include "simulator/eager_jobs.h"
 #include "simulator/growing_jobs.h"
+#include "simulator/host_jobs.h"
 #include "simulator/swapped_jobs.h"
 #include "simulator/world.h"
 
@@ -28,7 +29,7 @@ void World::open(JobIndex index) {
   job.tasks_left = job.shape->tasks;
   const std::string model = job.shape->model.empty() ? scenario_.devices.front().model : job.shape->model;
   scheduler_->session_opened(job.session, JobId{job.session.value}, model, Bytes{}, now_, {}, job.shape->app);
-  begin_task(index);
+  HostJobs(*this).began(index);
 }
 
 void World::begin_task(JobIndex index) {
@@ -89,14 +90,7 @@ void World::carry_out(const policy::Decision& decision) {
     place.dispatch->ready(lessee_of(index), now_);
     told(place);
   }
-  next_burst(index);
-}
-
-void World::next_burst(JobIndex index) {
-  Job& job = jobs_[index];
-  job.phase = Job::Phase::kHost;
-  job.quiet.reset();
-  queue_.put({now_ + job.shape->host, Event::Kind::kHostDone, index});
+  HostJobs(*this).pauses(index);
 }
 
 // Or leaves it, where memory that it asked for was refused.
@@ -119,11 +113,7 @@ void World::end_task(JobIndex index) {
   books_changed_ = true;
   if (!job.outcome.refused.empty()) return close(index);
   if (--job.tasks_left > 0) return begin_task(index);
-  ++job.outcome.runs;
-  job.outcome.ended = now_;
-  job.outcome.turnaround += now_ - job.arrived;
-  job.arrived = now_;  // where it repeats
-  close(index);
+  HostJobs(*this).tasks_ended(index);
 }
 
 void World::close(JobIndex index) {
