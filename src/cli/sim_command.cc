@@ -19,6 +19,7 @@ namespace {
 constexpr char kExample[] =
     "A scenario is a TOML file:\n"
     "  policy = \"mgb-warps\"     # and dispatch, workers, horizon, seed, age_limit, window, terminate, resume, epoch\n"
+    "  processors = 16          # that jobs share while they are on the host; 0, the default: each has one\n"
     "  eager_launch = true      # tasks may begin with a part of their memory on the host, in swap space\n"
     "  eager_free = false       # true: buffers are freed behind the last burst that uses them\n"
     "  [swap]\n"
@@ -35,7 +36,7 @@ constexpr char kExample[] =
     "  more = \"2G\"              # that each task asks for besides, before its burst more_at\n"
     "  tasks = 1\n"
     "  bursts = 100             # of each task: host time, then a copy, then kernels\n"
-    "  host = \"5ms\"\n"
+    "  host = \"5ms\"             # and before, behind: on the host, before the first task and behind the last\n"
     "  copy = \"1ms\"\n"
     "  busy = \"20ms\"            # kernel: how long one of them is; busy_most: each is drawn between the two\n"
     "  class = \"user-facing\"    # each burst is a request that is to end within slo; batch: the default\n"

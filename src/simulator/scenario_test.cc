@@ -12,6 +12,7 @@ TEST(Scenario, SaysWhatDevicesAndJobsThereAre) {
 policy = "sa"
 dispatch = "fs"
 workers = 4
+processors = 16
 horizon = "10s"
 [[device]]
 preset = "V100"
@@ -27,6 +28,8 @@ more_at = 20
 bursts = 20
 busy = "30ms"
 host = "5ms"
+before = "2s"
+behind = "3s"
 count = 7
 every = "1s"
 arrivals = "random"
@@ -50,6 +53,9 @@ repeats = true
   EXPECT_EQ(line.shape.more, Bytes{2 * kGiB});
   EXPECT_EQ(line.shape.more_at, 20u);
   EXPECT_EQ(line.shape.kernel, Duration{});
+  EXPECT_EQ(scenario->processors, 16u);
+  EXPECT_EQ(line.shape.before, std::chrono::seconds(2));
+  EXPECT_EQ(line.shape.behind, std::chrono::seconds(3));
 }
 
 TEST(Scenario, HasSwapSpaceForEagerLaunches) {
