@@ -66,13 +66,11 @@ TIDY_COMMITS ?= 40
 tidy-changed: build
 	@scripts/tidy.sh $(DEV) $(JOBS) $$(git rev-parse -q --verify --short HEAD~$(TIDY_COMMITS))
 
-# AddressSanitizer and UndefinedBehaviorSanitizer over everything. Tests wait for each other's processes half of their
-# time, so that more of them run at once than there are processors.
-TESTS_AT_ONCE ?= $(shell echo $$(($(JOBS) * 3 / 2)))
+# AddressSanitizer and UndefinedBehaviorSanitizer over everything.
 asan:
 	cmake --preset asan
 	$(CMAKE_BUILD) --preset asan -j$(JOBS)
-	ctest --preset asan -j$(TESTS_AT_ONCE)
+	ctest --preset asan -j$(JOBS)
 
 # ThreadSanitizer over the rooms where threads and processes meet.
 tsan:

@@ -42,6 +42,12 @@ void expect_nothing_lost(Node& node, Process& job, const std::string& wanted) {
   EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
 }
 
+bool kill_at_work_three_times(Node& node) {
+  pid_t last = 0;
+  for (int death = 0; death < 3 && last >= 0; ++death) last = node.kill_at_work(last);
+  return last > 0;
+}
+
 TEST_P(InTheMiddle, NothingIsLost) {
   HEDDLE_NEEDS_PROGRAM("run_again");
   Node node(run_again_config(GetParam().slowdown, GetParam().daemon));
@@ -49,13 +55,14 @@ TEST_P(InTheMiddle, NothingIsLost) {
   const Arguments command{program("run_again"), GetParam().name};
   const Finished undisturbed = node.run(command);
   ASSERT_EQ(undisturbed.status, 0) << undisturbed.out << undisturbed.err;
-  Process job = node.spawn_run(command);
-  pid_t last = 0;
-  for (int death = 0; death < 3; ++death) {
-    last = node.kill_at_work(last);
-    ASSERT_GT(last, 1) << death << job.out() << node.ask({{"command", "ps"}}) << node.log();
+  // On a machine that is busy a program may come to its end before its worker was caught at work three times.
+  bool killed = false;
+  for (int tries = 0; tries < 3 && !killed; ++tries) {
+    Process job = node.spawn_run(command);
+    killed = kill_at_work_three_times(node);
+    ASSERT_NO_FATAL_FAILURE(expect_nothing_lost(node, job, undisturbed.out));
   }
-  expect_nothing_lost(node, job, undisturbed.out);
+  EXPECT_TRUE(killed) << node.log();
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, InTheMiddle, testing::ValuesIn(kWays),
