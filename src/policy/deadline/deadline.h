@@ -30,9 +30,8 @@ enum class Revocation {
 // at most, once no other request is in front of it and where it finds its memory free:
 //
 //   one that can still end in time   as reserve() and revokes_any() say
-//   late, where any may be revoked   what is in flight when it comes; where workers are terminated, no longer than
-//   until
-//                                    batch has had the device for that second, and a termination
+//   late, where any may be revoked   what is in flight when it comes; where workers are terminated, at most until batch
+//                                    has had the device for that second, and a termination
 //   late, elsewhere                  until that second is over, and what is in flight then, or a termination
 //
 // That holds whatever revocations have been measured to take: a request that would be late only because one takes long
