@@ -19,28 +19,20 @@ constexpr Duration kTryAgain = std::chrono::milliseconds(200), kLookAgain = std:
 }  // namespace
 
 Deadline::Deadline(const std::vector<DeviceId>& devices, Revocation revocation, bool has_classes)
-    : revocation_(revocation), state_(devices, has_classes, revocation == Revocation::kHard) {}
-
-bool Deadline::is_special(Lessee lessee) const {
-  const Member* member = state_.find(lessee);
-  return member && state_.is_request(*member);
-}
+    : DeadlinePolicy(ModelState(devices, has_classes, revocation == Revocation::kHard)), revocation_(revocation) {}
 
 bool Deadline::may_go(Lessee lessee) const {
-  const Member* member = state_.find(lessee);
-  if (!member || !state_.is_request(*member)) return batch_slots_ > 0;
+  if (!is_special(lessee)) return batch_slots_ > 0;
   return std::find(may_go_.begin(), may_go_.end(), lessee) != may_go_.end();
 }
 
 bool Deadline::open(Lessee lessee, DeviceId device) const {
-  const Member* member = state_.find(lessee);
-  const auto& devices = member && state_.is_request(*member) ? for_requests_ : for_batch_;
+  const auto& devices = is_special(lessee) ? for_requests_ : for_batch_;
   return std::find(devices.begin(), devices.end(), device) != devices.end();
 }
 
 void Deadline::placed(Lessee lessee, DeviceId device) {
-  const Member* member = state_.find(lessee);
-  if (member && state_.is_request(*member)) {
+  if (is_special(lessee)) {
     std::erase(may_go_, lessee);
   } else if (batch_slots_ > 0) {
     --batch_slots_;

@@ -47,10 +47,6 @@ class Deadline : public DeadlinePolicy {
  public:
   Deadline(const std::vector<DeviceId>& devices, Revocation revocation, bool has_classes = true);
 
-  ModelState& state() override { return state_; }
-
-  bool is_special(Lessee lessee) const override;
-  const std::vector<Lessee>& next_requests() const override { return may_go_; }
   bool may_go(Lessee lessee) const override;
   bool open(Lessee lessee, DeviceId device) const override;
   void placed(Lessee lessee, DeviceId device) override;
@@ -72,7 +68,6 @@ class Deadline : public DeadlinePolicy {
   // of a turn, if the request is late.
   virtual bool revokes_any() const { return false; }
 
-  const ModelState& state() const { return state_; }
   // Requests without a device that can still end in time, by deadline: as of plan().
   const std::vector<const Member*>& live_requests() const { return live_; }
   // Those of them that do so if revocations take as long as they are reckoned to.
@@ -105,7 +100,6 @@ class Deadline : public DeadlinePolicy {
   void withdraw(Place& place, bool terminate, TimePoint now, std::vector<LeaseOrder>& out);
 
   const Revocation revocation_;
-  ModelState state_;
 
   // As of the last look.
   uint64_t version_ = 0;
@@ -113,7 +107,6 @@ class Deadline : public DeadlinePolicy {
   bool changed_ = false;  // and it was not said yet
   std::vector<const Member*> live_, planned_;
   std::optional<TimePoint> takes_back_;             // a device for requests without one
-  std::vector<Lessee> may_go_;                      // of all requests without a device
   std::vector<DeviceId> for_requests_, for_batch_;  // that may be placed
   size_t batch_slots_ = 0;                          // batch tasks that may be
 };

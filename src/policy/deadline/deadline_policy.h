@@ -1,5 +1,8 @@
 #pragma once
 
+#include <utility>
+#include <vector>
+
 #include "policy/deadline/model_state.h"
 #include "policy/dispatch/dispatch.h"
 
@@ -20,11 +23,14 @@ class DeadlinePolicy {
   virtual ~DeadlinePolicy() = default;
 
   // What has happened is told to the state.
-  virtual ModelState& state() = 0;
+  ModelState& state() { return state_; }
 
   // As PlacementGate, as of the last plan().
-  virtual bool is_special(Lessee lessee) const = 0;
-  virtual const std::vector<Lessee>& next_requests() const = 0;
+  bool is_special(Lessee lessee) const {
+    const ModelState::Member* member = state_.find(lessee);
+    return member && state_.is_request(*member);
+  }
+  const std::vector<Lessee>& next_requests() const { return may_go_; }
   virtual bool may_go(Lessee lessee) const = 0;
   virtual bool open(Lessee lessee, DeviceId device) const = 0;
   virtual void placed(Lessee lessee, DeviceId device) = 0;
@@ -41,6 +47,12 @@ class DeadlinePolicy {
  protected:
   static constexpr Duration kTurn = std::chrono::seconds(1);  // of who is in no hurry, while others wait
   static constexpr size_t kMoreTries = 16;  // requests that are tried behind ones that may wait for memory
+
+  explicit DeadlinePolicy(ModelState state) : state_(std::move(state)) {}
+  const ModelState& state() const { return state_; }
+
+  ModelState state_;
+  std::vector<Lessee> may_go_;  // of all requests without a device, as of the last plan()
 };
 
 }  // namespace heddle::policy

@@ -8,11 +8,6 @@
 
 namespace heddle::policy {
 
-bool Share::is_special(Lessee lessee) const {
-  const Member* member = state_.find(lessee);
-  return member && state_.is_request(*member);
-}
-
 bool Share::may_go(Lessee lessee) const {
   if (!is_special(lessee)) return !for_batch_.empty();
   return std::find(may_go_.begin(), may_go_.end(), lessee) != may_go_.end();

@@ -26,12 +26,8 @@ inline uint32_t batch_sms_of(uint32_t sms, uint32_t percent) {
 // Ours: on an H100 a small kernel beside batch at four fifths of the SMs takes 27 us in the median (HARDWARE.md, p2).
 class Share : public DeadlinePolicy {
  public:
-  explicit Share(const std::vector<DeviceId>& devices) : state_(devices, true, false) {}
+  explicit Share(const std::vector<DeviceId>& devices) : DeadlinePolicy(ModelState(devices, true, false)) {}
 
-  ModelState& state() override { return state_; }
-
-  bool is_special(Lessee lessee) const override;
-  const std::vector<Lessee>& next_requests() const override { return may_go_; }
   bool may_go(Lessee lessee) const override;
   bool open(Lessee lessee, DeviceId device) const override;
   void placed(Lessee lessee, DeviceId device) override;
@@ -48,11 +44,8 @@ class Share : public DeadlinePolicy {
   const Member* next_batch(const Place& place, TimePoint now) const;
   std::optional<TimePoint> turn_ends(const Place& place, TimePoint now) const;
 
-  ModelState state_;
-
   // As of the last plan().
   uint64_t version_ = 0;
-  std::vector<Lessee> may_go_;       // of requests without a device
   std::vector<DeviceId> for_batch_;  // that batch tasks may be placed on, one on each
   std::optional<TimePoint> opens_;   // when there may be more of these, although nothing happens
 };
