@@ -3,8 +3,9 @@
 # once in time slices, and all at once under a plain MPS.
 #
 # MIX=W1 (or another name that workloads/mixes/mix.py knows; MIX_OPTIONS="--seed 2 --work 0.5" goes to it) draws the jobs
-# in place of those of mix.toml.in. CONTEXT_MEMORY=0 does not charge the contexts' own memory. A job that crashes is a
-# result; a batch that did not run is a failure of the stage.
+# in place of those of mix.toml.in. CONTEXT_MEMORY=0 does not charge the contexts' own memory. LEVEL=full (or long) has
+# their work outlive its workers ([durability] level), to see what that costs. A job that crashes is a result; a batch
+# that did not run is a failure of the stage.
 . "$(dirname "$0")/common.sh"
 mix=$logs/mix.toml
 if [ "${MIX:-}" ]; then
@@ -19,7 +20,9 @@ rm -f "$result"
 if [ "${POLICIES-sa,mgb-warps}" ]; then
   WARM_WORKERS=2
   start_heddled "memory = \"16G\"
-${CONTEXT_MEMORY:+context_memory = \"$CONTEXT_MEMORY\"}" || exit 1
+${CONTEXT_MEMORY:+context_memory = \"$CONTEXT_MEMORY\"}
+[durability]
+level = \"${LEVEL:-off}\"" || exit 1
   "$bin/heddle" devices
   timeout "${LIMIT:-420}" "$bin/heddle" batch "$mix" --policy "${POLICIES-sa,mgb-warps}" --workers auto \
     --output "$logs/batch" --json-file "$result" < /dev/null
