@@ -86,6 +86,11 @@ SAME_SIZE(cudaGraphExecUpdateResultInfo);
 SAME_OFFSET(cudaGraphExecUpdateResultInfo, errorFromNode);
 #if CUDART_VERSION >= 13000
 SAME_SIZE(cudaGraphEdgeData);
+SAME_VALUE(cudaGraphCondAssignDefault);
+SAME_VALUE(cudaGraphCondTypeSwitch);
+SAME_SIZE(cudaGraphConditionalHandle);
+SAME_OFFSET(cudaConditionalNodeParams, size);
+SAME_OFFSET(cudaConditionalNodeParams, phGraph_out);
 SAME_SIZE(cudaGraphNodeParams);
 SAME_OFFSET(cudaGraphNodeParams, kernel);
 SAME_OFFSET(cudaGraphNodeParams, memcpy);

@@ -502,6 +502,22 @@ TEST_F(GraphTest, CapturedLaunchesOfGraphsBecomeChildren) {
   EXPECT_EQ(cudaGraphDestroy(outer), cudaSuccess);
 }
 
+TEST_F(GraphTest, ACaptureIntoAGraphEndsWithoutAPlaceForIt) {
+  cudaGraph_t graph;
+  ASSERT_EQ(cudaGraphCreate(&graph, 0), cudaSuccess);
+  ASSERT_EQ(cudaStreamBeginCaptureToGraph(stream_, graph, nullptr, nullptr, 0, cudaStreamCaptureModeRelaxed),
+            cudaSuccess);
+  ASSERT_EQ(launch(0, 1, 0, stream_), cudaSuccess);
+  ASSERT_EQ(cudaStreamEndCapture(stream_, nullptr), cudaSuccess);
+  run(graph);
+  EXPECT_EQ(value(0), 1);
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+  begin();
+  EXPECT_EQ(cudaStreamEndCapture(stream_, nullptr), cudaErrorInvalidValue) << "nobody would have it";
+  EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess) << "so it goes on";
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+}
+
 TEST_F(GraphTest, EventNodesOrderGraphsAndStreams) {
   cudaEvent_t event;
   ASSERT_EQ(cudaEventCreate(&event), cudaSuccess);
@@ -526,9 +542,9 @@ TEST_F(GraphTest, WhatIsNotSupportedIsRefused) {
   cudaGraphNode_t node;
   cudaGraphExec_t exec;
   ASSERT_EQ(cudaGraphCreate(&graph, 0), cudaSuccess);
-  cudaGraphNodeParams conditional{};
-  conditional.type = cudaGraphNodeTypeConditional;
-  EXPECT_EQ(cudaGraphAddNode(&node, graph, nullptr, nullptr, 0, &conditional), cudaErrorNotSupported);
+  cudaGraphNodeParams semaphore{};
+  semaphore.type = cudaGraphNodeTypeExtSemaphoreWait;
+  EXPECT_EQ(cudaGraphAddNode(&node, graph, nullptr, nullptr, 0, &semaphore), cudaErrorNotSupported);
   EXPECT_EQ(cudaGraphInstantiate(&exec, graph, cudaGraphInstantiateFlagDeviceLaunch), cudaErrorNotSupported);
   add_kernel(graph, 0, 1, 0);
   ASSERT_EQ(cudaSetDevice(1), cudaSuccess);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "image/device_runtime.h"
 #include "image/elf_view.h"
 #include "image/no_throw.h"
 #include "image/ptx_cursor.h"
@@ -70,7 +71,7 @@ bool is_link_result(std::span<const Image> images, uint32_t unit) {
   });
 }
 
-// What a unit's machine code defines, by name; nothing where it has none that reads.
+// What a unit's machine code defines, by name, but for what heddle has itself; nothing where it has none that reads.
 std::unordered_set<std::string> defined_in(std::span<const Image> images, uint32_t unit) {
   std::unordered_set<std::string> names;
   for (const Image& image : images) {
@@ -79,7 +80,7 @@ std::unordered_set<std::string> defined_in(std::span<const Image> images, uint32
     if (!elf) return {};
     for (const ElfView::Symbol& symbol : elf->symbols()) {
       const bool code_or_data = symbol.type == STT_FUNC || symbol.type == STT_OBJECT;
-      if (code_or_data && elf->section(symbol.section)) names.emplace(symbol.name);
+      if (code_or_data && elf->section(symbol.section) && !in_device_runtime(symbol.name)) names.emplace(symbol.name);
     }
   }
   return names;
@@ -116,6 +117,11 @@ std::string arch_name(const Image& image) {
   return stringf("%s_%u%s", image.kind == ImageKind::kPtx ? "compute" : "sm", image.arch, suffix);
 }
 
+const Image& device_runtime_unit() {
+  static const auto* const unit = new Image{.arch = 52, .bytes = std::string(device_runtime_ptx())};
+  return *unit;
+}
+
 Result<std::vector<const Image*>> choose_ptx_units(std::span<const Image> images, uint32_t max_arch) {
   return no_throw([&]() -> Result<std::vector<const Image*>> {
     std::vector<uint32_t> units;
@@ -139,6 +145,8 @@ Result<std::vector<const Image*>> choose_ptx_units(std::span<const Image> images
                   "the program's kernels launch kernels (dynamic parallelism), which takes machine code for the device "
                   "with the device runtime linked in, and software devices do not do");
     if (!enough) return no_ptx(images, max_arch);
+    if (std::any_of(chosen.begin(), chosen.end(), [](const Image* ptx) { return names_device_runtime(ptx->bytes); }))
+      chosen.push_back(&device_runtime_unit());
     return chosen;
   });
 }

@@ -33,10 +33,14 @@ std::string arch_name(const Image& image);
 
 // The PTX that a device of compute capability `max_arch` (as Image::arch) should execute: for every unit the highest
 // architecture that it can run, in the order of units. More than one result means separately compiled units, to be
-// linked together. A unit that none of the others refers to may lack PTX: it is left out. The pointers point into
-// `images`. Errors (kNotFound) say which code there is and how to rebuild; kNotSupported: the unit without
-// PTX is the runtime that kernels launch kernels by.
+// linked together. A unit that none of the others refers to may lack PTX: it is left out. What they call of heddle's
+// own device runtime (device_runtime.h) comes last. The pointers point into `images`, and to device_runtime_unit().
+// Errors (kNotFound) say which code there is and how to rebuild; kNotSupported: the unit without PTX is the runtime
+// that kernels launch kernels by.
 Result<std::vector<const Image*>> choose_ptx_units(std::span<const Image> images, uint32_t max_arch);
+
+// That unit; it lives as long as the process.
+const Image& device_runtime_unit();
 
 // The same for a program of one unit, which most are; kNotSupported for one of several.
 Result<const Image*> choose_ptx(std::span<const Image> images, uint32_t max_arch);

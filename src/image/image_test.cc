@@ -67,6 +67,15 @@ TEST(ChoosePtxUnits, AUnitWithoutPtxSpoilsTheWhole) {
   EXPECT_EQ(choose_ptx_units(images, 90).error().code, ErrorCode::kNotFound);
 }
 
+TEST(ChoosePtxUnits, WhatTheyCallOfTheDeviceRuntimeComesLast) {
+  Image setting = ptx(80, ArchScope::kPortable, 1);
+  setting.bytes = "call.uni cudaGraphSetConditional, (param0, param1);";
+  const std::vector<Image> images{setting, ptx(80, ArchScope::kPortable, 2)};
+  const auto chosen = choose_ptx_units(images, 90);
+  ASSERT_TRUE(chosen) << chosen.error().text;
+  EXPECT_EQ(*chosen, (std::vector<const Image*>{&images[0], &images[1], &device_runtime_unit()}));
+}
+
 TEST(ChoosePtxUnits, KernelsThatLaunchKernelsAreRefusedByName) {
   Image launching = ptx(80, ArchScope::kPortable, 1);
   launching.bytes = "call.uni (retval0), __cudaCDP2LaunchDeviceV2, (param0, param1);";

@@ -48,6 +48,7 @@ const Case kCases[] = {
     {"vecadd", {"vecadd", "--size", "10000"}},
     {"device_time", {"/device_time", "streams", "1000"}},
     {"fresh_memory", {"/fresh_memory"}},
+    {"graph_conditions", {"/graph_conditions"}},
     {"graph_memory", {"/graph_memory"}},
     {"graph_waits", {"/graph_waits"}},
     {"graphs", {"/graphs"}},

@@ -109,6 +109,14 @@ TEST_F(Run, GraphsRunAsTheyWereBuilt) {
   EXPECT_EQ(finished.out, "captured 1, built 1: PASS\n");
 }
 
+TEST_F(Run, GraphsChooseByWhatKernelsSay) {
+  HEDDLE_NEEDS_WORKLOADS();
+  for (const char* program : {HEDDLE_E2E_PROGRAMS "/graph_conditions", HEDDLE_E2E_PROGRAMS "/graph_conditions_ptx"}) {
+    const Finished finished = node.run({program});
+    EXPECT_EQ(finished.out, "PASS\n") << program << finished.err;
+  }
+}
+
 TEST_F(Run, GraphsAllocateAndFree) {
   HEDDLE_NEEDS_WORKLOADS();
   const Finished finished = node.run({HEDDLE_E2E_PROGRAMS "/graph_memory"});

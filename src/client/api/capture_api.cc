@@ -29,13 +29,12 @@ Done begin_into(cudaStream_t stream, cudaGraph_t handle, const cudaGraphNode_t* 
 }
 
 Done end(cudaStream_t stream, cudaGraph_t* graph) {
-  if (!graph) return refuse(cudaErrorInvalidValue);
-  *graph = nullptr;
+  if (graph) *graph = nullptr;
   auto resolved = enter_stream(stream);
   if (!resolved) return tl::unexpected(std::move(resolved).error());
-  auto captured = captures().end(*resolved);
+  auto captured = captures().end(*resolved, graph != nullptr);
   if (!captured) return tl::unexpected(std::move(captured).error());
-  *graph = handle_of(*captured);
+  if (graph) *graph = handle_of(*captured);
   return {};
 }
 

@@ -39,10 +39,14 @@ const char* name_of(cudaGraphNodeType type) {
       return "memory allocation";
     case cudaGraphNodeTypeMemFree:
       return "memory free";
+    case cudaGraphNodeTypeConditional:
+      return "conditional";
     default:
       return "other";
   }
 }
+
+void write_inside(const GraphNode& node, const Graph& inside, size_t index, FILE* file);
 
 void write_nodes(const Graph& graph, FILE* file) {
   std::unordered_map<const GraphNode*, size_t> index;
@@ -55,12 +59,19 @@ void write_nodes(const Graph& graph, FILE* file) {
     for (const GraphNode* before : node->dependencies)
       std::fprintf(file, "  n%llu -> n%llu;\n", static_cast<unsigned long long>(before->id),
                    static_cast<unsigned long long>(node->id));
-    const auto* child = std::get_if<ChildWork>(&node->work);
-    if (!child) continue;
-    std::fprintf(file, "  subgraph cluster_%llu {\n", static_cast<unsigned long long>(node->id));
-    write_nodes(*child->graph, file);
-    std::fprintf(file, "  }\n");
+    if (const auto* child = std::get_if<ChildWork>(&node->work)) write_inside(*node, *child->graph, 0, file);
+    if (const auto* conditional = std::get_if<ConditionalWork>(&node->work)) {
+      const auto& bodies = conditional->choice->bodies;
+      for (size_t i = 0; i < bodies.size(); ++i) write_inside(*node, *bodies[i], i, file);
+    }
   }
+}
+
+// A child graph, or one of those that a condition chooses from.
+void write_inside(const GraphNode& node, const Graph& inside, size_t index, FILE* file) {
+  std::fprintf(file, "  subgraph cluster_%llu_%zu {\n", static_cast<unsigned long long>(node.id), index);
+  write_nodes(inside, file);
+  std::fprintf(file, "  }\n");
 }
 
 Done print_dot(cudaGraph_t handle, const char* path) {

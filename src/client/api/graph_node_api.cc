@@ -1,6 +1,7 @@
 // The nodes of graphs: making them, what they do, and changing that.
 
 #include "client/api/graph_edges.h"
+#include "client/graph/conditional_nodes.h"
 #include "client/graph/exec.h"
 #include "client/graph/memory_nodes.h"
 #include "client/stream/events.h"
@@ -79,7 +80,7 @@ Answer<Work> any_work(const cudaGraphNodeParams* p) {
     case cudaGraphNodeTypeMemFree:
       return refuse(cudaErrorInvalidValue, "what a memory node of a CUDA graph allocates or frees cannot be changed");
     case cudaGraphNodeTypeConditional:
-      return refuse(cudaErrorNotSupported, "conditional nodes in CUDA graphs are not supported");
+      return refuse(cudaErrorInvalidValue, "what a conditional node of a CUDA graph decides by cannot be changed");
     default:
       return refuse(cudaErrorNotSupported,
                     stringf("nodes of type %d in CUDA graphs are not supported", static_cast<int>(p->type)));
@@ -338,7 +339,21 @@ Done add_node(cudaGraphNode_t* made, cudaGraph_t graph, const cudaGraphNode_t* b
   const NewNode at{made, graph, before, count};
   if (p && p->type == cudaGraphNodeTypeMemAlloc) return add_allocation(at, &p->alloc);
   if (p && p->type == cudaGraphNodeTypeMemFree) return add_free(at, p->free.dptr);
+  if (p && p->type == cudaGraphNodeTypeConditional) return add_choice(at, p->conditional);
   return add(at, any_work(p));
+}
+HEDDLE_EXPORT cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle* made, cudaGraph_t handle,
+                                                           unsigned value, unsigned flags) {
+  return answer([&]() -> Done {
+    auto graph = resolve_graph(handle);
+    if (!graph) return tl::unexpected(std::move(graph).error());
+    if (!made || (flags & ~cudaGraphCondAssignDefault)) return refuse(cudaErrorInvalidValue);
+    auto condition = Condition::make(value, (flags & cudaGraphCondAssignDefault) != 0);
+    if (!condition) return tl::unexpected(std::move(condition).error());
+    *made = (*condition)->handle();
+    (*graph)->conditions.push_back(std::move(*condition));
+    return {};
+  });
 }
 HEDDLE_EXPORT cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, const cudaGraphNodeParams* p) {
   return answer([&] { return change(node, any_work(p)); });

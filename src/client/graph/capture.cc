@@ -62,11 +62,12 @@ void Captures::forget(const Sequence& sequence) {
   --active_;
 }
 
-Answer<Graph*> Captures::end(const StreamRef& stream) {
+Answer<Graph*> Captures::end(const StreamRef& stream, bool takes_graph) {
   std::unique_ptr<Graph> finished;
   const std::lock_guard lock(mutex_);
   Sequence* const sequence = of(stream);
   if (!sequence) return refuse(cudaErrorIllegalState);
+  if (sequence->owned && !takes_graph) return refuse(cudaErrorInvalidValue);
   const bool any_thread = sequence->mode == cudaStreamCaptureModeRelaxed;
   if (!any_thread && sequence->thread != std::this_thread::get_id()) return refuse(cudaErrorStreamCaptureWrongThread);
   if (sequence->origin != Stream{stream.device, stream.slot}) {

@@ -30,7 +30,9 @@ class Captures {
 
   // `graph`: where nodes go, behind `dependencies`; null: into a new one.
   Done begin(const StreamRef& stream, cudaStreamCaptureMode mode, Graph* graph, std::vector<GraphNode*> dependencies);
-  Answer<Graph*> end(const StreamRef& stream);
+  // `takes_graph`: the program has a place for a graph that it does not have yet; cudaErrorInvalidValue where it needs
+  // one.
+  Answer<Graph*> end(const StreamRef& stream, bool takes_graph);
   Info info(const StreamRef& stream);
   Done set_dependencies(const StreamRef& stream, const std::vector<GraphNode*>& nodes, bool replace);
 

@@ -75,8 +75,9 @@ tl::expected<std::shared_ptr<GraphExec>, GraphExec::Refusal> GraphExec::instanti
       return refused(cudaGraphInstantiateMultipleDevicesNotSupported, step.shown, fits.error());
   }
   for (Step& step : exec->steps_) {
-    if (auto staged = exec->stage(step, step.work); !staged)
-      return refused(cudaGraphInstantiateError, step.shown, staged.error());
+    auto prepared = exec->stage(step, step.work);
+    if (prepared) prepared = exec->open_bodies(step, step.work);
+    if (!prepared) return refused(cudaGraphInstantiateError, step.shown, prepared.error());
   }
   exec->assign_branches();
   exec->references_ = graph.references;
@@ -90,7 +91,7 @@ GraphExec::~GraphExec() {
 
 void GraphExec::close() {
   const std::lock_guard lock(mutex_);
-  const bool keeps = !pinned_.empty() || !references_.empty();
+  const bool keeps = !pinned_.empty() || !references_.empty() || !conditions_.empty();
   if (keeps && device_ && end_ != 0) (void)device_->synchronize();  // a failure shows at the program's next call
   for (const uint64_t address : pinned_) (void)runtime().host_memory().release(address);
   pinned_.clear();
@@ -178,10 +179,11 @@ Done GraphExec::begin(const StreamRef& stream) {
 }
 
 // Before anything of the graph is in a stream: a launch that is refused leaves nothing behind.
-Done GraphExec::charge_kernels() {
+Done GraphExec::charge_kernels(VirtualDevice& device) {
   for (const Step& step : steps_) {
     const auto* kernel = std::get_if<KernelWork>(&step.work);
-    if (kernel && step.enabled) HEDDLE_ANSWER(charge_launch(*device_, *kernel->function));
+    if (kernel && step.enabled) HEDDLE_ANSWER(charge_launch(device, *kernel->function));
+    for (const auto& body : step.bodies) HEDDLE_ANSWER(body->charge_kernels(device));
   }
   return {};
 }
@@ -190,7 +192,15 @@ Done GraphExec::launch(const StreamRef& stream) {
   const std::lock_guard lock(mutex_);
   HEDDLE_ANSWER(stream.device->failure());
   HEDDLE_ANSWER(open_branches(stream));
-  HEDDLE_ANSWER(charge_kernels());
+  HEDDLE_ANSWER(charge_kernels(*device_));
+  const Condition::Uses uses(conditions_);
+  if (!conditions_.empty()) HEDDLE_ANSWER(assign(stream));
+  HEDDLE_ANSWER(launch_steps(stream));
+  for (const auto& condition : conditions_) condition->used_until(end_);
+  return {};
+}
+
+Done GraphExec::launch_steps(const StreamRef& stream) {
   if (only_one_) HEDDLE_ANSWER(allocate(stream));
   HEDDLE_ANSWER(begin(stream));
   std::vector<uint64_t> done(steps_.size());  // the record that says so
@@ -257,6 +267,7 @@ Done GraphExec::run(const StreamRef& branch, Step& step) {
     auto sequence = enqueue_fill(branch, fill->fill);
     return sequence ? Done{} : Done(tl::unexpected(std::move(sequence).error()));
   }
+  if (std::holds_alternative<ConditionalWork>(step.work)) return decide(branch, step);
   if (const auto* host = std::get_if<HostWork>(&step.work))
     return enqueue_host_function(branch, host->function, host->data);
   if (const auto* record = std::get_if<EventRecordWork>(&step.work)) {

@@ -10,6 +10,9 @@
 // Copies from and to pageable memory pass through pinned memory and calls into the program, so that a launch never
 // waits, and so that they happen when it is their turn.
 //
+// What a conditional node chooses is a graph of its own, instantiated with this one. Only the host can choose, so a
+// launch does wait there: it returns when its last condition is decided (exec_conditional.cc).
+//
 // Thread safety: any thread; launches of one graph follow one another, as CUDA has it.
 namespace heddle::client {
 
@@ -51,7 +54,8 @@ class GraphExec {
     bool is_child = false;
     bool enabled = true;
     size_t branch = 0;
-    uint64_t staging = 0, staging_bytes = 0;  // pinned memory for a copy of pageable memory
+    uint64_t staging = 0, staging_bytes = 0;         // pinned memory for a copy of pageable memory
+    std::vector<std::shared_ptr<GraphExec>> bodies;  // of a conditional node
   };
   using Steps = std::vector<Step>;
 
@@ -66,6 +70,8 @@ class GraphExec {
   void assign_branches();
   Done check_device(const Work& work);
   Done stage(Step& step, const Work& work);
+  // The graphs that a conditional node chooses from.
+  Done open_bodies(Step& step, const Work& work);
   Done replace(Step& step, Work work);
   Answer<Step*> step_of(const GraphNode& node);
 
@@ -74,7 +80,13 @@ class GraphExec {
   Done free(const StreamRef& stream);
 
   Done open_branches(const StreamRef& stream);
-  Done charge_kernels();
+  Done charge_kernels(VirtualDevice& device);
+  // What a launch is when its branches are open and its conditions set.
+  Done launch_steps(const StreamRef& stream);
+  // Conditions are set to what they are at a launch, when the launch before is done with them.
+  Done assign(const StreamRef& stream);
+  // Waits for what is before the node, and launches what its condition says.
+  Done decide(const StreamRef& branch, const Step& step);
   Done begin(const StreamRef& stream);
   Done run(const StreamRef& branch, Step& step);
   Done run_copy(const StreamRef& branch, const Step& step, const CopyWork& copy);
@@ -86,7 +98,8 @@ class GraphExec {
   Steps steps_;
   VirtualDevice* device_ = nullptr;  // null: nothing in it needs a device
   References references_;
-  std::shared_ptr<void> only_one_;  // of a graph with memory nodes; null: of another
+  std::shared_ptr<void> only_one_;                      // of a graph with memory nodes; null: of another
+  std::vector<std::shared_ptr<Condition>> conditions_;  // of its conditional nodes, inside others too, by address
   size_t branch_count_ = 1;
   std::vector<StreamRef> branches_;  // [0] changes with each launch
   std::vector<uint64_t> pinned_;     // everything that stage() took

@@ -15,6 +15,7 @@ Answer<GraphExec::Step*> GraphExec::step_of(const GraphNode& node) {
 Done GraphExec::replace(Step& step, Work work) {
   HEDDLE_ANSWER(check_device(work));
   HEDDLE_ANSWER(stage(step, work));
+  HEDDLE_ANSWER(open_bodies(step, work));
   step.work = std::move(work);
   return {};
 }

@@ -22,6 +22,12 @@ Alive& alive() {
   return *all;
 }
 
+std::shared_ptr<Choice> clone_of(const Choice& choice) {
+  auto copy = std::make_shared<Choice>(Choice{choice.condition, choice.type, {}, {}});
+  for (const auto& body : choice.bodies) copy->add(body->clone());
+  return copy;
+}
+
 }  // namespace
 
 Graph::Graph() {
@@ -111,6 +117,7 @@ std::unique_ptr<Graph> Graph::clone() const {
   for (const auto& node : nodes_) {
     Work work = node->work;
     if (auto* embedded = std::get_if<ChildWork>(&work)) embedded->graph = embedded->graph->clone();
+    if (auto* conditional = std::get_if<ConditionalWork>(&work)) conditional->choice = clone_of(*conditional->choice);
     GraphNode* const made = copy->add(std::move(work), {});
     made->origin = node->id;
     copies[node.get()] = made;
@@ -118,6 +125,7 @@ std::unique_ptr<Graph> Graph::clone() const {
   for (const auto& node : nodes_) {
     for (const GraphNode* before : node->dependencies) copies[node.get()]->dependencies.push_back(copies.at(before));
   }
+  copy->conditions = conditions;
   copy->references = references;
   retain(references);
   return copy;

@@ -56,6 +56,7 @@ class Graph {
 
   References references;
   GraphAddresses addresses;
+  std::vector<std::shared_ptr<Condition>> conditions;  // whose handles were made for it, and for what it is a clone of
   std::weak_ptr<void> instantiated;  // lives as long as the one that there may be of a graph with memory nodes
 
  private:

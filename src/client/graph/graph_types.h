@@ -76,6 +76,19 @@ enum cudaGraphMemAttributeType : int {
   cudaGraphMemAttrReservedMemCurrent = 2,
   cudaGraphMemAttrReservedMemHigh = 3,
 };
+using cudaGraphConditionalHandle = unsigned long long;
+inline constexpr unsigned cudaGraphCondAssignDefault = 1;
+enum cudaGraphConditionalNodeType : int {
+  cudaGraphCondTypeIf = 0,
+  cudaGraphCondTypeWhile = 1,
+  cudaGraphCondTypeSwitch = 2,
+};
+struct cudaConditionalNodeParams {
+  cudaGraphConditionalHandle handle;
+  cudaGraphConditionalNodeType type;
+  unsigned size;
+  cudaGraph_t* phGraph_out;  // out: the library's own array
+};
 struct cudaGraphNodeParams {
   cudaGraphNodeType type;
   int reserved0[3];
@@ -89,6 +102,7 @@ struct cudaGraphNodeParams {
     cudaEvent_t event;  // of eventWait and eventRecord
     cudaMemAllocNodeParams alloc;
     cudaMemFreeNodeParams free;
+    cudaConditionalNodeParams conditional;
   };
   long long reserved2;
 };

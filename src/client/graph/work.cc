@@ -45,9 +45,9 @@ std::vector<void*> KernelWork::arguments() {
 
 cudaGraphNodeType type_of(const Work& work) {
   constexpr cudaGraphNodeType kTypes[] = {
-      cudaGraphNodeTypeEmpty,    cudaGraphNodeTypeKernel,      cudaGraphNodeTypeMemcpy,    cudaGraphNodeTypeMemset,
-      cudaGraphNodeTypeHost,     cudaGraphNodeTypeEventRecord, cudaGraphNodeTypeWaitEvent, cudaGraphNodeTypeGraph,
-      cudaGraphNodeTypeMemAlloc, cudaGraphNodeTypeMemFree,
+      cudaGraphNodeTypeEmpty,    cudaGraphNodeTypeKernel,      cudaGraphNodeTypeMemcpy,      cudaGraphNodeTypeMemset,
+      cudaGraphNodeTypeHost,     cudaGraphNodeTypeEventRecord, cudaGraphNodeTypeWaitEvent,   cudaGraphNodeTypeGraph,
+      cudaGraphNodeTypeMemAlloc, cudaGraphNodeTypeMemFree,     cudaGraphNodeTypeConditional,
   };
   static_assert(std::size(kTypes) == std::variant_size_v<Work>);
   return kTypes[work.index()];
@@ -58,6 +58,7 @@ VirtualDevice* device_of(const Work& work) {
   if (const auto* fill = std::get_if<FillWork>(&work)) return fill->fill.to.device;
   if (const auto* made = std::get_if<AllocWork>(&work)) return made->memory->range->device;
   if (const auto* freed = std::get_if<FreeWork>(&work)) return freed->memory->range->device;
+  if (const auto* conditional = std::get_if<ConditionalWork>(&work)) return &conditional->choice->condition->device();
   const auto* copy = std::get_if<CopyWork>(&work);
   if (!copy) return nullptr;
   return copy->plan.to.on_device() ? copy->plan.to.device : copy->plan.from.device;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "client/copy/copy_plan.h"
+#include "client/graph/condition.h"
 #include "client/graph/graph_memory.h"
 #include "client/graph/graph_types.h"
 #include "client/stream/enqueue.h"
@@ -56,8 +57,24 @@ struct AllocWork {
 struct FreeWork {
   GraphAllocationPtr memory;
 };
+// A condition (graph/condition.h) and the graphs of which it chooses; owned like a child, at addresses that the program
+// was told.
+struct Choice {
+  std::shared_ptr<Condition> condition;
+  cudaGraphConditionalNodeType type = cudaGraphCondTypeIf;
+  std::vector<std::shared_ptr<Graph>> bodies;
+  std::vector<cudaGraph_t> handles;  // of the bodies
+
+  void add(std::shared_ptr<Graph> body) {
+    handles.push_back(reinterpret_cast<cudaGraph_t>(body.get()));
+    bodies.push_back(std::move(body));
+  }
+};
+struct ConditionalWork {
+  std::shared_ptr<Choice> choice;
+};
 using Work = std::variant<EmptyWork, KernelWork, CopyWork, FillWork, HostWork, EventRecordWork, EventWaitWork,
-                          ChildWork, AllocWork, FreeWork>;
+                          ChildWork, AllocWork, FreeWork, ConditionalWork>;
 
 cudaGraphNodeType type_of(const Work& work);
 // The one device that it runs on; null: any.

@@ -8,6 +8,8 @@ namespace heddle::client {
 using Node = cudaGraphNode_t;
 using ConstNodes = const cudaGraphNode_t*;
 cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode);
+cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t, cudaGraph_t, ConstNodes, const cudaGraphEdgeData*, size_t,
+                                          cudaStreamCaptureMode);
 cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t*);
 cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus*);
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t, cudaStreamCaptureStatus*, unsigned long long*, cudaGraph_t*,
@@ -39,6 +41,7 @@ cudaError_t cudaGraphAddChildGraphNode(Node*, cudaGraph_t, ConstNodes, size_t, c
 cudaError_t cudaGraphAddEventRecordNode(Node*, cudaGraph_t, ConstNodes, size_t, cudaEvent_t);
 cudaError_t cudaGraphAddEventWaitNode(Node*, cudaGraph_t, ConstNodes, size_t, cudaEvent_t);
 cudaError_t cudaGraphAddNode(Node*, cudaGraph_t, ConstNodes, const cudaGraphEdgeData*, size_t, cudaGraphNodeParams*);
+cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle*, cudaGraph_t, unsigned, unsigned);
 cudaError_t cudaGraphChildGraphNodeGetGraph(Node, cudaGraph_t*);
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t*, cudaGraph_t, unsigned long long);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t, cudaStream_t);

@@ -28,6 +28,8 @@ textures
 pools
 graphs
 graph_memory
+graph_conditions
+graph_conditions_ptx
 grid_sync
 grid_sync ordinary
 limits
