@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the durability levels cost (docs/revocation.md): the same programs with `off`, `long` and `full`, in one run.
+"""What the durability levels cost (docs/revocation.md): the same programs with `off`, `long`, `auto` and `full`, in one run.
 
     durability.py BUILD_DIR [--repetitions N] [--minutes M] [--workloads NAMES] [--mix] [--slowdown S] [--long-from T]
     durability.py BUILD_DIR --gpu [--mps on]
@@ -29,7 +29,7 @@ import sys
 import tempfile
 import time
 
-LEVELS = ("off", "long", "full")
+LEVELS = ("off", "long", "auto", "full")
 CONFIG = """[daemon]
 warm_workers = 1
 kept_workers = 0
@@ -183,16 +183,17 @@ def told(values):
     return f"{middle:.3f} ({low:.3f} to {high:.3f})"
 
 
-def table(found, what):
-    print("| workload | off: cpu, time | long: cpu | full: cpu | long: time | full: time |")
-    print("| --- | --- | --- | --- | --- | --- |")
+def table(found, what, levels):
+    heads = [f"{level}: {figure}" for figure in ("cpu", "time") for level in levels[1:]]
+    print("| workload | off: cpu, time | " + " | ".join(heads) + " |")
+    print("| --- " * (2 + len(heads)) + "|")
     for name, runs in found.items():
         if not runs:
             continue
-        ratios = {(level, i): [run[level][i] / max(run["off"][i], 1e-3) for run in runs] for level in LEVELS for i in (0, 1)}
+        ratios = {(level, i): [run[level][i] / max(run["off"][i], 1e-3) for run in runs] for level in levels for i in (0, 1)}
         cpu, seconds = (statistics.median(run["off"][i] for run in runs) for i in (0, 1))
         cells = [f"{name}: {what[name]}", f"{cpu:.2f} s, {seconds:.2f} s"]
-        cells += [told(ratios[level, i]) for i in (0, 1) for level in LEVELS[1:]]
+        cells += [told(ratios[level, i]) for i in (0, 1) for level in levels[1:]]
         print("| " + " | ".join(cells) + " |", flush=True)
 
 
@@ -226,7 +227,11 @@ def main():
     parser.add_argument("--long-from", default="5ms")
     parser.add_argument("--gpu", action="store_true")
     parser.add_argument("--mps", choices=("on", "off"), default="off")
+    parser.add_argument("--levels", default=",".join(LEVELS), help="of which off is the first")
     options = parser.parse_args()
+    options.levels = options.levels.split(",")
+    if options.levels[0] != "off" or not set(options.levels) <= set(LEVELS):
+        parser.error(f"--levels: off and some of {', '.join(LEVELS[1:])} are wanted, not {','.join(options.levels)}")
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as options.scratch:
         commands = programs(options)
@@ -234,7 +239,7 @@ def main():
         found = {name: [] for name in commands}
         try:
             for number in range(options.repetitions):
-                turn = [LEVELS[(number + i) % 3] for i in range(3)]
+                turn = [options.levels[(number + i) % len(options.levels)] for i in range(len(options.levels))]
                 repeat = repeat_on_gpu if options.gpu else repeat_beside_each_other
                 repeat(options, commands, turn, nodes, found)
                 passed = time.monotonic() - began
@@ -244,7 +249,7 @@ def main():
         finally:
             for node in nodes.values():
                 node.end()
-    table(found, {name: what for name, (what, _) in commands.items()})
+    table(found, {name: what for name, (what, _) in commands.items()}, options.levels)
     return 0
 
 

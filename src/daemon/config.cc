@@ -181,14 +181,19 @@ Status read_dispatch(const toml::table& table, const std::string& file, Dispatch
 
 Status read_durability(const toml::table& table, const std::string& file, DurabilityConfig& durability) {
   using Level = DurabilityConfig::Level;
+  constexpr std::pair<std::string_view, Level> kLevels[] = {
+      {"off", Level::kOff}, {"long", Level::kLong}, {"auto", Level::kAuto}, {"full", Level::kFull}};
   TomlTable reader(table, file, "durability");
   std::string level = "off";
   reader.read("level", level);
   reader.read("undo", durability.undo);
   reader.read("long_from", durability.long_from);
-  if (level != "off" && level != "long" && level != "full")
-    reader.wrong("level", stringf("'%s' is none of off, long, full", level.c_str()));
-  durability.level = level == "full" ? Level::kFull : level == "long" ? Level::kLong : Level::kOff;
+  const auto found =
+      std::find_if(std::begin(kLevels), std::end(kLevels), [&](const auto& each) { return each.first == level; });
+  if (found == std::end(kLevels))
+    reader.wrong("level", stringf("'%s' is none of off, long, auto, full", level.c_str()));
+  else
+    durability.level = found->second;
   if (durability.long_from == Duration::zero()) reader.wrong("long_from", "more than 0 is wanted");
   constexpr Bytes least{2 * kMiB}, most{64 * kGiB};
   if (durability.undo < least || durability.undo > most) reader.wrong("undo", "2M to 64G are wanted");

@@ -50,7 +50,8 @@ struct DispatchConfig {
 
 // Whether work that is under way outlives its worker (worker/epoch.h, docs/revocation.md).
 struct DurabilityConfig {
-  enum class Level { kOff, kLong, kFull };
+  enum class Level { kOff, kLong, kAuto, kFull };
+  static constexpr uint32_t kAutoPermille = 20;  // of a program's time that copies may take at kAuto
   Level level = Level::kOff;
   Duration long_from = std::chrono::milliseconds(5);  // at kLong, what takes less is not protected
   Bytes undo{256 * kMiB};                             // of host memory, that a ring's open epoch may save at most
@@ -58,6 +59,7 @@ struct DurabilityConfig {
   // Of a control page.
   Bytes space() const { return level == Level::kOff ? Bytes{0} : undo; }
   Duration protects_from() const { return level == Level::kLong ? long_from : Duration::zero(); }
+  uint32_t save_permille() const { return level == Level::kAuto ? kAutoPermille : 0; }
 };
 
 // Where the device memory of suspended jobs and of idle programs goes when others need the devices (swaps.h).

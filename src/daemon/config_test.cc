@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"[daemon]\ninput_log = \"/tmp/x\"\n[dispatch]\npolicy = \"fifo\"", "daemon.input_log", "fifo"},
         Mistake{"[dispatch]\nbatch_sms = 101", "heddle.toml:2: dispatch.batch_sms", "100"},
         Mistake{"[dispatch]\nreturn_limit = \"0s\"", "heddle.toml:2: dispatch.return_limit", "more than 0"},
-        Mistake{"[durability]\nlevel = \"some\"", "heddle.toml:2: durability.level", "none of off, long, full"},
+        Mistake{"[durability]\nlevel = \"some\"", "heddle.toml:2: durability.level", "none of off, long, auto, full"},
         Mistake{"[durability]\nlong_from = \"0s\"", "heddle.toml:2: durability.long_from", "more than 0"},
         Mistake{"[durability]\nundo = \"1K\"", "heddle.toml:2: durability.undo", "2M to 64G"},
         Mistake{"[daemon\n", "heddle.toml:1", ""}));

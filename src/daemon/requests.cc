@@ -93,7 +93,8 @@ Status Requests::handle(Session& session, protocol::Packet packet) {
 // With its control page: both or none.
 Status Requests::make_ring(VirtualDevice& device) {
   auto control =
-      protocol::ControlPage::create(shared_.config.durability.space(), shared_.config.durability.protects_from());
+      protocol::ControlPage::create(shared_.config.durability.space(), shared_.config.durability.protects_from(),
+                                    shared_.config.durability.save_permille());
   if (!control) return tl::unexpected(std::move(control).error());
   auto ring = protocol::RingMemory::create(shared_.config.ring);
   if (!ring) return tl::unexpected(std::move(ring).error());

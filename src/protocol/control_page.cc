@@ -14,7 +14,7 @@ constexpr int kMostLooks = 64;
 
 }  // namespace
 
-Result<std::pair<Fd, ControlPage>> ControlPage::create(Bytes undo, Duration long_from) {
+Result<std::pair<Fd, ControlPage>> ControlPage::create(Bytes undo, Duration long_from, uint32_t save_permille) {
   static_assert(sizeof(Layout) <= kBytes.value && std::is_trivially_copyable_v<Usage>);
   auto fd = create_memfd("heddle-control", Bytes{kMemoryBytes.value + undo.value});
   if (!fd) return tl::unexpected(std::move(fd).error());
@@ -24,6 +24,7 @@ Result<std::pair<Fd, ControlPage>> ControlPage::create(Bytes undo, Duration long
   layout->magic = kControlMagic;
   layout->version = kProtocolVersion;
   layout->long_from_ns.store(static_cast<uint64_t>(long_from.count()), std::memory_order_relaxed);
+  layout->save_permille.store(save_permille, std::memory_order_relaxed);
   ControlPage page;
   page.mapping_ = std::move(*mapping);
   return std::pair(std::move(*fd), std::move(page));

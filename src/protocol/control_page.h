@@ -138,13 +138,16 @@ class ControlPage {
   static constexpr uint64_t kFreedNumbers = 1024;  // the latest
 
   // heddled: a page on which nothing was measured. `undo`: the most that epochs may save of device memory; it costs
-  // memory while it is used. `long_from`: work that takes less is not protected by them; 0: all is.
-  static Result<std::pair<Fd, ControlPage>> create(Bytes undo = {}, Duration long_from = {});
+  // memory while it is used. `long_from`: work that takes less is not protected by them; 0: all is. `save_permille`: of
+  // a program's time, that saving may take; 0: any.
+  static Result<std::pair<Fd, ControlPage>> create(Bytes undo = {}, Duration long_from = {},
+                                                   uint32_t save_permille = 0);
   // Worker, and heddled again. `fd` must be sealed, and a page that create() made.
   static Result<ControlPage> attach(const Fd& fd);
 
   // Worker.
   Duration long_from() const { return Duration(layout().long_from_ns.load(std::memory_order_relaxed)); }
+  uint32_t save_permille() const { return layout().save_permille.load(std::memory_order_relaxed); }
   void publish(const Usage& usage);
   // False where the worker published too often for the reader to get a whole state; `usage` is as it was then.
   bool read(Usage& usage) const;
@@ -214,7 +217,8 @@ class ControlPage {
     CutWords cuts[2];
     alignas(64) std::atomic<uint64_t> freed_numbers[kFreedNumbers];
     std::atomic<uint64_t> module_ids[kMostModules], module_addresses[kMostModules];
-    alignas(64) std::atomic<uint64_t> long_from_ns;    // written by create() alone
+    alignas(64) std::atomic<uint64_t> long_from_ns;  // this and the next: written by create() alone
+    std::atomic<uint32_t> save_permille;
     StreamCutWords stream_cuts[2][StreamCuts::kMost];  // of each cut its first `streams`
   };
 

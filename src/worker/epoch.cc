@@ -16,6 +16,12 @@ std::vector<protocol::UndoLog::Part> parts_of(const Precautions& needed) {
   return parts;
 }
 
+// Of a copy that is handed over, however small. On an H100 an iteration of small kernels takes some 10 us longer with
+// one and its stamp between them.
+constexpr Duration kEachCopy = std::chrono::microseconds(5);
+// Until some were measured: what a host bus does at least.
+constexpr uint64_t kAssumedBytesPerNs = 10;
+
 uint64_t bytes_of(const Precautions& needed) {
   uint64_t bytes = 0;
   for (const Save& save : needed.saves) bytes += save.bytes.end - save.bytes.begin;
@@ -25,7 +31,8 @@ uint64_t bytes_of(const Precautions& needed) {
 }  // namespace
 
 Epoch::Epoch(protocol::RingMemory& ring, Modules& modules, OwnCopies& copies, Commit& commit, Progress& progress,
-             Variables& variables, LongWork& long_work, protocol::UndoLog undo, protocol::BufferTable buffers)
+             Variables& variables, LongWork& long_work, SaveBudget budget, protocol::UndoLog undo,
+             protocol::BufferTable buffers)
     : ring_(ring),
       modules_(modules),
       copies_(copies),
@@ -33,6 +40,7 @@ Epoch::Epoch(protocol::RingMemory& ring, Modules& modules, OwnCopies& copies, Co
       progress_(progress),
       variables_(variables),
       long_work_(long_work),
+      budget_(budget),
       undo_(std::move(undo)),
       memory_(buffers) {
   ring_.header().holds_back.store(keeps(), std::memory_order_relaxed);
@@ -83,6 +91,14 @@ bool Epoch::costs_too_much(const Precautions& needed) {
   return copies && !long_work_.is_worth(*copies);
 }
 
+// What saving takes of the stream's time and of the issuer's, as far as it is known.
+Duration Epoch::cost_of(const Precautions& needed) {
+  if (!budget_.is_bounded() || needed.saves.empty()) return {};
+  const uint64_t bytes = bytes_of(needed);
+  const auto pieces = static_cast<int64_t>(needed.saves.size() + 1);  // and the stamp
+  return copies_.estimate(bytes).value_or(Duration(bytes / kAssumedBytesPerNs)) + kEachCopy * pieces;
+}
+
 // For long work while no epoch is open: it can have one when everything before it is done. False: not yet. It stays
 // without where waiting is of no use, or holds others up for long.
 bool Epoch::clear_the_way(const protocol::Record& record, const RecordEffects& effects) {
@@ -129,7 +145,13 @@ Checked<Epoch::Step> Epoch::before_known(const protocol::Record& record, const R
       if (drain(time_now(), kLongPatience) == Drained::kYes) protocol::ring_bell(ring_.header().to_worker);
       return Step::kWait;
     }
+    const Duration cost = cost_of(needed);
+    if (cost > Duration::zero() && !budget_.affords(cost, time_now())) {
+      expose(sequence);
+      return Step::kGo;
+    }
     if (undo_.has_room(needed.saves.size(), bytes_of(needed))) {
+      budget_.spend(cost);
       const auto saved = save(stream, sequence, needed);
       if (!saved) return tl::unexpected(saved.error());
       memory_.handed_over(effects, needed, stream, *saved);

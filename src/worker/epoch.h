@@ -23,6 +23,9 @@
 //
 // Exposed is also all work beside host calls that have not returned: such a call may wait for any of it.
 //
+// Where copies may take a share of the time only (SaveBudget), a record for which there is no time left is let pass,
+// and exposes the epoch like one that cannot be run again.
+//
 // Where long work alone is protected (LongWork), an epoch opens with long work, once everything before it is done, and
 // is drained when that is done. What is short passes by: it is noted as work that cannot be run again, which it is
 // while it is under way, and its memory is not looked at. So does long work whose copies would take more than a small
@@ -39,6 +42,7 @@
 #include "worker/components.h"
 #include "worker/epoch_memory.h"
 #include "worker/long_work.h"
+#include "worker/save_budget.h"
 #include "worker/variables.h"
 
 namespace heddle::worker {
@@ -55,7 +59,8 @@ class Epoch {
   enum class Step { kGo, kWait };
 
   Epoch(protocol::RingMemory& ring, Modules& modules, OwnCopies& copies, Commit& commit, Progress& progress,
-        Variables& variables, LongWork& long_work, protocol::UndoLog undo, protocol::BufferTable buffers);
+        Variables& variables, LongWork& long_work, SaveBudget budget, protocol::UndoLog undo,
+        protocol::BufferTable buffers);
 
   // Whether epochs are kept at all: there is space for what they save.
   bool keeps() const { return undo_.capacity().value > 0; }
@@ -100,6 +105,7 @@ class Epoch {
   Choice choose(const protocol::Record& record);
   void pass(uint64_t sequence);
   bool costs_too_much(const Precautions& needed);
+  Duration cost_of(const Precautions& needed);
   bool clear_the_way(const protocol::Record& record, const RecordEffects& effects);
   bool had_better_wait(uint32_t stream, const Precautions& needed);
   Checked<Step> before_known(const protocol::Record& record, const RecordEffects& effects);
@@ -126,6 +132,7 @@ class Epoch {
   Progress& progress_;
   Variables& variables_;
   LongWork& long_work_;
+  SaveBudget budget_;
   protocol::UndoLog undo_;
   EpochMemory memory_;
   Components components_;

@@ -21,6 +21,7 @@ Result<std::unique_ptr<Session>> Session::start(const Fd& ring, const Fd& contro
   if (!undo) return tl::unexpected(std::move(undo).error());
   const protocol::LogState log = notes->log();
   const Duration long_from = notes->long_from();
+  const SaveBudget budget(notes->save_permille());
   auto commit = std::make_unique<Commit>(*owned, std::move(*notes), outbox);
   commit->show_again(log);
   auto progress = Progress::create(*owned, *commit);
@@ -28,7 +29,7 @@ Result<std::unique_ptr<Session>> Session::start(const Fd& ring, const Fd& contro
   auto reader = protocol::RingReader::attach(*owned, log.record_head, log.completed);
   if (!reader) return tl::unexpected(std::move(reader).error());
   std::unique_ptr<Session> session(
-      new Session(std::move(owned), {std::move(*page), *left, std::move(*saved), std::move(*undo), long_from},
+      new Session(std::move(owned), {std::move(*page), *left, std::move(*saved), std::move(*undo), long_from, budget},
                   std::move(commit), std::move(*progress), std::move(options), context, printer));
   printer.attach(*session->ring_, *session->commit_);
   if (session->ring_->header().checks.load(std::memory_order_acquire))
@@ -53,8 +54,8 @@ Session::Session(std::unique_ptr<protocol::RingMemory> ring, Page page, std::uni
       own_copies_(context),
       variables_(own_copies_, modules_, *commit_, *progress_, std::move(page.saved), options_.variables_stay),
       long_work_(page.long_from),
-      epoch_(*ring_, modules_, own_copies_, *commit_, *progress_, variables_, long_work_, std::move(page.undo),
-             ring_->buffers(options_.window.base)),
+      epoch_(*ring_, modules_, own_copies_, *commit_, *progress_, variables_, long_work_, page.budget,
+             std::move(page.undo), ring_->buffers(options_.window.base)),
       parts_{context,    *ring_,     *commit_,    *progress_, fault_,    usage_,
              in_flight_, variables_, own_copies_, epoch_,     long_work_},
       completions_(parts_) {}

@@ -38,6 +38,7 @@ class Session {
     protocol::SavedVariables saved;
     protocol::UndoLog undo;
     Duration long_from;  // ControlPage::long_from()
+    SaveBudget budget;
   };
   Session(std::unique_ptr<protocol::RingMemory> ring, Page page, std::unique_ptr<Commit> commit,
           std::unique_ptr<Progress> progress, Options options, device::Context& context, Printer& printer);

@@ -25,7 +25,7 @@ void SessionHarness::SetUp() {
   ring_fd = std::move(made->first);
   ring = std::move(made->second);
   writer = std::make_unique<protocol::RingWriter>(ring);
-  auto control = protocol::ControlPage::create(undo, long_from);
+  auto control = protocol::ControlPage::create(undo, long_from, save_permille);
   ASSERT_TRUE(control) << control.error().text;
   control_fd = std::move(control->first);
   control_page = std::move(control->second);

@@ -76,8 +76,9 @@ struct SessionHarness : ::testing::Test {
   std::function<void(FakeContext&)> prepare_context;
   bool shared_faults = false;
   bool variables_stay = true;
-  Bytes undo{};          // of the control page: epochs are kept where there is some
-  Duration long_from{};  // and protect what takes so long; 0: everything
+  Bytes undo{};                // of the control page: epochs are kept where there is some
+  Duration long_from{};        // and protect what takes so long; 0: everything
+  uint32_t save_permille = 0;  // of the time that copies may take; 0: any
   std::unique_ptr<Session> session;
   uint64_t bound_serial = kTaskSerial;  // of the next worker's task
   bool hold_back = false;               // the next worker is not told to proceed

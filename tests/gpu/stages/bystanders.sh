@@ -4,7 +4,7 @@
 . "$(dirname "$0")/common.sh"
 WARM_WORKERS=4
 start_heddled '[durability]
-level = "full"' || exit 1
+level = "'"${LEVEL:-full}"'"' || exit 1
 python3 "$(dirname "$0")/../faults.py" "$HEDDLE_BUILD/tests/gpu/faults_static" --heddle "$bin/heddle" --rounds "${ROUNDS:-5}" \
   --kinds "${KINDS:-address,assert,trap,misaligned}" --stop-after "${STOP_AFTER:-450}" --survive
 status=$?

@@ -7,7 +7,7 @@ measure() { # measure POLICY KERNEL GOAL...
   start_heddled "[dispatch]
 policy = \"$1\"
 [durability]
-level = \"full\"" || exit 1
+level = \"${LEVEL:-full}\"" || exit 1
   echo "$1"
   python3 "$(dirname "$0")/../revocation.py" "$workloads/episodes_static" --heddle "$bin/heddle" --kernel "$2" "${@:3}" \
     --requests "${REQUESTS:-100}" || status=1
