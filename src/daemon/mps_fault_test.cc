@@ -29,6 +29,8 @@ memory = "256M"
 context_memory = "0"
 )";
 
+constexpr const char* kNothingIsTried = "[durability]\nlevel = \"off\"\n";
+
 class MpsFaultTest : public HouseholdTest {
  protected:
   pid_t control() const {
@@ -199,7 +201,7 @@ TEST_F(MpsFaultTest, ThoseThatAreNotTriedNeedNotWaitForMps) {
 
 // As nobody is tried there, it serves who waits for MPS.
 TEST_F(MpsFaultTest, OneDoesWhereNoWorkCan) {
-  ASSERT_NO_FATAL_FAILURE(start_gpu());
+  ASSERT_NO_FATAL_FAILURE(start_gpu(kNothingIsTried));
   TestClient origin = running(Bytes{4 * kMiB}), idle = running(Bytes{4 * kMiB});
   wait_until_ready(1);
   const std::set<pid_t> ready = outside_mps();
@@ -258,7 +260,7 @@ TEST_F(MpsFaultTest, WhatAWorkerRefusesIsNoNeighboursBusiness) {
 }
 
 TEST_F(MpsFaultTest, OneFaultAfterTheOtherIsServed) {
-  ASSERT_NO_FATAL_FAILURE(start_gpu());
+  ASSERT_NO_FATAL_FAILURE(start_gpu(kNothingIsTried));
   for (int i = 0; i < 3; ++i) {
     TestClient origin = running(Bytes{4 * kMiB}), second = running(Bytes{4 * kMiB});
     fault(origin);
