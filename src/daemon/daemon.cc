@@ -164,8 +164,8 @@ void Daemon::warn_of_settings() const {
       deadlines_ && !registry_.devices.empty() ? deadlines_->revocation(registry_.devices.front().id) : std::nullopt;
   if (revocation && revocation->terminates && shared_.config.durability.level == DurabilityConfig::Level::kOff)
     log_->warn(
-        "dispatch policy {} terminates no worker with work under way while [durability] level is \"off\": \"long\" or "
-        "\"full\" would let that work be run again",
+        "dispatch policy {} terminates no worker with work under way while [durability] level is \"off\": \"auto\", "
+        "\"long\" or \"full\" would let that work be run again",
         shared_.config.dispatch.policy);
 }
 
