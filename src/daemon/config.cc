@@ -184,7 +184,7 @@ Status read_durability(const toml::table& table, const std::string& file, Durabi
   constexpr std::pair<std::string_view, Level> kLevels[] = {
       {"off", Level::kOff}, {"long", Level::kLong}, {"auto", Level::kAuto}, {"full", Level::kFull}};
   TomlTable reader(table, file, "durability");
-  std::string level = "auto";
+  std::string level = "off";
   reader.read("level", level);
   reader.read("undo", durability.undo);
   reader.read("long_from", durability.long_from);

@@ -44,6 +44,8 @@ class UndoLog {
   bool empty() const { return count() == 0; }
   uint64_t bytes() const;  // of all entries
   Bytes capacity() const { return Bytes{area_bytes_}; }
+  // Of the area, from its beginning on.
+  Bytes used() const { return Bytes{used_}; }
   // What a record will write to of segments; there must be room. Returns which copies are to be made: no copy lies in
   // two pieces of the area.
   struct Part {

@@ -21,6 +21,9 @@ std::vector<protocol::UndoLog::Part> parts_of(const Precautions& needed) {
 constexpr Duration kEachCopy = std::chrono::microseconds(5);
 // Until some were measured: what a host bus does at least.
 constexpr uint64_t kAssumedBytesPerNs = 10;
+// Of a part of the undo area that was not used before: a GPU's is pinned then (UndoLog::pieces), another one's touched
+// for the first time.
+constexpr int64_t kFirstUsePsPerByte = 300;
 
 uint64_t bytes_of(const Precautions& needed) {
   uint64_t bytes = 0;
@@ -96,7 +99,10 @@ Duration Epoch::cost_of(const Precautions& needed) {
   if (!budget_.is_bounded() || needed.saves.empty()) return {};
   const uint64_t bytes = bytes_of(needed);
   const auto pieces = static_cast<int64_t>(needed.saves.size() + 1);  // and the stamp
-  return copies_.estimate(bytes).value_or(Duration(bytes / kAssumedBytesPerNs)) + kEachCopy * pieces;
+  const uint64_t end = undo_.used().value + bytes;
+  const auto fresh = static_cast<int64_t>(end - std::min(end, std::max(undo_.used().value, touched_)));
+  return copies_.estimate(bytes).value_or(Duration(bytes / kAssumedBytesPerNs)) + kEachCopy * pieces +
+         Duration(fresh * kFirstUsePsPerByte / 1000);
 }
 
 // For long work while no epoch is open: it can have one when everything before it is done. False: not yet. It stays
@@ -152,6 +158,7 @@ Checked<Epoch::Step> Epoch::before_known(const protocol::Record& record, const R
     }
     if (undo_.has_room(needed.saves.size(), bytes_of(needed))) {
       budget_.spend(cost);
+      touched_ = std::max(touched_, undo_.used().value + bytes_of(needed));
       const auto saved = save(stream, sequence, needed);
       if (!saved) return tl::unexpected(saved.error());
       memory_.handed_over(effects, needed, stream, *saved);

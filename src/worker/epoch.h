@@ -133,6 +133,7 @@ class Epoch {
   Variables& variables_;
   LongWork& long_work_;
   SaveBudget budget_;
+  uint64_t touched_ = 0;  // of the undo area, from its beginning on
   protocol::UndoLog undo_;
   EpochMemory memory_;
   Components components_;
