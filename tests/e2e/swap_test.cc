@@ -212,7 +212,13 @@ TEST_F(SwappingOnAGpu, KeepersCopyAndTheirSuccessorsCopyAgain) {
   std::mt19937 random(20264);
   const auto kill_keepers = [&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(random() % 30));
-    for (const pid_t keeper : node_->keeper_pids()) ASSERT_EQ(::kill(keeper, SIGKILL), 0);
+    const std::vector<pid_t> killed = node_->keeper_pids();
+    for (const pid_t keeper : killed) ASSERT_EQ(::kill(keeper, SIGKILL), 0);
+    // It takes a while to end, and the next one is not to be killed in the same copy: that would be one too many.
+    ASSERT_TRUE(Node::eventually([&] {
+      const std::vector<pid_t> left = node_->keeper_pids();
+      return std::find_first_of(left.begin(), left.end(), killed.begin(), killed.end()) == left.end();
+    }));
   };
   for (int step = 1; step <= kSteps; ++step) {
     ASSERT_TRUE(steps.reaches(program, step)) << program.out() << node_->log();

@@ -67,6 +67,7 @@ Json to_json(const BatchResult& result, const BatchSummary& summary) {
                     {"exit_status", job.exit_status},
                     {"finished", job.finished},
                     {"started_s", seconds(job.started)},
+                    {"asked_s", job.asked ? Json(seconds(*job.asked)) : Json()},
                     {"granted_s", job.granted ? Json(seconds(*job.granted)) : Json()},
                     {"ended_s", seconds(job.ended)},
                     {"launches", job.launches},

@@ -14,6 +14,7 @@ struct JobResult {
   BatchJob job;
   uint64_t heddle_job = 0;  // its number under heddled
   Duration started{}, ended{};
+  std::optional<Duration> asked;    // when it first asked for a device
   std::optional<Duration> granted;  // when it first got a device
   bool finished = false;
   int exit_status = 0;  // 128 + n: ended by signal n

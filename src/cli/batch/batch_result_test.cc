@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "cli/batch/trace.h"
 
 namespace heddle::cli {
@@ -42,15 +44,18 @@ TEST(Summarise, KernelSlowdownIsTheMeanOverJobsWithABaseline) {
   EXPECT_NEAR(*summary.kernel_slowdown, (0.10 + 0.15) / 2, 1e-9);
 }
 
-TEST(AddTrace, TakesTheFirstGrantAndSumsTasks) {
+TEST(AddTrace, TakesTheFirstRequestAndGrantAndSumsTasks) {
   auto result = two_done_one_crashed();
   const TimePoint begin(seconds(100));
-  std::vector<TraceEvent> events(4);
+  std::vector<TraceEvent> events(5);
   events[0] = {.time = begin + seconds(2), .kind = "task_granted", .job = 1, .task = 7};
   events[1] = {.time = begin + seconds(3), .kind = "task_ended", .job = 1, .task = 7, .launches = 5, .kernel_ns = 50};
   events[2] = {.time = begin + seconds(4), .kind = "task_granted", .job = 1, .task = 8};
   events[3] = {.time = begin + seconds(5), .kind = "task_ended", .job = 1, .task = 8, .launches = 1, .kernel_ns = 10};
+  events[4] = {.time = begin + seconds(1), .kind = "task_arrived", .job = 1, .task = 7};
+  std::rotate(events.begin(), events.begin() + 4, events.end());
   add_trace(result, events, begin);
+  EXPECT_EQ(result.jobs[0].asked, Duration(seconds(1)));
   EXPECT_EQ(result.jobs[0].granted, Duration(seconds(2)));
   EXPECT_EQ(result.jobs[0].launches, 6u);
   EXPECT_EQ(result.jobs[0].kernel_ns, 60u);

@@ -121,6 +121,7 @@ void add_trace(BatchResult& result, const std::vector<TraceEvent>& events, TimeP
     const auto found = jobs.find(event.job);
     if (found == jobs.end()) continue;
     JobResult& job = *found->second;
+    if (event.kind == "task_arrived" && !job.asked) job.asked = event.time - begin;
     if (event.kind == "task_granted" && !job.granted) job.granted = event.time - begin;
     if (event.kind == "task_ended") {
       job.launches += event.launches;

@@ -23,7 +23,8 @@ Result<uint64_t> trace_cursor(DaemonLink& link);
 // All events from `cursor` on. An error if heddled has forgotten the first of them.
 Result<std::vector<TraceEvent>> read_trace(DaemonLink& link, uint64_t cursor);
 
-// Fills in what heddled saw of each job: first grant (relative to `begin`), launches, kernel time, overrun.
+// Fills in what heddled saw of each job: first request and first grant (relative to `begin`), launches, kernel time,
+// overrun.
 void add_trace(BatchResult& result, const std::vector<TraceEvent>& events, TimePoint begin);
 
 // Writes the tasks as a trace that Perfetto opens: a track for each device, a slice for each task on it.

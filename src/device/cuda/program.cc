@@ -90,12 +90,16 @@ Result<std::unique_ptr<Program>> Program::load(const Driver& driver, std::span<c
 // driver reads beyond its end (seen with 580.159).
 Status Program::load(const std::vector<image::Image>& images, uint32_t arch) {
   std::string tried;
-  const CUresult machine_code =
-      sets_conditions(images) ? CUDA_ERROR_NO_BINARY_FOR_GPU : load_machine_code(images, arch, tried);
+  const bool conditions = sets_conditions(images);
+  const CUresult machine_code = conditions ? CUDA_ERROR_NO_BINARY_FOR_GPU : load_machine_code(images, arch, tried);
   if (machine_code == CUDA_SUCCESS) return {};
   const auto ptx = image::choose_ptx_units(images, arch);
   auto loaded = ptx ? load_ptx(*ptx) : Status(tl::unexpected(ptx.error()));
   if (loaded) return {};
+  if (conditions)
+    return fail(loaded.error().code,
+                "the program's kernels set conditions of CUDA graphs, which their PTX alone can do here: %s",
+                loaded.error().text.c_str());
   if (tried.empty()) return loaded;
   const Status refused = driver_.check(machine_code, "cuModuleLoadData");
   return fail(refused.error().code, "of its %s machine code: %s; and %s", tried.c_str(), refused.error().text.c_str(),
