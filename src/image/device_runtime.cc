@@ -26,8 +26,8 @@ bool in_device_runtime(std::string_view name) {
   return name == kSetConditional;
 }
 
-bool names_device_runtime(std::string_view code) {
-  return code.find(kSetConditional) != std::string_view::npos;
+bool names_device_runtime(std::string_view ptx) {
+  return ptx.find(kSetConditional) != std::string_view::npos;
 }
 
 std::string_view device_runtime_ptx() {

@@ -9,8 +9,8 @@ namespace heddle::image {
 
 // Whether heddle's device runtime has that function.
 bool in_device_runtime(std::string_view name);
-// Whether code (PTX, or machine code that is not linked) names any of its functions.
-bool names_device_runtime(std::string_view code);
+// Whether PTX names any of its functions.
+bool names_device_runtime(std::string_view ptx);
 // PTX that defines them.
 std::string_view device_runtime_ptx();
 

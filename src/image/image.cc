@@ -86,6 +86,16 @@ std::unordered_set<std::string> defined_in(std::span<const Image> images, uint32
   return names;
 }
 
+// Whether machine code calls a function of heddle's device runtime: it is named there, and not defined.
+bool leaves_to_device_runtime(std::string_view cubin) {
+  const auto elf = ElfView::open(cubin);
+  if (!elf) return false;
+  const auto symbols = elf->symbols();
+  return std::any_of(symbols.begin(), symbols.end(), [&](const ElfView::Symbol& symbol) {
+    return in_device_runtime(symbol.name) && symbol.section == SHN_UNDEF;
+  });
+}
+
 bool names_any(std::string_view ptx, const std::unordered_set<std::string>& names) {
   PtxCursor cursor(ptx);
   for (auto token = cursor.next(); !token.empty(); token = cursor.next()) {
@@ -115,6 +125,13 @@ bool launches_from_device(std::span<const Image* const> units) {
 std::string arch_name(const Image& image) {
   const char* suffix = image.scope == ArchScope::kExact ? "a" : image.scope == ArchScope::kFamily ? "f" : "";
   return stringf("%s_%u%s", image.kind == ImageKind::kPtx ? "compute" : "sm", image.arch, suffix);
+}
+
+bool calls_device_runtime(std::span<const Image> images) {
+  return std::any_of(images.begin(), images.end(), [](const Image& image) {
+    if (image.kind == ImageKind::kPtx) return names_device_runtime(image.bytes);
+    return image.relocatable && leaves_to_device_runtime(image.bytes);
+  });
 }
 
 const Image& device_runtime_unit() {

@@ -41,6 +41,8 @@ Result<std::vector<const Image*>> choose_ptx_units(std::span<const Image> images
 
 // That unit; it lives as long as the process.
 const Image& device_runtime_unit();
+// Whether any unit calls functions of it: in its PTX, or in machine code that is not linked yet.
+bool calls_device_runtime(std::span<const Image> images);
 
 // The same for a program of one unit, which most are; kNotSupported for one of several.
 Result<const Image*> choose_ptx(std::span<const Image> images, uint32_t max_arch);

@@ -31,6 +31,8 @@ nvcc_output(specific.fatbin kernels.cu -fatbin -gencode arch=compute_90a,code=[s
 # Units of a program of several, each in one form only.
 nvcc_output(unit_a_ptx.fatbin unit_a.cu -fatbin -rdc=true -gencode arch=compute_80,code=compute_80)
 nvcc_output(unit_b_machine.fatbin unit_b.cu -fatbin -rdc=true -gencode arch=compute_80,code=sm_80)
+nvcc_output(conditions_ptx.fatbin conditions.cu -fatbin -rdc=true -gencode arch=compute_80,code=compute_80)
+nvcc_output(conditions_machine.fatbin conditions.cu -fatbin -rdc=true -gencode arch=compute_80,code=sm_80)
 
 # Machine code with ptxas's report beside it.
 foreach(arch 75 90 100 120)

@@ -233,5 +233,17 @@ TEST(SeparatelyCompiled, AUnitWithoutPtxMattersWhereAnotherRefersToIt) {
   EXPECT_EQ(choose_ptx_units(in_need, 90).error().code, ErrorCode::kNotFound);
 }
 
+TEST(SeparatelyCompiled, WhoSetsConditionsIsSeenInBothKindsOfCode) {
+  EXPECT_TRUE(calls_device_runtime(images_of("conditions_ptx.fatbin")));
+  EXPECT_TRUE(calls_device_runtime(images_of("conditions_machine.fatbin")));
+  EXPECT_FALSE(calls_device_runtime(images_of("unit_a_ptx.fatbin")));
+  EXPECT_FALSE(calls_device_runtime(images_of("unit_b_machine.fatbin")));
+  const auto images = images_of("conditions_ptx.fatbin");
+  const auto chosen = choose_ptx_units(images, 90);
+  ASSERT_TRUE(chosen) << chosen.error().text;
+  EXPECT_THAT(*chosen, ElementsAre(&images[0], &device_runtime_unit()));
+  EXPECT_TRUE(value_of(describe(images, 90)).kernel("decide"));
+}
+
 }  // namespace
 }  // namespace heddle::image

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstring>
 
-#include "image/device_runtime.h"
 #include "image/fatbin.h"
 
 namespace heddle::cuda {
@@ -28,15 +27,6 @@ bool may_write_surfaces(const std::vector<image::Image>& images) {
     if (each.bytes.find("sust.") != std::string::npos || each.bytes.find("sured.") != std::string::npos) return true;
   }
   return !readable;
-}
-
-// Machine code that is linked already has the toolkit's way to set conditions of graphs, which are none of the
-// driver's here (image/device_runtime.h).
-bool sets_conditions(const std::vector<image::Image>& images) {
-  return std::any_of(images.begin(), images.end(), [](const image::Image& each) {
-    const bool linked = each.kind == image::ImageKind::kCubin && !each.relocatable;
-    return !linked && image::names_device_runtime(each.bytes);
-  });
 }
 
 // Machine code runs on devices of its major version from its own minor version on.
@@ -90,7 +80,8 @@ Result<std::unique_ptr<Program>> Program::load(const Driver& driver, std::span<c
 // driver reads beyond its end (seen with 580.159).
 Status Program::load(const std::vector<image::Image>& images, uint32_t arch) {
   std::string tried;
-  const bool conditions = sets_conditions(images);
+  // Linked machine code has the toolkit's way to set conditions of graphs, and these are none of the driver's here.
+  const bool conditions = image::calls_device_runtime(images);
   const CUresult machine_code = conditions ? CUDA_ERROR_NO_BINARY_FOR_GPU : load_machine_code(images, arch, tried);
   if (machine_code == CUDA_SUCCESS) return {};
   const auto ptx = image::choose_ptx_units(images, arch);
