@@ -16,15 +16,6 @@ std::vector<protocol::UndoLog::Part> parts_of(const Precautions& needed) {
   return parts;
 }
 
-// Of a copy that is handed over, however small. On an H100 an iteration of small kernels takes some 10 us longer with
-// one and its stamp between them.
-constexpr Duration kEachCopy = std::chrono::microseconds(5);
-// Until some were measured: what a host bus does at least.
-constexpr uint64_t kAssumedBytesPerNs = 10;
-// Of a part of the undo area that was not used before: a GPU's is pinned then (UndoLog::pieces), another one's touched
-// for the first time.
-constexpr int64_t kFirstUsePsPerByte = 300;
-
 uint64_t bytes_of(const Precautions& needed) {
   uint64_t bytes = 0;
   for (const Save& save : needed.saves) bytes += save.bytes.end - save.bytes.begin;
@@ -94,15 +85,11 @@ bool Epoch::costs_too_much(const Precautions& needed) {
   return copies && !long_work_.is_worth(*copies);
 }
 
-// What saving takes of the stream's time and of the issuer's, as far as it is known.
-Duration Epoch::cost_of(const Precautions& needed) {
+// Nothing where it is not bounded.
+SaveBudget::Save Epoch::price_of(const Precautions& needed) {
   if (!budget_.is_bounded() || needed.saves.empty()) return {};
   const uint64_t bytes = bytes_of(needed);
-  const auto pieces = static_cast<int64_t>(needed.saves.size() + 1);  // and the stamp
-  const uint64_t end = undo_.used().value + bytes;
-  const auto fresh = static_cast<int64_t>(end - std::min(end, std::max(undo_.used().value, touched_)));
-  return copies_.estimate(bytes).value_or(Duration(bytes / kAssumedBytesPerNs)) + kEachCopy * pieces +
-         Duration(fresh * kFirstUsePsPerByte / 1000);
+  return {bytes, needed.saves.size() + 1, undo_.used().value, copies_.estimate(bytes)};  // and a stamp
 }
 
 // For long work while no epoch is open: it can have one when everything before it is done. False: not yet. It stays
@@ -151,14 +138,13 @@ Checked<Epoch::Step> Epoch::before_known(const protocol::Record& record, const R
       if (drain(time_now(), kLongPatience) == Drained::kYes) protocol::ring_bell(ring_.header().to_worker);
       return Step::kWait;
     }
-    const Duration cost = cost_of(needed);
-    if (cost > Duration::zero() && !budget_.affords(cost, time_now())) {
+    const SaveBudget::Save price = price_of(needed);
+    if (!budget_.affords(price, now_)) {
       expose(sequence);
       return Step::kGo;
     }
     if (undo_.has_room(needed.saves.size(), bytes_of(needed))) {
-      budget_.spend(cost);
-      touched_ = std::max(touched_, undo_.used().value + bytes_of(needed));
+      budget_.spend(price);
       const auto saved = save(stream, sequence, needed);
       if (!saved) return tl::unexpected(saved.error());
       memory_.handed_over(effects, needed, stream, *saved);

@@ -105,7 +105,7 @@ class Epoch {
   Choice choose(const protocol::Record& record);
   void pass(uint64_t sequence);
   bool costs_too_much(const Precautions& needed);
-  Duration cost_of(const Precautions& needed);
+  SaveBudget::Save price_of(const Precautions& needed);
   bool clear_the_way(const protocol::Record& record, const RecordEffects& effects);
   bool had_better_wait(uint32_t stream, const Precautions& needed);
   Checked<Step> before_known(const protocol::Record& record, const RecordEffects& effects);
@@ -133,7 +133,6 @@ class Epoch {
   Variables& variables_;
   LongWork& long_work_;
   SaveBudget budget_;
-  uint64_t touched_ = 0;  // of the undo area, from its beginning on
   protocol::UndoLog undo_;
   EpochMemory memory_;
   Components components_;

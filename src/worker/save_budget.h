@@ -14,26 +14,53 @@ class SaveBudget {
   // A program's first copies come at once, and what was saved up in an hour is not spent in one go.
   static constexpr Duration kFirst = std::chrono::milliseconds(5);
   static constexpr Duration kMost = std::chrono::milliseconds(200);
+  // Of a copy that is handed over, however small: an iteration of small kernels takes an H100 some 10 us longer with
+  // one and its stamp between them.
+  static constexpr Duration kEachCopy = std::chrono::microseconds(5);
+  // Until some were measured: what a host bus does at least.
+  static constexpr int64_t kAssumedBytesPerNs = 10;
+  // Of a part of the undo area that was not used before: a GPU's is pinned then (UndoLog::pieces), another one's is
+  // touched for the first time.
+  static constexpr int64_t kFirstUsePsPerByte = 300;
+
+  // Copies that an epoch would make.
+  struct Save {
+    uint64_t bytes = 0, copies = 0;
+    uint64_t used = 0;              // of the undo area before them, from its beginning on
+    std::optional<Duration> takes;  // by the latest that were measured
+  };
 
   // `permille`: of the time; 0: as much as it takes.
   explicit SaveBudget(uint32_t permille) : permille_(permille) {}
 
   bool is_bounded() const { return permille_ != 0; }
-  // Whether copies that take so long may be made.
-  bool affords(Duration copies, TimePoint now) {
-    if (!is_bounded()) return true;
+  // Whether there is time for it.
+  bool affords(const Save& save, TimePoint now) {
+    if (!is_bounded() || save.copies == 0) return true;
     if (seen_) left_ = std::min(kMost, left_ + (now - *seen_) / 1000 * permille_);
     seen_ = now;
-    return copies <= left_;
+    return cost_of(save) <= left_;
   }
-  void spend(Duration copies) {
-    if (is_bounded()) left_ -= copies;
+  void spend(const Save& save) {
+    if (!is_bounded() || save.copies == 0) return;
+    left_ -= cost_of(save);
+    touched_ = std::max(touched_, save.used + save.bytes);
+  }
+
+  // Of the stream's time and the issuer's.
+  Duration cost_of(const Save& save) const {
+    const auto bytes = static_cast<int64_t>(save.bytes);
+    const uint64_t end = save.used + save.bytes;
+    const auto fresh = static_cast<int64_t>(end - std::min(end, std::max(save.used, touched_)));
+    return save.takes.value_or(Duration(bytes / kAssumedBytesPerNs)) + kEachCopy * static_cast<int64_t>(save.copies) +
+           Duration(fresh * kFirstUsePsPerByte / 1000);
   }
 
  private:
   const uint32_t permille_;
   Duration left_ = kFirst;
   std::optional<TimePoint> seen_;
+  uint64_t touched_ = 0;  // of the undo area, from its beginning on
 };
 
 }  // namespace heddle::worker
