@@ -56,7 +56,7 @@ class Heddle:
 
     def compute_again(self, programs, begin, limit=20):
         """Seconds from `begin` until all of the programs compute in another worker than before, be it on trial; None after
-        the limit."""
+        the limit, and where one of them has ended before it was seen."""
         wanted, back = {program.pid for program in programs}, set()
         while time.monotonic() - begin < limit:
             for session in self.sessions():
@@ -65,6 +65,8 @@ class Heddle:
                     back.add(parent_of(session.get("pid", 0)))
             if wanted <= back:
                 return time.monotonic() - begin
+            if any(program.poll() is not None for program in programs if program.pid not in back):
+                return None
             time.sleep(0.01)
         return None
 
@@ -138,7 +140,7 @@ def surviving_round(heddle, kind):
         stopped += 1
         wrong.append(f"a neighbour: status {neighbour.returncode}: {output.strip()} {errors.strip()}"[:300])
     if seconds is None:
-        wrong.append("not all neighbours were seen computing in another worker within 20 s")
+        wrong.append("not all neighbours were seen computing in another worker, within 20 s or before one had ended")
     return seconds or 20.0, stopped, wrong
 
 
