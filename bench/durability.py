@@ -239,7 +239,8 @@ def main():
         found = {name: [] for name in commands}
         try:
             for number in range(options.repetitions):
-                turn = [options.levels[(number + i) % len(options.levels)] for i in range(len(options.levels))]
+                first = number % len(options.levels)
+                turn = options.levels[first:] + options.levels[:first]
                 repeat = repeat_on_gpu if options.gpu else repeat_beside_each_other
                 repeat(options, commands, turn, nodes, found)
                 passed = time.monotonic() - began

@@ -8,10 +8,10 @@
 namespace heddle::client {
 namespace {
 
-using testing::add_parameters;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using testing::launch_add;
+using testing::let_kernels_add;
 using testing::program;
 using testing::the_heddled;
 
@@ -28,11 +28,7 @@ class ApiTest : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
-    // to[0] = from[0] + number
-    the_heddled->set_kernel([](const protocol::LaunchRecord&, const char* parameters) {
-      const auto add = add_parameters(parameters);
-      if (add.to && add.from) *add.to = *add.from + add.number;
-    });
+    let_kernels_add();
   }
   void TearDown() override {
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);

@@ -6,10 +6,9 @@
 namespace heddle::client {
 namespace {
 
-using testing::add_parameters;
 using testing::launch_add;
+using testing::let_kernels_add;
 using testing::program;
-using testing::the_heddled;
 
 constexpr uint64_t kBytes = 4 * kMiB, kBudget = 64 * kMiB;
 
@@ -23,11 +22,7 @@ class GraphMemoryTest : public ::testing::Test {
     ASSERT_EQ(cudaStreamCreate(&stream_), cudaSuccess);
     ASSERT_EQ(cudaStreamCreate(&other_), cudaSuccess);
     ASSERT_EQ(cudaGraphCreate(&graph_, 0), cudaSuccess);
-    // to[0] = from[0] + number
-    the_heddled->set_kernel([](const protocol::LaunchRecord&, const char* parameters) {
-      const auto add = add_parameters(parameters);
-      *add.to = *add.from + add.number;
-    });
+    let_kernels_add();
   }
   void TearDown() override {
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);

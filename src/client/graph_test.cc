@@ -19,12 +19,11 @@ extern "C" __attribute__((visibility("default"))) const char* __tsan_default_sup
 namespace heddle::client {
 namespace {
 
-using testing::add_parameters;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::launch_add;
+using testing::let_kernels_add;
 using testing::program;
-using testing::the_heddled;
 
 const auto* const environment =
     ::testing::AddGlobalTestEnvironment(new testing::Environment({.devices = 2, .budget = 64 * kMiB}));
@@ -37,11 +36,7 @@ class GraphTest : public ::testing::Test {
     ASSERT_EQ(cudaMemset(memory_, 0, 16 * sizeof(int)), cudaSuccess);
     ASSERT_EQ(cudaStreamCreate(&stream_), cudaSuccess);
     ASSERT_EQ(cudaStreamCreate(&other_), cudaSuccess);
-    // to[0] = from[0] + number
-    the_heddled->set_kernel([](const protocol::LaunchRecord&, const char* parameters) {
-      const auto add = add_parameters(parameters);
-      if (add.to && add.from) *add.to = *add.from + add.number;
-    });
+    let_kernels_add();
   }
   void TearDown() override {
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);

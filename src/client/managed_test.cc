@@ -46,8 +46,8 @@ cudaError_t cudaHostGetFlags(unsigned*, void*);
 namespace heddle::client {
 namespace {
 
-using testing::add_parameters;
 using testing::launch_add;
+using testing::let_kernels_add;
 using testing::the_heddled;
 
 const auto* const environment =
@@ -169,12 +169,7 @@ TEST_F(ManagedTest, AttributesOfStreamsAreRemembered) {
 }
 
 struct RegisteredTest : ManagedTest {
-  void SetUp() override {
-    the_heddled->set_kernel([](const protocol::LaunchRecord&, const char* parameters) {
-      const auto add = add_parameters(parameters);
-      *add.to = *add.from + add.number;
-    });
-  }
+  void SetUp() override { let_kernels_add(); }
   // Pages of the program's own.
   static int* map(size_t pages, int access = PROT_READ | PROT_WRITE, int flags = MAP_PRIVATE) {
     void* const at = ::mmap(nullptr, pages * kPage, access, flags | MAP_ANONYMOUS, -1, 0);

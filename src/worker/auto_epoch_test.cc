@@ -10,11 +10,6 @@ struct AutoEpochTest : EpochHarness {
     save_permille = 1;
     EpochHarness::SetUp();
   }
-  size_t saves() {
-    const auto tags = context->handed_over();
-    return static_cast<size_t>(
-        std::count_if(tags.begin(), tags.end(), [](device::Tag tag) { return (tag & OwnCopies::kTag) != 0; }));
-  }
   void add_and_wait() {
     ASSERT_TRUE(completes(run(kAdd, kFirst, 1)));
     ASSERT_TRUE(completes(marker(1)));
@@ -27,7 +22,6 @@ struct AutoEpochTest : EpochHarness {
       ASSERT_LT(before, 5000u) << "copies go on for ever";
     }
   }
-  bool is_unprotected() const { return control_page.log().computes(); }
 };
 
 TEST_F(AutoEpochTest, WhileThereIsTimeAllIsRunAgain) {

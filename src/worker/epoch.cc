@@ -85,7 +85,7 @@ bool Epoch::costs_too_much(const Precautions& needed) {
   return copies && !long_work_.is_worth(*copies);
 }
 
-// Nothing where it is not bounded.
+// What saving costs the budget; nothing where that is not bounded.
 SaveBudget::Save Epoch::price_of(const Precautions& needed) {
   if (!budget_.is_bounded() || needed.saves.empty()) return {};
   const uint64_t bytes = bytes_of(needed);

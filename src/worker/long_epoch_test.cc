@@ -21,13 +21,6 @@ struct LongEpochTest : EpochHarness {
     }
     saves_before = saves();
   }
-  // And stamps.
-  size_t saves() {
-    const auto tags = context->handed_over();
-    return static_cast<size_t>(
-        std::count_if(tags.begin(), tags.end(), [](device::Tag tag) { return (tag & OwnCopies::kTag) != 0; }));
-  }
-  bool is_unprotected() const { return control_page.log().computes(); }
 
   size_t saves_before = 0;
 };

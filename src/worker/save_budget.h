@@ -14,10 +14,9 @@ class SaveBudget {
   // A program's first copies come at once, and what was saved up in an hour is not spent in one go.
   static constexpr Duration kFirst = std::chrono::milliseconds(5);
   static constexpr Duration kMost = std::chrono::milliseconds(200);
-  // Of a copy that is handed over, however small: an iteration of small kernels takes an H100 some 10 us longer with
-  // one and its stamp between them.
+  // Assumed for each copy, however small: its call, its start on the device, the gap that it leaves between kernels.
   static constexpr Duration kEachCopy = std::chrono::microseconds(5);
-  // Until some were measured: what a host bus does at least.
+  // Assumed until some were measured.
   static constexpr int64_t kAssumedBytesPerNs = 10;
   // Of a part of the undo area that was not used before: a GPU's is pinned then (UndoLog::pieces), another one's is
   // touched for the first time.
@@ -47,7 +46,7 @@ class SaveBudget {
     touched_ = std::max(touched_, save.used + save.bytes);
   }
 
-  // Of the stream's time and the issuer's.
+  // What it takes of the stream's time and of the issuer's.
   Duration cost_of(const Save& save) const {
     const auto bytes = static_cast<int64_t>(save.bytes);
     const uint64_t end = save.used + save.bytes;

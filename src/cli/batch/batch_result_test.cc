@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "cli/batch/trace.h"
 
 namespace heddle::cli {
@@ -48,12 +46,11 @@ TEST(AddTrace, TakesTheFirstRequestAndGrantAndSumsTasks) {
   auto result = two_done_one_crashed();
   const TimePoint begin(seconds(100));
   std::vector<TraceEvent> events(5);
-  events[0] = {.time = begin + seconds(2), .kind = "task_granted", .job = 1, .task = 7};
-  events[1] = {.time = begin + seconds(3), .kind = "task_ended", .job = 1, .task = 7, .launches = 5, .kernel_ns = 50};
-  events[2] = {.time = begin + seconds(4), .kind = "task_granted", .job = 1, .task = 8};
-  events[3] = {.time = begin + seconds(5), .kind = "task_ended", .job = 1, .task = 8, .launches = 1, .kernel_ns = 10};
-  events[4] = {.time = begin + seconds(1), .kind = "task_arrived", .job = 1, .task = 7};
-  std::rotate(events.begin(), events.begin() + 4, events.end());
+  events[0] = {.time = begin + seconds(1), .kind = "task_arrived", .job = 1, .task = 7};
+  events[1] = {.time = begin + seconds(2), .kind = "task_granted", .job = 1, .task = 7};
+  events[2] = {.time = begin + seconds(3), .kind = "task_ended", .job = 1, .task = 7, .launches = 5, .kernel_ns = 50};
+  events[3] = {.time = begin + seconds(4), .kind = "task_granted", .job = 1, .task = 8};
+  events[4] = {.time = begin + seconds(5), .kind = "task_ended", .job = 1, .task = 8, .launches = 1, .kernel_ns = 10};
   add_trace(result, events, begin);
   EXPECT_EQ(result.jobs[0].asked, Duration(seconds(1)));
   EXPECT_EQ(result.jobs[0].granted, Duration(seconds(2)));

@@ -30,7 +30,7 @@ class Condition {
   // Several instantiated graphs may decide by one condition: their launches take turns.
   class Uses {
    public:
-    // `conditions` by address, so that nobody waits for one who waits for it.
+    // `conditions` in the order of their addresses, so that no two launches wait for each other.
     explicit Uses(const std::vector<std::shared_ptr<Condition>>& conditions);
 
    private:

@@ -71,7 +71,7 @@ tl::expected<std::shared_ptr<GraphExec>, GraphExec::Refusal> GraphExec::instanti
   if (!flatten(graph, {}, exec->steps_))
     return refused(cudaGraphInstantiateInvalidStructure, nullptr, {cudaErrorInvalidValue, {}});
   for (Step& step : exec->steps_) {
-    if (auto fits = exec->check_device(step.work); !fits)
+    if (auto fits = exec->check_device(device_of(step.work)); !fits)
       return refused(cudaGraphInstantiateMultipleDevicesNotSupported, step.shown, fits.error());
   }
   for (Step& step : exec->steps_) {
@@ -101,8 +101,7 @@ void GraphExec::close() {
   branches_.clear();
 }
 
-Done GraphExec::check_device(const Work& work) {
-  VirtualDevice* const wanted = device_of(work);
+Done GraphExec::check_device(VirtualDevice* wanted) {
   if (wanted && device_ && wanted != device_)
     return refuse(cudaErrorNotSupported, "a CUDA graph with work on several devices is not supported");
   if (wanted) device_ = wanted;
@@ -194,7 +193,7 @@ Done GraphExec::launch(const StreamRef& stream) {
   HEDDLE_ANSWER(open_branches(stream));
   HEDDLE_ANSWER(charge_kernels(*device_));
   const Condition::Uses uses(conditions_);
-  if (!conditions_.empty()) HEDDLE_ANSWER(assign(stream));
+  for (const auto& condition : conditions_) HEDDLE_ANSWER(condition->assign(stream));
   HEDDLE_ANSWER(launch_steps(stream));
   for (const auto& condition : conditions_) condition->used_until(end_);
   return {};

@@ -68,7 +68,8 @@ class GraphExec {
   // The first step of `found` that differs from [first, ...) in form; `offset` is what stands before `first`.
   static std::optional<size_t> difference(const Steps& found, const Steps& steps, size_t first);
   void assign_branches();
-  Done check_device(const Work& work);
+  // What needs that device can be part of this graph. Null: it needs none.
+  Done check_device(VirtualDevice* wanted);
   Done stage(Step& step, const Work& work);
   // The graphs that a conditional node chooses from.
   Done open_bodies(Step& step, const Work& work);
@@ -83,8 +84,6 @@ class GraphExec {
   Done charge_kernels(VirtualDevice& device);
   // What a launch is when its branches are open and its conditions set.
   Done launch_steps(const StreamRef& stream);
-  // Conditions are set to what they are at a launch, when the launch before is done with them.
-  Done assign(const StreamRef& stream);
   // Waits for what is before the node, and launches what its condition says.
   Done decide(const StreamRef& branch, const Step& step);
   Done begin(const StreamRef& stream);

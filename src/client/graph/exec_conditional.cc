@@ -30,8 +30,7 @@ Done GraphExec::open_bodies(Step& step, const Work& work) {
                     "the body of a conditional node of a CUDA graph cannot allocate or free memory");
     auto exec = instantiate(*body, 0);
     if (!exec) return tl::unexpected(std::move(exec).error().failure);
-    if ((*exec)->device_ && (*exec)->device_ != device_)
-      return refuse(cudaErrorNotSupported, "a CUDA graph with work on several devices is not supported");
+    HEDDLE_ANSWER(check_device((*exec)->device_));
     conditions.insert(conditions.end(), (*exec)->conditions_.begin(), (*exec)->conditions_.end());
     opened.push_back(std::move(*exec));
   }
@@ -39,11 +38,6 @@ Done GraphExec::open_bodies(Step& step, const Work& work) {
   conditions_.insert(conditions_.end(), conditions.begin(), conditions.end());
   std::sort(conditions_.begin(), conditions_.end());
   conditions_.erase(std::unique(conditions_.begin(), conditions_.end()), conditions_.end());
-  return {};
-}
-
-Done GraphExec::assign(const StreamRef& stream) {
-  for (const auto& condition : conditions_) HEDDLE_ANSWER(condition->assign(stream));
   return {};
 }
 

@@ -13,7 +13,7 @@ Answer<GraphExec::Step*> GraphExec::step_of(const GraphNode& node) {
 }
 
 Done GraphExec::replace(Step& step, Work work) {
-  HEDDLE_ANSWER(check_device(work));
+  HEDDLE_ANSWER(check_device(device_of(work)));
   HEDDLE_ANSWER(stage(step, work));
   HEDDLE_ANSWER(open_bodies(step, work));
   step.work = std::move(work);

@@ -89,7 +89,7 @@ Status Program::load(const std::vector<image::Image>& images, uint32_t arch) {
   if (loaded) return {};
   if (conditions)
     return fail(loaded.error().code,
-                "the program's kernels set conditions of CUDA graphs, which their PTX alone can do here: %s",
+                "the program's kernels set conditions of CUDA graphs, for which heddle needs their PTX: %s",
                 loaded.error().text.c_str());
   if (tried.empty()) return loaded;
   const Status refused = driver_.check(machine_code, "cuModuleLoadData");

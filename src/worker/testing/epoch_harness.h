@@ -111,6 +111,14 @@ struct EpochHarness : SessionHarness {
     map_same_memory(2, kSecond, memory[1]);
     proceed();
   }
+  // Copies that epochs have made, and stamps.
+  size_t saves() {
+    const auto tags = context->handed_over();
+    return static_cast<size_t>(
+        std::count_if(tags.begin(), tags.end(), [](device::Tag tag) { return (tag & OwnCopies::kTag) != 0; }));
+  }
+  // The worker's death would be the session's just now.
+  bool is_unprotected() const { return control_page.log().computes(); }
   // A kernel on stream 2 is under way until the worker dies. Stream 1 is of its component, and so nothing is committed.
   void hold_open(EpochKernel kernel = kWait) {
     context->pause(2);
