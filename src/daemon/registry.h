@@ -200,7 +200,7 @@ inline Bytes bytes_on_host(const Session& session, const VirtualDevice& device) 
 
 // Whether its worker has work on the device, as the control page says.
 inline bool computes(const VirtualDevice& device) {
-  return device.control && device.control->log().under_way();
+  return device.control && device.control->log().at_work();
 }
 
 // What the checks of kernels found in the session so far.

@@ -22,7 +22,7 @@ std::string WorkerExecutor::obstacle_to_resume(const Worker& worker, const Sessi
   if (!obstacle.empty()) return obstacle;
   if (suspending || worker.given_up || worker.terminating) return "";  // it has not died at its work
   DeathsInPlace& deaths = device.resumed.deaths;
-  deaths.add({log.completed, crashed, log.under_way(), shared_.now()});
+  deaths.add({std::max(log.completed, log.shown), crashed, log.at_work(), shared_.now()});
   if (!deaths.too_many()) return "";
   return crashed ? "the worker before it ended at the same place"
                  : "the workers before it ended at the same place, soon after each other";

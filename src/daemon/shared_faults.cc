@@ -94,7 +94,7 @@ void SharedFaults::convict(Worker& worker, Session& session, const Report& repor
 // Known before a GPU's server notices: programs that come in the meantime wait until it serves again, and do not fail.
 void SharedFaults::worker_died(Worker& worker, const VirtualDevice& device) {
   worker.died = true;
-  if (!device.control || !device.control->log().under_way() || worker.outside_mps()) return;
+  if (!device.control || !device.control->log().at_work() || worker.outside_mps()) return;
   if (device_of(worker.device).on_trial.contains({worker.session, worker.virtual_device})) return;  // it was alone
   (void)workers_.recover(worker.device, {"another program's worker ended in the middle of its work; on a device whose "
                                          "programs share their faults that is a fault of every program",
@@ -161,7 +161,7 @@ void SharedFaults::judge(DeviceId id, Session& session, VirtualDevice& device) {
   if (device.worker && device.worker->outside_mps()) return;  // the fault was none of its
   const std::string obstacle = device.worker ? "its worker does not end" : present_obstacle(device);
   if (!obstacle.empty()) return fail(session, device, of, "the program's device memory is lost, because " + obstacle);
-  if (!log.under_way() || !of.fault.kernel) return;
+  if (!log.at_work() || !of.fault.kernel) return;
   if (suspected_too_often(id, who))
     return fail(
         session, device, of,
@@ -178,7 +178,7 @@ void SharedFaults::judge_stayed(Case& of, const Lessee& who) {
 
 // With its own error where its own device call told of one: it may be the one whose fault it was.
 void SharedFaults::fail(Session& session, const VirtualDevice& device, Case& of, const std::string& why) {
-  const bool at_work = device.control->log().under_way();
+  const bool at_work = device.control->log().at_work();
   of.found |= at_work;
   const auto own = of.reports.find({session.id, device.index});
   if (own != of.reports.end())
@@ -271,7 +271,8 @@ SharedFaults::Course SharedFaults::look_at_work(DeviceId id, Trial& trial, Sessi
   if (!worker.last_fault.empty()) return Course::kGuilty;
   // A fault of its own stands in the ring before its worker's word of it is here.
   const bool has_faulted = device.ring && device.ring->header().fault.load(std::memory_order_acquire) != 0;
-  if (!for_long && (has_faulted || device.control->log().completed < trial.suspect.until)) return Course::kGoesOn;
+  const protocol::LogState log = device.control->log();
+  if (!for_long && (has_faulted || std::max(log.completed, log.done) < trial.suspect.until)) return Course::kGoesOn;
   shared_.log->warn("device {}: session {} has {} alone", id.value, session.id.value,
                     for_long ? "run for long without a fault" : "done its work without a fault");
   const bool stays = cases_.at(id).left.empty() || worker.outside_mps();

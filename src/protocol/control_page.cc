@@ -192,6 +192,8 @@ LogState ControlPage::log() const {
     read_cut(number, log);
     if (page.cut.load(std::memory_order_relaxed) == number) break;
   }
+  log.done = page.done.load(std::memory_order_acquire);
+  log.shown = page.shown.load(std::memory_order_acquire);
   log.variables_written = page.variables_written.load(std::memory_order_acquire);
   log.affected = page.affected.load(std::memory_order_acquire);
   log.handed_over = page.handed_over.load(std::memory_order_acquire);

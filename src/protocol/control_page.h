@@ -21,6 +21,7 @@
 // Thread safety: usage has one writer at a time (the worker sees to that), the lease has heddled alone; any number of
 // readers. Of the log's words one thread of the worker's writes each, as said at them.
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -90,6 +91,7 @@ enum class Obstacle : uint64_t {
 // Of the ring's print area: bytes written, and bytes that found no space.
 struct Printed {
   uint64_t tail = 0, lost = 0;
+  bool operator==(const Printed&) const = default;
 };
 
 // Everything up to `completed`, whose record ends at position `record_head`, is done, and was or may be shown to the
@@ -110,6 +112,10 @@ struct LogState : Cut {
   uint64_t freed = 0;        // segments of the task that were given back
   uint64_t affected = 0;     // the last record that was handed over and has effects that cannot be repeated
   uint64_t handed_over = 0;  // the last one with effects that the device was given, whether it can be repeated or not
+  // What the program may have been shown: up to here, be it committed or not. What is not is repeated exactly, and what
+  // it has written to the program's memory is not written there again.
+  uint64_t shown = 0;
+  uint64_t done = 0;  // everything up to here the worker at work has done itself, or its forerunner had committed
   // The last one that may have written variables, and is committed or cannot be repeated.
   uint64_t variables_written = 0;
   uint64_t modules = 0;  // loaded, in the order of ControlPage::module()
@@ -118,6 +124,8 @@ struct LogState : Cut {
   bool computes() const { return affected > completed; }
   // Work may be under way, be it such that can be done again.
   bool under_way() const { return handed_over > completed || computes(); }
+  // The device may be at work on it. Else what is under way is done, and waits to be committed.
+  bool at_work() const { return computes() || handed_over > std::max(completed, done); }
   bool variables_are_saved() const { return variables_saved >= variables_written; }
 };
 
@@ -169,6 +177,14 @@ class ControlPage {
     if (layout().handed_over.load(std::memory_order_relaxed) < sequence)
       layout().handed_over.store(sequence, std::memory_order_release);
   }
+  // Everything up to there is done: before the program is shown it, although it is not committed.
+  void note_shown(uint64_t sequence) {
+    layout().done.store(sequence, std::memory_order_release);
+    if (layout().shown.load(std::memory_order_relaxed) < sequence)
+      layout().shown.store(sequence, std::memory_order_release);
+  }
+  // A worker that goes on in another's place begins there.
+  void note_begun(uint64_t sequence) { layout().done.store(sequence, std::memory_order_release); }
   void note_variables_written(uint64_t sequence) {
     layout().variables_written.store(sequence, std::memory_order_release);
   }
@@ -212,7 +228,7 @@ class ControlPage {
     // The log.
     alignas(64) std::atomic<uint64_t> task, ended, unmapped, reset, obstacle;
     std::atomic<uint64_t> freed, modules;
-    alignas(64) std::atomic<uint64_t> affected, handed_over, variables_written;
+    alignas(64) std::atomic<uint64_t> affected, handed_over, variables_written, shown, done;
     alignas(64) std::atomic<uint64_t> cut;  // how many were made; the latest stands in slot `cut & 1`
     CutWords cuts[2];
     alignas(64) std::atomic<uint64_t> freed_numbers[kFreedNumbers];

@@ -11,7 +11,8 @@
 // worker publishes three watermarks: issued (handed to the device), completed (done, together with everything before),
 // committed (never to be run again). Record space may be used again once committed has passed it; so may a payload's
 // place in the bulk area, which the client alone gives out (client/device/bulk_area.h), once that of its records has.
-// With durability off committed follows completed; else both are shown at each commit.
+// With durability off committed follows completed. Else both are shown at each commit, and completed before it where
+// the work would be repeated exactly.
 //
 // Thread safety: one producer (the client serialises its threads), one consumer. Fields are written by one side only,
 // named at each. A consumer trusts nothing here: it copies a record out before it looks at it, and checks every length,
@@ -26,7 +27,7 @@
 namespace heddle::protocol {
 
 inline constexpr uint32_t kRingMagic = 0x52444c48;  // "HLDR"
-inline constexpr uint32_t kProtocolVersion = 10;
+inline constexpr uint32_t kProtocolVersion = 11;
 
 inline constexpr uint32_t kMaxStreams = 1024;  // stream 0 is the legacy default stream
 inline constexpr uint32_t kMaxEvents = 8192;
@@ -96,8 +97,8 @@ struct RingHeader {
   std::atomic<uint64_t> stack_bytes, heap_bytes, print_bytes, pending_launches;
   std::atomic<uint32_t> checks;  // 1: kernels' accesses are checked. Set before the first task
   // A record that somebody waits for, or has asked whether it is done: the latest such, or the first that is not
-  // committed where it is about space. Who waits says it again each time it looks; the worker may make it 0 when it has
-  // committed the record's stream, and rings.
+  // committed where it is about that. Who waits says it again each time it looks; the worker may make it 0 when it has
+  // shown the record, and rings.
   std::atomic<uint64_t> wanted;
 
   alignas(64) TaskTotals task_totals;  // client

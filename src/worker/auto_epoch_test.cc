@@ -16,6 +16,7 @@ struct AutoEpochTest : EpochHarness {
     ASSERT_TRUE(completes(run(kAdd, kFirst, 1)));
     ASSERT_TRUE(completes(marker(1)));
     ASSERT_GT(saves(), 0u);
+    ASSERT_TRUE(commits());
   }
 };
 

@@ -34,11 +34,24 @@ void Commit::release() {
   show(cut_.completed, cut_.record_head);
 }
 
+// Noted first: a next worker shows it again, and does not write to the program's memory what the program has seen. Who
+// waits for what is not committed says so behind this.
+bool Commit::show_ahead() {
+  if (printed() != noted_.printed) return false;
+  shown_ = std::max(shown_, cut_.completed);
+  page_.note_shown(cut_.completed);
+  held_.take([this](uint32_t number, uint64_t sequence) { show_stream(ring_, number, sequence); },
+             [this](const Uncommitted::Event& each) { show_event(ring_, each); });
+  protocol::RingHeader& header = ring_.header();
+  header.completed.store(shown_, std::memory_order_release);
+  uint64_t wanted = header.wanted.load(std::memory_order_relaxed);
+  if (wanted <= shown_) header.wanted.compare_exchange_strong(wanted, 0, std::memory_order_relaxed);
+  return true;
+}
+
 // Lines that were printed since the last cut may be those of streams that are held back.
 bool Commit::may_release(const std::vector<protocol::StreamCuts::Cut>& streams) const {
-  const protocol::Printed now = printed();
-  return now.tail == noted_.printed.tail && now.lost == noted_.printed.lost &&
-         noted_.streams.size() + streams.size() <= protocol::StreamCuts::kMost;
+  return printed() == noted_.printed && noted_.streams.size() + streams.size() <= protocol::StreamCuts::kMost;
 }
 
 void Commit::release(const std::vector<protocol::StreamCuts::Cut>& streams, uint64_t completed, uint64_t record_end) {
@@ -60,18 +73,19 @@ void Commit::release(const std::vector<protocol::StreamCuts::Cut>& streams, uint
 
 // The forerunner's words of streams and events died with it. They are those of the records between what is shown and
 // the cut, which stand in the ring until record_head has passed them; and behind the log's cut, of those before their
-// stream's. The ring is the program's: where it makes no sense the program is shown less, and nobody else is.
+// stream's, and of those that were shown ahead. The ring is the program's: where it makes no sense the program is shown
+// less, and nobody else is.
 void Commit::show_again(const protocol::LogState& log) {
-  const protocol::RingHeader& header = ring_.header();
-  auto reader = protocol::RingReader::attach(ring_, header.record_head.load(std::memory_order_acquire),
-                                             header.completed.load(std::memory_order_acquire));
+  page_.note_begun(log.completed);
+  auto reader = protocol::RingReader::attach(ring_);
   const TimePoint now = MonotonicClock().now();
-  const uint64_t last = std::max(log.completed, log.streams.last());
+  const uint64_t whole = std::max(log.completed, log.shown);
+  const uint64_t last = std::max(whole, log.streams.last());
   for (protocol::Record record{}; reader && record.header.sequence < last;) {
     const auto got = reader->next(record);
     if (!got || !*got) break;
     const uint64_t cut = keeps_order(record.header.type) ? log.streams.of(record.header.stream) : 0;
-    if (record.header.sequence <= std::max(log.completed, cut)) show_record(record.header, now);
+    if (record.header.sequence <= std::max(whole, cut)) show_record(record.header, now);
   }
   show(log.printed);
   show(log.completed, log.record_head);

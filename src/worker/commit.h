@@ -26,6 +26,7 @@ class Commit {
         outbox_(outbox),
         cut_(page_.log()),
         noted_(cut_),
+        shown_(page_.log().shown),
         printed_(cut_.printed.tail),
         print_lost_(cut_.printed.lost) {}
 
@@ -57,6 +58,10 @@ class Commit {
   bool holding() const { return holding_.load(std::memory_order_acquire); }
   // All that is held back can be shown: it is committed, or known to be beyond repetition (affects()).
   void release();
+  // The same of what is not committed, and would be repeated exactly; the log up to where it is done. It is held back
+  // still, as far as nothing of it is run again that the program has seen. False: text was printed, which is shown with
+  // a commit alone.
+  bool show_ahead();
   // Whether streams can be committed ahead of the rest that is held back.
   bool may_release(const std::vector<protocol::StreamCuts::Cut>& streams) const;
   // They are, up to there; and so is the log up to `completed`, if that is more than is committed.
@@ -110,20 +115,19 @@ class Commit {
     if (segment != 0) page_.note_freed(segment);
     outbox_.put(protocol::SegmentFreed{segment});
   }
-  // The task is over: everything of it was shown.
-  void task_ended(const protocol::TaskEnded& ended) { outbox_.put(ended); }
-  // What was measured under that lease is on the control page.
-  void lease_returned(uint64_t generation) { outbox_.put(protocol::LeaseReturned{generation}); }
-  void backlog(uint64_t serial) { outbox_.put(protocol::Backlog{serial}); }
-  void suspended(const protocol::Suspended& suspended) { outbox_.put(suspended); }
-  void drained(uint64_t serial) { outbox_.put(protocol::Drained{serial}); }
+  // To heddled. TaskEnded: everything of the task was shown; LeaseReturned: what was measured under that lease is on
+  // the control page.
+  template <class Message>
+  void tell(const Message& message) {
+    outbox_.put(message);
+  }
 
  private:
   void show_record(const protocol::RecordHeader& record, TimePoint now);
   void tell_heddled(const Refusal& refusal, bool held_back);
   void show(uint64_t completed, uint64_t record_end) {
     protocol::RingHeader& header = ring_.header();
-    header.completed.store(completed, std::memory_order_release);
+    header.completed.store(std::max(completed, shown_), std::memory_order_release);
     header.committed.store(completed, std::memory_order_release);
     header.record_head.store(record_end, std::memory_order_release);
   }
@@ -139,6 +143,7 @@ class Commit {
   Outbox& outbox_;
   protocol::Cut cut_;    // what note_cut() notes, but for what is printed
   protocol::Cut noted_;  // the latest
+  uint64_t shown_;       // of the log, committed or not
   std::atomic<bool> holding_{false};
   Uncommitted held_;
   std::atomic<uint64_t> printed_, print_lost_;

@@ -9,6 +9,9 @@ TimePoint time_now() {
   return MonotonicClock().now();
 }
 
+// Of work that waits for no other.
+constexpr Duration kAnyTime = std::chrono::hours(24);
+
 std::vector<protocol::UndoLog::Part> parts_of(const Precautions& needed) {
   std::vector<protocol::UndoLog::Part> parts;
   for (const Save& save : needed.saves)
@@ -26,7 +29,7 @@ uint64_t bytes_of(const Precautions& needed) {
 
 Epoch::Epoch(protocol::RingMemory& ring, Modules& modules, OwnCopies& copies, Commit& commit, Progress& progress,
              Variables& variables, LongWork& long_work, SaveBudget budget, protocol::UndoLog undo,
-             protocol::BufferTable buffers)
+             protocol::BufferTable buffers, bool calls_repeat)
     : ring_(ring),
       modules_(modules),
       copies_(copies),
@@ -35,6 +38,7 @@ Epoch::Epoch(protocol::RingMemory& ring, Modules& modules, OwnCopies& copies, Co
       variables_(variables),
       long_work_(long_work),
       budget_(budget),
+      calls_repeat_(calls_repeat),
       undo_(std::move(undo)),
       memory_(buffers) {
   ring_.header().holds_back.store(keeps(), std::memory_order_relaxed);
@@ -74,7 +78,7 @@ Epoch::Choice Epoch::choose(const protocol::Record& record) {
 // Where no epoch is open.
 void Epoch::pass(uint64_t sequence) {
   record_waits_ = false;
-  draining_.reset();
+  draining_.end();
   passed_ = sequence;
   commit_.affects(sequence);
 }
@@ -85,9 +89,8 @@ bool Epoch::costs_too_much(const Precautions& needed) {
   return copies && !long_work_.is_worth(*copies);
 }
 
-// What saving costs the budget; nothing where that is not bounded.
 SaveBudget::Save Epoch::price_of(const Precautions& needed) {
-  if (!budget_.is_bounded() || needed.saves.empty()) return {};
+  if (needed.saves.empty()) return {};
   const uint64_t bytes = bytes_of(needed);
   return {bytes, needed.saves.size() + 1, undo_.used().value, copies_.estimate(bytes)};  // and a stamp
 }
@@ -128,7 +131,7 @@ Checked<Epoch::Step> Epoch::before_known(const protocol::Record& record, const R
     if (record_waits_) return Step::kWait;
     if (state_ == State::kExposed) return Step::kGo;
   }
-  record_waits_ = !begin(sequence, record.header.stream);
+  record_waits_ = !may_follow(sequence, record.header.stream) || !begin(sequence, record.header.stream);
   if (record_waits_) return Step::kWait;
   if (state_ == State::kOpen && may_be_repeated(effects)) {
     const uint32_t stream = record.header.stream;
@@ -147,12 +150,8 @@ Checked<Epoch::Step> Epoch::before_known(const protocol::Record& record, const R
       budget_.spend(price);
       const auto saved = save(stream, sequence, needed);
       if (!saved) return tl::unexpected(saved.error());
-      memory_.handed_over(effects, needed, stream, *saved);
-      components_.touches(stream, effects, needed.saves, now_);
-      if (last_ == began_at_) only_one_ = stream;
-      if (only_one_ != stream) only_one_.reset();
-      last_ = sequence;
-      if (is_long_) long_ = sequence;
+      span_.copies(SaveBudget::time_of(price));
+      handed_over(record, effects, needed, *saved);
       return Step::kGo;
     }
     // Less needs to be saved in an epoch of its own, and there is more room.
@@ -161,6 +160,32 @@ Checked<Epoch::Step> Epoch::before_known(const protocol::Record& record, const R
   }
   expose(sequence);
   return Step::kGo;
+}
+
+void Epoch::handed_over(const protocol::Record& record, const RecordEffects& effects, const Precautions& needed,
+                        device::Tag saved) {
+  const auto [sequence, stream] = std::pair(record.header.sequence, record.header.stream);
+  memory_.handed_over(effects, needed, stream, saved);
+  components_.touches(stream, effects, needed.saves, now_);
+  const bool calls = record.header.type == protocol::RecordType::kLibraryCall;
+  if (!repeats_exactly(effects) || (calls && !calls_repeat_)) span_.forgo();
+  if (last_ == began_at_) only_one_ = stream;
+  if (only_one_ != stream) only_one_.reset();
+  last_ = sequence;
+  if (is_long_) long_ = sequence;
+  if (sequence <= in_order_until_) {
+    in_order_ = sequence;
+    in_order_stream_ = stream;
+  }
+}
+
+// What was shown ahead: between any two records of it the program may have waited, and so ordered what nothing in the
+// log orders. So did it before the first record behind it.
+bool Epoch::may_follow(uint64_t sequence, uint32_t stream) {
+  if (in_order_ == 0 || (sequence <= in_order_until_ && stream == in_order_stream_)) return true;
+  if (await(in_order_, time_now(), kAnyTime) != Drained::kYes) return false;
+  in_order_ = 0;
+  return true;
 }
 
 // What its kernels keep of modules' addresses is found there again, or nowhere (Variables::restore).
@@ -172,12 +197,13 @@ bool Epoch::may_be_repeated(const RecordEffects& effects) const {
 // For a record with effects: in an open epoch, or exposed. False: not yet.
 bool Epoch::begin(uint64_t sequence, uint32_t stream) {
   const TimePoint now = now_ = time_now();
+  if (state_ == State::kOpen && only_one_ != stream && progress_.shown() >= last_) (void)close();
   const TimePoint since = state_ == State::kOpen ? components_.since(stream, began_, now) : began_;
   if (state_ == State::kOpen && is_wanted() && !commit_apart(components_.of(progress_.pending(wanted()).stream))) {
-    const Drained drained = drain(now, kPatience);
+    const Drained drained = drain(now, kPatience, End::kShow);
     if (drained == Drained::kNotYet) return false;
     if (drained == Drained::kLate) expose(last_);
-  } else if (state_ != State::kClosed && host_calls_ == 0 && now - since > old_) {
+  } else if (state_ != State::kClosed && host_calls_ == 0 && now - since > std::max(old_, span_.length())) {
     const Drained drained = drain(now, kLongPatience);
     if (drained == Drained::kNotYet) return false;
     if (drained == Drained::kLate) old_ *= 2;
@@ -197,6 +223,7 @@ void Epoch::open(uint64_t sequence) {
   components_.clear();
   began_at_ = last_ = progress_.completed();
   if (began_at_ + 1 != sequence) components_.join_all();
+  span_.begin(began_);
   progress_.hold();
 }
 
@@ -204,7 +231,7 @@ void Epoch::enter(State state) {
   state_ = state;
   began_ = time_now();
   old_ = kOld;
-  draining_.reset();
+  draining_.end();
 }
 
 // From here on, and until everything up to `sequence` is done, nothing can be run again.
@@ -236,94 +263,6 @@ Checked<device::Tag> Epoch::save(uint32_t stream, uint64_t sequence, const Preca
   return *stamped;
 }
 
-// ---- Ends ----
-
-// Asks for the commit of what was handed over; behind it nothing is, until begin(). True: nothing is held back.
-bool Epoch::close() {
-  if (state_ == State::kExposed && progress_.completed() >= last_) state_ = State::kClosed;
-  if (state_ != State::kOpen) return state_ == State::kClosed;
-  if (variables_.to_be_saved()) {
-    // Ask to be woken, then look: it may be done in between.
-    progress_.wake_issuer_once_at(last_);
-    if (progress_.completed() < last_) return false;
-    variables_.commit(last_, time_now());
-  }
-  progress_.commit_at(last_);
-  if (commit_.holding()) return false;
-  state_ = State::kClosed;
-  return true;
-}
-
-Epoch::Drained Epoch::drain(TimePoint now, Duration patience) {
-  progress_.wake_issuer_once_at(last_);
-  if (close()) {
-    draining_.reset();
-    return Drained::kYes;
-  }
-  return wait(now, patience);
-}
-
-// Until everything up to `sequence` is done. Asks to be woken, then looks.
-Epoch::Drained Epoch::await(uint64_t sequence, TimePoint now, Duration patience) {
-  progress_.wake_issuer_once_at(sequence);
-  if (progress_.completed() >= sequence) {
-    draining_.reset();
-    return Drained::kYes;
-  }
-  return wait(now, patience);
-}
-
-Epoch::Drained Epoch::wait(TimePoint now, Duration patience) {
-  if (!draining_) draining_ = now;
-  patience_ = patience;
-  if (now - *draining_ < patience) return Drained::kNotYet;
-  draining_.reset();
-  return Drained::kLate;
-}
-
-bool Epoch::settle() {
-  record_waits_ = false;
-  if (state_ != State::kOpen) return true;
-  const Drained drained = drain(time_now(), kLongPatience);
-  if (drained == Drained::kLate) expose(last_);
-  return !(record_waits_ = drained == Drained::kNotYet);
-}
-
-// Something is done and held back, and somebody waits for it: for its stream or event, or for the log up to there.
-bool Epoch::is_wanted() const {
-  const uint64_t wanted = this->wanted();
-  if (wanted <= progress_.committed() || !progress_.done(wanted)) return false;
-  return !progress_.is_cut(wanted) || progress_.completed() >= wanted;
-}
-
-// Those of which everything is done; false where none of them can be committed without the rest just now.
-bool Epoch::commit_apart(const std::vector<Components::Streams>& components) {
-  if (components.empty() || taken_ < again_until_) return false;
-  uint64_t wanted = this->wanted();
-  const Components::Streams done = progress_.commit_done(components);
-  if (done.empty()) return false;
-  // Who waits for the stream has what he wants; who waits for the log says it again.
-  if (progress_.is_cut(wanted) && ring_.header().wanted.compare_exchange_strong(wanted, 0)) commit_.ring_client();
-  memory_.committed(done, components_.committed(done));
-  undo_.forget_last([this](uint32_t stream, uint64_t sequence) {
-    return sequence <= progress_.committed() || progress_.is_cut(stream, sequence);
-  });
-  draining_.reset();
-  return true;
-}
-
-void Epoch::rest() {
-  if (state_ != State::kOpen || close()) return;
-  if (components_.several()) (void)commit_apart(components_.all());
-  // Ask to be woken, then look.
-  progress_.wake_issuer_when_done(wanted());
-  if (is_wanted()) {
-    if (drain(time_now(), kPatience) == Drained::kLate) expose(last_);
-  } else if (!record_waits_) {
-    draining_.reset();
-  }
-}
-
 // Who waits for what is committed already waits for nothing.
 void Epoch::taken(const protocol::RecordHeader& record) {
   taken_ = record.sequence;
@@ -336,28 +275,13 @@ void Epoch::taken(const protocol::RecordHeader& record) {
     components_.waits(record.stream, progress_.pending(record.b).stream);
 }
 
-std::optional<Duration> Epoch::patience() const {
-  if (!draining_) return std::nullopt;
-  return std::max(*draining_ + patience_ - time_now(), Duration::zero());
-}
-
-void Epoch::fail() {
-  if (state_ == State::kOpen) expose(last_);
-}
-
-void Epoch::end_task() {
-  if (!keeps()) return;
-  undo_.clear();
-  for (const auto piece : undo_.pieces()) copies_.unpin(piece);
-  undo_.trim();
-}
-
 // ---- In another worker ----
 
 Checked<void> Epoch::restore(const protocol::LogState& log) {
   note_variables();
   components_.clear();
-  again_until_ = log.handed_over;
+  again_until_ = std::max(log.handed_over, log.shown);
+  in_order_until_ = log.shown;
   const std::vector<protocol::UndoEntry> left = undo_.left(log.completed, log.streams);
   for (const protocol::UndoEntry& entry : left) {
     if (auto put = put_back(entry); !put) return put;

@@ -15,6 +15,12 @@
 //   open    --all of it is done, and nothing more was taken--> closed            (any thread: Progress::commit_at)
 //   any     --a record that cannot be run again--> exposed --all is done--> closed
 //
+// What is held back can be shown before it is committed where all of the epoch's work would do exactly the same again
+// (ExactSpan): the program goes on, and the epoch with it, so that memory which was saved for it need not be saved anew
+// for each of a program's waits. The next worker runs such work again one record after the other, as the program may
+// have waited in between, and writes none of it into the program's memory. Space in the ring, frees, and whatever else
+// acts at a commit wait for one.
+//
 // An open epoch is drained, so that it ends although more would follow, when somebody wants what is done and held back
 // and its streams have more under way, when a record acts at its commit (a free, a host call, the task's end), when
 // there is no room for more saves, and when what the next record has to do with is old. Kernels may wait for ones that
@@ -39,8 +45,10 @@
 #include <optional>
 
 #include "protocol/undo_log.h"
+#include "worker/bounded_wait.h"
 #include "worker/components.h"
 #include "worker/epoch_memory.h"
+#include "worker/exact_span.h"
 #include "worker/long_work.h"
 #include "worker/save_budget.h"
 #include "worker/variables.h"
@@ -58,9 +66,10 @@ class Epoch {
 
   enum class Step { kGo, kWait };
 
+  // `calls_repeat`: libraries compute the same in the next worker; they may go by how many SMs there are.
   Epoch(protocol::RingMemory& ring, Modules& modules, OwnCopies& copies, Commit& commit, Progress& progress,
         Variables& variables, LongWork& long_work, SaveBudget budget, protocol::UndoLog undo,
-        protocol::BufferTable buffers);
+        protocol::BufferTable buffers, bool calls_repeat);
 
   // Whether epochs are kept at all: there is space for what they save.
   bool keeps() const { return undo_.capacity().value > 0; }
@@ -87,8 +96,8 @@ class Epoch {
 
   // A record acts when what comes before it is committed. False: not yet.
   bool settle();
-  // Nothing can be taken from the ring just now, or nothing is there.
-  void rest();
+  // Nothing can be taken from the ring just now, or nothing is there. `commits`: somebody waits for a commit.
+  void rest(bool commits);
   // For how long the issuer may sleep then.
   std::optional<Duration> patience() const;
   // The session has failed: nothing will be run again.
@@ -100,12 +109,16 @@ class Epoch {
   enum class State { kClosed, kOpen, kExposed };
   enum class Drained { kYes, kNotYet, kLate };
   enum class Choice { kProtect, kPass, kWait };
+  enum class End { kCommit, kShow };
 
   void note_variables();
   Choice choose(const protocol::Record& record);
   void pass(uint64_t sequence);
   bool costs_too_much(const Precautions& needed);
   SaveBudget::Save price_of(const Precautions& needed);
+  bool may_follow(uint64_t sequence, uint32_t stream);
+  void handed_over(const protocol::Record& record, const RecordEffects& effects, const Precautions& needed,
+                   device::Tag saved);
   bool clear_the_way(const protocol::Record& record, const RecordEffects& effects);
   bool had_better_wait(uint32_t stream, const Precautions& needed);
   Checked<Step> before_known(const protocol::Record& record, const RecordEffects& effects);
@@ -117,9 +130,10 @@ class Epoch {
   // Returns the tag behind which all is saved.
   Checked<device::Tag> save(uint32_t stream, uint64_t sequence, const Precautions& needed);
   bool close();
-  Drained drain(TimePoint now, Duration patience);
+  bool may_be_shown(TimePoint now);
+  bool show(TimePoint now);
+  Drained drain(TimePoint now, Duration patience, End end = End::kCommit);
   Drained await(uint64_t sequence, TimePoint now, Duration patience);
-  Drained wait(TimePoint now, Duration patience);
   uint64_t wanted() const { return ring_.header().wanted.load(std::memory_order_relaxed); }
   bool is_wanted() const;
   bool commit_apart(const std::vector<Components::Streams>& components);
@@ -133,6 +147,7 @@ class Epoch {
   Variables& variables_;
   LongWork& long_work_;
   SaveBudget budget_;
+  const bool calls_repeat_;
   protocol::UndoLog undo_;
   EpochMemory memory_;
   Components components_;
@@ -142,6 +157,9 @@ class Epoch {
   // What a worker before has handed over. It may have saved what these records left, which counts until they are
   // committed; so nothing is before all of them were handed over again.
   uint64_t again_until_ = 0;
+  // Of that, what it had shown ahead: run again in the order of the log. The last record of it that was handed over.
+  uint64_t in_order_until_ = 0, in_order_ = 0;
+  uint32_t in_order_stream_ = 0;
 
   State state_ = State::kClosed;
   uint64_t began_at_ = 0, last_ = 0;  // what was done when it opened; the last record with effects that was let pass
@@ -149,8 +167,8 @@ class Epoch {
   TimePoint now_{};                   // at the last look
   Duration old_ = kOld;               // then it is drained; longer where that was given up
   bool record_waits_ = false;         // for the drain
-  std::optional<TimePoint> draining_;
-  Duration patience_{};  // with that
+  BoundedWait draining_;
+  ExactSpan span_;
 
   // Where long work alone is protected.
   std::function<bool()> others_follow_ = [] { return true; };

@@ -80,9 +80,9 @@ struct RandomDeaths : EpochHarness, ::testing::WithParamInterface<std::tuple<uns
     return static_cast<uint32_t>(cell >= kSecond ? (cell - kSecond) / 64 / kCells
                                                  : stream_of(static_cast<uint32_t>((cell - kFirst) / kPlace)));
   }
-  // As cudaStreamSynchronize does, for some time. What the program sees then stays.
+  // As a copy to the host does, for some time. What the program sees then stays.
   void wait_for(uint32_t index) {
-    const uint64_t sequence = last[index];
+    const uint64_t sequence = last[index] = marker(index);
     header().wanted = sequence;
     protocol::ring_bell(header().to_worker);
     const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(5);

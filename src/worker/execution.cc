@@ -34,6 +34,7 @@ Execution::Execution(const SessionParts& parts, Modules& modules, const DeviceMo
       modules_(modules),
       model_(model),
       bounds_{&parts.ring, window},
+      seen_until_(parts.commit.log().shown),
       streams_(parts.context, parts.ring, parts.progress),
       textures_(parts.context, parts.ring) {}
 
@@ -175,6 +176,8 @@ Checked<bool> Execution::find_variable(const protocol::CopyEnd& end, device::Var
 
 Checked<Execution::Step> Execution::copy(const protocol::Record& record) {
   const auto asked = record.as<protocol::CopyRecord>();
+  // The program has seen it, and may have something else there now.
+  if (record.header.sequence <= seen_until_ && ends_at_program(asked, bounds_.window)) return here(record);
   device::Variable to, from;
   for (const auto& [end, variable] : {std::pair(&asked.to, &to), std::pair(&asked.from, &from)}) {
     const auto found = find_variable(*end, *variable);

@@ -58,6 +58,7 @@ class Execution {
   Modules& modules_;
   const DeviceModel& model_;
   Bounds bounds_;
+  const uint64_t seen_until_;  // a worker before has shown it
   Streams streams_;
   Textures textures_;
 };

@@ -74,7 +74,7 @@ void Issuer::run() {
     } else {
       counts_ = false;
     }
-    parts_.epoch.rest();
+    parts_.epoch.rest(!deferred_.empty());
     if (suspending_) {
       leave_if_done();
       if (!suspending_) continue;

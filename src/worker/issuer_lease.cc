@@ -71,7 +71,7 @@ void Issuer::follow_host_calls() {
 void Issuer::say_backlog() {
   idle_since_.reset();
   if (std::exchange(backlog_, true)) return;
-  parts_.commit.backlog(task_serial_);
+  parts_.commit.tell(protocol::Backlog{task_serial_});
 }
 
 // For record_, which needs the device. Where it must wait for a host call's return, no lease helps it.
@@ -177,7 +177,7 @@ void Issuer::attend_lease() {
   look_whether_drained(at);  // first: what heddled knows when the lease is back, it decides by
   if (const auto generation = lease_.due(at)) {
     lease_.returned();
-    parts_.commit.lease_returned(*generation);
+    parts_.commit.tell(protocol::LeaseReturned{*generation});
   }
 }
 
@@ -197,7 +197,7 @@ void Issuer::look_whether_drained(TimePoint at) {
   if (!silence || at - *idle_since_ < *silence) return;
   backlog_ = false;
   idle_since_.reset();
-  parts_.commit.drained(task_serial_);
+  parts_.commit.tell(protocol::Drained{task_serial_});
 }
 
 // For how long the issuer may sleep before it must look at its lease.

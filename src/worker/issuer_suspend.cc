@@ -16,7 +16,8 @@ void Issuer::leave_if_done() {
   if (!deferred_.empty() || !host_calls_.empty() || parts_.progress.completed() != entered_) return;
   suspending_ = false;
   // Before its forerunner's variables were written here there is nothing to save.
-  if (!goes_on_ && !parts_.variables.save_now(entered_)) return parts_.commit.suspended({task_serial_, 0, 0});
+  if (!goes_on_ && !parts_.variables.save_now(entered_))
+    return parts_.commit.tell(protocol::Suspended{task_serial_, 0, 0});
   // A record that was read and not taken is the next worker's: the page says where it begins.
   gate_.end_task();
   have_record_ = false;
@@ -26,7 +27,7 @@ void Issuer::leave_if_done() {
   const auto unmapped = segments_.unmap_device_segments();
   if (!unmapped) logger("worker")->error("when it was suspended: {}", unmapped.error().text);
   parts_.usage.end_task();
-  parts_.commit.suspended({task_serial_, 1, segments_.uncertain() ? 0u : 1u});
+  parts_.commit.tell(protocol::Suspended{task_serial_, 1, segments_.uncertain() ? 0u : 1u});
 }
 
 }  // namespace heddle::worker

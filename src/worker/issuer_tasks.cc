@@ -33,7 +33,7 @@ void Issuer::finish_task(uint64_t sequence) {
   // Both before heddled may give the ring, and its control page, to another worker.
   if (sequence != 0) parts_.progress.finish(sequence);
   parts_.usage.end_task();
-  parts_.commit.task_ended({task_serial_, reset_, !segments_.uncertain()});
+  parts_.commit.tell(protocol::TaskEnded{task_serial_, reset_, !segments_.uncertain()});
 }
 
 // In the place of a worker that has died: what it had of the program's modules, and what it had begun to give back.

@@ -21,6 +21,7 @@ Result<std::unique_ptr<Progress>> Progress::create(protocol::RingMemory& ring, C
   progress->mask_ = slots - 1;
   const protocol::LogState log = commit.log();
   progress->completed_ = log.completed;
+  progress->shown_ = log.shown;
   for (const auto& each : log.streams) progress->streams_[each.stream].cut = each.sequence;
   return progress;
 }
@@ -62,7 +63,7 @@ void Progress::finish(uint64_t sequence) {
 void Progress::finish(std::span<const Finished> records) {
   if (records.empty()) return;
   uint64_t completed;
-  bool awaited = false;
+  bool awaited = false, shows = false;
   {
     std::lock_guard lock(mutex_);
     for (const Finished& record : records) {
@@ -71,10 +72,10 @@ void Progress::finish(std::span<const Finished> records) {
       awaited |= wakes_when_idle_ && idle(pending(record.sequence).stream);
     }
     advance();
-    commit_if_due();
+    shows = show_if_due() == Shown::kYes;
     completed = completed_.load(std::memory_order_relaxed);
   }
-  if (!commit_.holding()) commit_.ring_client();
+  if (shows) commit_.ring_client();
   const bool once = completed >= wake_once_at_.load(std::memory_order_seq_cst);
   if (once) wake_once_at_.store(kNever, std::memory_order_relaxed);
   if (once || awaited || completed >= wake_at_.load(std::memory_order_seq_cst))
@@ -131,14 +132,24 @@ void Progress::hold() {
 }
 
 void Progress::commit_at(uint64_t sequence) {
+  (void)end_at(sequence, false);
+}
+
+bool Progress::show_at(uint64_t sequence) {
+  return end_at(sequence, true) != Shown::kWithItsCommit;
+}
+
+Progress::Shown Progress::end_at(uint64_t sequence, bool ahead) {
+  Shown shown = Shown::kYes;
   {
     const std::lock_guard lock(mutex_);
-    if (!commit_.holding()) return;
+    if (!commit_.holding()) return shown;
     commit_at_ = sequence;
-    commit_if_due();
-    if (commit_.holding()) return;
+    ahead_ = ahead;
+    shown = show_if_due();
   }
-  commit_.ring_client();
+  if (shown == Shown::kYes) commit_.ring_client();
+  return shown;
 }
 
 bool Progress::go_on_holding() {
@@ -196,8 +207,21 @@ void Progress::saved_variables(uint64_t sequence) {
   commit_.saved_variables(sequence);
 }
 
-void Progress::commit_if_due() {
-  if (commit_.holding() && completed_.load(std::memory_order_relaxed) >= commit_at_) commit_.release();
+// Printed text is shown with its commit, for which the issuer has to see to what else belongs to that.
+Progress::Shown Progress::show_if_due() {
+  if (!commit_.holding()) return Shown::kYes;
+  const uint64_t completed = completed_.load(std::memory_order_relaxed);
+  if (completed < commit_at_) return Shown::kNotYet;
+  if (!ahead_) {
+    commit_.release();
+    return Shown::kYes;
+  }
+  if (!commit_.show_ahead()) {
+    protocol::ring_bell(ring_.header().to_worker);
+    return Shown::kWithItsCommit;
+  }
+  shown_.store(completed, std::memory_order_release);
+  return Shown::kYes;
 }
 
 void Progress::reach_host_call(uint64_t sequence) {

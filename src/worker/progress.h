@@ -75,6 +75,8 @@ class Progress {
   bool done(uint64_t sequence) const;
   // Of what is completed, what is committed. Behind an open epoch's beginning nothing is, but for streams' cuts.
   uint64_t committed() const { return commit_.holding() ? held_at_.load(std::memory_order_acquire) : completed(); }
+  // And of that, what the program was shown of the log: by a worker before, too.
+  uint64_t shown() const { return std::max(committed(), shown_.load(std::memory_order_acquire)); }
   // Issuer. Whether the stream's records up to `sequence` are, by its own cut: by a worker before, too.
   bool is_cut(uint32_t stream, uint64_t sequence) const { return sequence <= streams_[stream].cut; }
   // Issuer. Of a record that is entered, and of one that is not: it was done in a worker before.
@@ -91,6 +93,9 @@ class Progress {
   // Issuer: nothing with effects is handed over behind `sequence`. Once everything up to there is done it is committed,
   // by whichever thread finishes it; at once, if it is.
   void commit_at(uint64_t sequence);
+  // The same, but that it is shown, and not committed; and so is what ends behind it. Until go_on_holding(). False
+  // where it is done and can be shown with its commit alone.
+  bool show_at(uint64_t sequence);
   // Issuer: more follows after all. False where it was committed meanwhile.
   bool go_on_holding();
   // Issuer: commits those of the components on which everything is done that was handed over; nothing if none is. The
@@ -119,7 +124,9 @@ class Progress {
   void complete(const Finished& finished);
   void complete_event(const Pending& slot, const Finished& finished);
   void advance();
-  void commit_if_due();
+  enum class Shown { kYes, kNotYet, kWithItsCommit };
+  Shown show_if_due();
+  Shown end_at(uint64_t sequence, bool ahead);
   bool commit_streams(const std::vector<uint32_t>& streams);
 
   protocol::RingMemory& ring_;
@@ -130,9 +137,11 @@ class Progress {
   std::unique_ptr<uint64_t[]> events_;  // by slot, sequence of the latest record that was reached; under mutex_
   std::mutex mutex_;
   uint64_t commit_at_ = kNever;   // under mutex_
+  bool ahead_ = false;            // there: it is shown, and not committed; under mutex_
   bool wakes_when_idle_ = false;  // the issuer, when a stream has nothing more on the device; under mutex_
   std::atomic<uint64_t> completed_{0};
   std::atomic<uint64_t> held_at_{0};  // what was completed when the epoch began
+  std::atomic<uint64_t> shown_{0};    // ahead of its commit
   std::atomic<uint64_t> wake_at_{kNever}, wake_once_at_{kNever}, watched_{kNever};
 };
 

@@ -46,13 +46,16 @@ class SaveBudget {
     touched_ = std::max(touched_, save.used + save.bytes);
   }
 
-  // What it takes of the stream's time and of the issuer's.
+  // What it takes of the stream's time and of the issuer's, each time.
+  static Duration time_of(const Save& save) {
+    const Duration takes = save.takes.value_or(Duration(static_cast<int64_t>(save.bytes) / kAssumedBytesPerNs));
+    return takes + kEachCopy * static_cast<int64_t>(save.copies);
+  }
+  // And now.
   Duration cost_of(const Save& save) const {
-    const auto bytes = static_cast<int64_t>(save.bytes);
     const uint64_t end = save.used + save.bytes;
     const auto fresh = static_cast<int64_t>(end - std::min(end, std::max(save.used, touched_)));
-    return save.takes.value_or(Duration(bytes / kAssumedBytesPerNs)) + kEachCopy * static_cast<int64_t>(save.copies) +
-           Duration(fresh * kFirstUsePsPerByte / 1000);
+    return time_of(save) + Duration(fresh * kFirstUsePsPerByte / 1000);
   }
 
  private:

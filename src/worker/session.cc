@@ -55,7 +55,7 @@ Session::Session(std::unique_ptr<protocol::RingMemory> ring, Page page, std::uni
       variables_(own_copies_, modules_, *commit_, *progress_, std::move(page.saved), options_.variables_stay),
       long_work_(page.long_from),
       epoch_(*ring_, modules_, own_copies_, *commit_, *progress_, variables_, long_work_, page.budget,
-             std::move(page.undo), ring_->buffers(options_.window.base)),
+             std::move(page.undo), ring_->buffers(options_.window.base), options_.all_sms),
       parts_{context,    *ring_,     *commit_,    *progress_, fault_,    usage_,
              in_flight_, variables_, own_copies_, epoch_,     long_work_},
       completions_(parts_) {}

@@ -20,6 +20,7 @@ class Session {
     ModuleReader read;
     bool shared_faults = false;  // what the device reports may be another client's fault
     bool variables_stay = true;  // the next worker will have modules' variables where this one has them
+    bool all_sms = true;         // and as many SMs of the device as this one
   };
 
   // Starts serving `ring`, whose control page `control` is, on `context`. Everything lent must outlive the session.

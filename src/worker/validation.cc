@@ -160,6 +160,11 @@ Checked<CheckedCopy> check_copy(const protocol::CopyRecord& record, const Bounds
   return copy;
 }
 
+bool ends_at_program(const protocol::CopyRecord& copy, const protocol::Window& window) {
+  if (copy.to.place == protocol::Place::kBulk) return true;
+  return copy.to.place == protocol::Place::kWindow && window.holds_on_host(copy.to.address);
+}
+
 Checked<CheckedFill> check_fill(const protocol::FillRecord& record, const Bounds& bounds, device::Variable to) {
   const uint64_t sequence = record.header.sequence;
   const uint32_t element = record.element_bytes;

@@ -36,6 +36,9 @@ struct CheckedCopy {
 Checked<CheckedCopy> check_copy(const protocol::CopyRecord& record, const Bounds& bounds, device::Variable to,
                                 device::Variable from);
 
+// Whether it ends in memory of the program's: the bulk area, or what is pinned.
+bool ends_at_program(const protocol::CopyRecord& copy, const protocol::Window& window);
+
 struct CheckedFill {
   device::FillShape shape;
   uint64_t bytes = 0;  // 0: nothing to fill

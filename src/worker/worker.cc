@@ -130,10 +130,10 @@ Status Worker::start_session(const protocol::Packet& packet) {
     HEDDLE_TRY(take_window(binding_.window));
     HEDDLE_TRY(open_context());
   }
-  auto session = Session::start(
-      packet.descriptors[0], packet.descriptors[1],
-      {start_.model, window_, binding_.task_serial, read_, start_.shared_faults != 0, start_.variables_stay != 0},
-      *context_, printer_, outbox_);
+  auto session = Session::start(packet.descriptors[0], packet.descriptors[1],
+                                {start_.model, window_, binding_.task_serial, read_, start_.shared_faults != 0,
+                                 start_.variables_stay != 0, start_.sms == 0},
+                                *context_, printer_, outbox_);
   if (!session) return tl::unexpected(std::move(session).error());
   session_ = std::move(*session);
   logger("worker")->info("worker {} serves session {}, task {}", start_.worker, binding_.session, binding_.task_serial);

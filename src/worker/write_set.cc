@@ -86,6 +86,12 @@ const char* text_of(Unmovable reason) {
   return "?";
 }
 
+bool repeats_exactly(const RecordEffects& effects) {
+  const auto reads_host = [](const Touched& part) { return part.read && part.region.kind == Region::Kind::kHost; };
+  return effects.same_bytes && effects.same_values &&
+         std::none_of(effects.touched.begin(), effects.touched.end(), reads_host);
+}
+
 KernelUse use_of(uint32_t module, const image::ModuleInfo& info, const image::KernelInfo& kernel,
                  std::span<const image::KernelEffects> all) {
   KernelUse use;

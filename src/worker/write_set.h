@@ -96,6 +96,8 @@ struct RecordEffects {
   bool same_values = true;
   std::optional<Unmovable> unmovable;
 };
+// Run again, it does the same: it leaves the same, and reads nothing that the program may have changed since.
+bool repeats_exactly(const RecordEffects& effects);
 
 // What is known of a kernel ahead of its launches.
 struct KernelUse {

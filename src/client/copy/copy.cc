@@ -58,21 +58,36 @@ Done await_memory(VirtualDevice& device) {
   return device.synchronize();
 }
 
+uint64_t last_of(VirtualDevice& device) {
+  const VirtualDevice::Lock lock = device.lock();
+  return device.ring().last_sequence();
+}
+
 protocol::PeerEnd peer_end(const CopyPlace& place) {
   return {place.address, place.pitch, place.slice};
 }
 
-// While it is held nobody hands work over to the device, and all that was handed over is done, and seen to be. None
-// where that takes long: the threads that wait for the lock are not to wait for another one's kernel, too.
-Answer<std::optional<VirtualDevice::Lock>> at_rest(VirtualDevice& device) {
+// Whether it is never run again, which is so soon after it is done; false where that takes long.
+Answer<bool> is_committed_soon(const RingPort& ring, uint64_t sequence) {
   constexpr Duration kPatience = std::chrono::milliseconds(100);
-  VirtualDevice::Lock lock = device.lock();
-  RingPort& ring = device.ring();
   const MonotonicClock clock;
   const TimePoint limit = clock.now() + kPatience;
-  const auto is_done = [&] { return ring.reached(ring.last_sequence()); };
-  HEDDLE_ANSWER(ring.wait_until([&] { return is_done() || clock.now() >= limit; }));
-  if (!is_done()) return std::nullopt;
+  const auto is = [&] { return ring.committed() >= sequence; };
+  HEDDLE_ANSWER(ring.wait_until([&] {
+    if (is() || clock.now() >= limit) return true;
+    if (ring.reached(sequence)) ring.want_commit();
+    return false;
+  }));
+  return is();
+}
+
+// While it is held nobody hands work over to the device, and all that was handed over is done, and never run again.
+// None where that takes long: the threads that wait for the lock are not to wait for another one's kernel, too.
+Answer<std::optional<VirtualDevice::Lock>> at_rest(VirtualDevice& device) {
+  VirtualDevice::Lock lock = device.lock();
+  const auto is = is_committed_soon(device.ring(), device.ring().last_sequence());
+  if (!is) return tl::unexpected(is.error());
+  if (!*is) return std::nullopt;
   return lock;
 }
 
@@ -86,6 +101,10 @@ Answer<bool> copy_by_keeper(const CopyPlace& to, const CopyPlace& from, const Co
     return false;
   HEDDLE_ANSWER(await_memory(*from.device));
   HEDDLE_ANSWER(await_memory(*to.device));
+  // Else what a next worker of its puts back could be read.
+  const auto stays = is_committed_soon(from.device->ring(), last_of(*from.device));
+  if (!stays) return tl::unexpected(stays.error());
+  if (!*stays) return false;
   // A worker that saves a buffer before its work would, in its successor, put back what the keeper has written over.
   std::optional<VirtualDevice::Lock> alone;
   if (to.device->ring().header().holds_back.load(std::memory_order_relaxed) != 0) {

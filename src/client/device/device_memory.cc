@@ -19,6 +19,20 @@ std::string held(const DeviceSegments& segments) {
                  to_string(Bytes{segments.budget_bytes()}).c_str());
 }
 
+// What is done up to `sequence`, or nothing. The lock is let go of meanwhile.
+Done have_committed(const RingPort& ring, RingPort::Lock& lock, uint64_t sequence) {
+  const auto is_committed = [&] { return ring.committed() >= sequence; };
+  if (is_committed() || ring.header().completed.load(std::memory_order_acquire) < sequence) return {};
+  lock.unlock();
+  Done done = ring.wait_until([&] {
+    if (is_committed()) return true;
+    ring.want_commit();
+    return false;
+  });
+  lock.lock();
+  return done;
+}
+
 }  // namespace
 
 Answer<uint64_t> DeviceMemory::allocate(uint64_t bytes) {
@@ -77,8 +91,10 @@ Done DeviceMemory::charge_driver(DriverCharges::Part part, uint32_t id, uint64_t
   return {};
 }
 
-// Where memory is short, the work that touches what was freed has to be done first: cudaFree would have waited for it.
+// What was freed can be used again once work that touched it is never run again: where that is done, it is so soon.
+// Where memory is short, it has to be done first: cudaFree would have waited for it.
 Done DeviceMemory::finish_frees(Lock& lock, uint64_t added) {
+  HEDDLE_ANSWER(have_committed(ring_, lock, freed_behind_));
   const bool short_of_segments = added != 0 && ring_.session().segment_count().is_full();
   if (!task_.lazy().waits_to_free() || (segments_.within_budget(added) && !short_of_segments)) return {};
   HEDDLE_ANSWER(task_.prepare(DeviceTask::Begin::kYes));
@@ -234,7 +250,8 @@ void DeviceMemory::give_back_promises(uint64_t task) {
 
 Done DeviceMemory::give_back(uint64_t address, Freed how) {
   task_.resume();
-  Segment* segment = segments_.arena().release(address, ring_.last_sequence());
+  freed_behind_ = ring_.last_sequence();
+  Segment* segment = segments_.arena().release(address, freed_behind_);
   if (!segment) return refuse(cudaErrorInvalidValue);
   if (segment->buffers > 0) return {};
   if (!stays(segment, how)) {

@@ -106,6 +106,7 @@ class DeviceMemory {
   DeviceTask& task_;
   Promises promises_;
   DriverCharges charges_;
+  uint64_t freed_behind_ = 0;       // the last record that may touch what was freed
   std::set<uint64_t> freed_early_;  // until the program frees them itself
 };
 

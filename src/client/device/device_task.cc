@@ -32,7 +32,7 @@ Answer<uint64_t> DeviceTask::reserve_bulk(Lock& lock, uint64_t bytes) {
     lock.unlock();
     const Done waited = ring_.wait_until([&] {
       if (ring_.bulk_state() != before) return true;
-      ring_.want_space();
+      ring_.want_commit();
       return false;
     });
     lock.lock();

@@ -104,7 +104,7 @@ class DeviceTask : private TaskVoice {
     HEDDLE_ANSWER(done(task_.begin()));
     return ring_.wait_until([&] {
       if (has_space()) return true;
-      ring_.want_space();
+      ring_.want_commit();
       return false;
     });
   }

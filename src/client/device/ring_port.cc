@@ -47,6 +47,14 @@ void RingPort::want(uint64_t sequence) const {
   if (sequence != head.last_sequence.load(std::memory_order_relaxed)) protocol::ring_bell(head.to_worker);
 }
 
+// A worker that has shown everything commits it in its own time, unless it is told.
+void RingPort::want_commit() const {
+  protocol::RingHeader& head = header();
+  if (head.holds_back.load(std::memory_order_relaxed) == 0) return;
+  head.wanted.store(committed() + 1, std::memory_order_relaxed);
+  protocol::ring_bell(head.to_worker);
+}
+
 // Whoever waits for the record finds out where heddled is lost for good.
 void RingPort::ask_for_device() {
   (void)session_.work_waits(index_);

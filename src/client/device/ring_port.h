@@ -107,8 +107,9 @@ class RingPort {
   bool event_reached(uint32_t event, uint64_t sequence) const {
     return is_behind(memory_.events()[event].completed, sequence);
   }
-  // Space in the ring or the bulk area is: whatever commits makes some.
-  void want_space() const { want(committed() + 1); }
+  // The commit of all that is done is wanted, with which nothing of it is ever run again: it makes space in the ring
+  // and the bulk area.
+  void want_commit() const;
   uint64_t event_time(uint32_t event) const { return memory_.events()[event].time_ns.load(std::memory_order_relaxed); }
   bool is_bound_to(protocol::Binding binding) const {
     return header().binding.load(std::memory_order_acquire) == static_cast<uint32_t>(binding);
@@ -128,7 +129,7 @@ class RingPort {
   // --- waiting: without the lock, but for space in the ring ---
   // Sleeps until `done()`; an error when the session or the device fails first.
   template <class IsDone>
-  Done wait_until(IsDone&& done) {
+  Done wait_until(IsDone&& done) const {
     const MonotonicClock clock;
     for (TimePoint looked = clock.now();;) {
       const uint32_t seen = protocol::read_bell(header().to_client);

@@ -135,6 +135,14 @@ struct EpochHarness : SessionHarness {
       return std::find(tags.begin(), tags.end(), sequence) != tags.end();
     });
   }
+  // As a program that wants space: everything in the ring is.
+  bool commits() {
+    return eventually([&] {
+      header().wanted = header().committed.load() + 1;
+      protocol::ring_bell(header().to_worker);
+      return header().committed.load() == writer->last_sequence();
+    });
+  }
   protocol::BufferTable table() { return ring.buffers(window.base); }
   // In the open epoch.
   uint64_t saved_bytes() {
