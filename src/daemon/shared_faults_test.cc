@@ -165,6 +165,19 @@ TEST_F(SharedFaultsTest, WhoIsAtWorkAtThreeFaultsOfNobodyGetsTheError) {
   expect_served(neighbour);
 }
 
+// Else it would be one three times.
+TEST_F(SharedFaultsTest, WhoseWorkIsDoneAndWaitsForItsCommitIsNoSuspect) {
+  TestClient done = running(Bytes{4 * kMiB});
+  for (int round = 0; round < 3; ++round) {
+    TestClient odd = running(Bytes{4 * kMiB});
+    compute(done, kShown);
+    fault(odd, kRepeatableOnce);
+    expect_done(odd);
+    expect_done(done);
+    wait_for_state("ok");
+  }
+}
+
 TEST_F(SharedFaultsTest, NobodyElseIsServedDuringATrial) {
   TestClient guilty = running(Bytes{4 * kMiB}), suspect = running(Bytes{4 * kMiB}), idle = running(Bytes{4 * kMiB});
   compute(suspect, kRepeatable);

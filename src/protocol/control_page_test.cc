@@ -189,6 +189,23 @@ TEST_F(ControlPageTest, WhatCanBeDoneAgainIsUnderWayAndNoMore) {
   EXPECT_FALSE(page.log().under_way());
 }
 
+TEST_F(ControlPageTest, WhatIsDoneAndShownIsUnderWayAndNotAtWork) {
+  page.note_handed_over(3);
+  EXPECT_TRUE(page.log().at_work());
+  page.note_shown(3);
+  EXPECT_TRUE(page.log().under_way());
+  EXPECT_FALSE(page.log().at_work());
+  EXPECT_EQ(page.log().shown, 3u);
+  page.note_begun(0);  // another worker does it again
+  EXPECT_TRUE(page.log().at_work());
+  EXPECT_EQ(page.log().shown, 3u) << "the program has seen it all the same";
+  page.note_shown(2);
+  EXPECT_EQ(page.log().shown, 3u);
+  page.note_affected(4);
+  page.note_shown(4);
+  EXPECT_TRUE(page.log().at_work()) << "nobody knows how much of it was done";
+}
+
 // Its number is stored last.
 TEST_F(ControlPageTest, AWorkerThatDiesWhileItCompletesLeavesTheLastCut) {
   page.note_cut({0x7777, 0x8888, 0});

@@ -295,6 +295,7 @@ void FakeHeddled::work(Device& device) {
   while (!stopping_) {
     const uint32_t seen = read_bell(header.to_worker);
     if (!*reader.next(record)) {
+      commit_if_wanted(device);
       const uint64_t asked = header.reclaims;
       const bool over = asked != device.reclaims && reclaim_idle(device);
       if (over) {
@@ -419,8 +420,25 @@ void FakeHeddled::publish(Device& device, const Record& record) {
   const std::lock_guard lock(mutex_);
   RingHeader& header = device.ring->header();
   device.ring->streams()[record.header.stream].completed = record.header.sequence;
-  header.issued = header.completed = header.committed = record.header.sequence;
-  header.record_head.store(record.end, std::memory_order_release);
+  header.issued = header.completed = record.header.sequence;
+  device.shown_end = record.end;
+  const RecordType type = record.header.type;
+  const bool repeats = type == RecordType::kLaunch || type == RecordType::kCopy || type == RecordType::kFill;
+  header.holds_back = options_.shows_ahead;
+  if (!options_.shows_ahead || !repeats) {
+    header.committed = record.header.sequence;
+    header.record_head.store(record.end, std::memory_order_release);
+  }
+  ring_bell(header.to_client);
+}
+
+void FakeHeddled::commit_if_wanted(Device& device) {
+  const std::lock_guard lock(mutex_);
+  RingHeader& header = device.ring->header();
+  const uint64_t wanted = header.wanted, done = header.completed;
+  if (wanted <= header.committed || wanted > done) return;
+  header.committed = done;
+  header.record_head.store(device.shown_end, std::memory_order_release);
   ring_bell(header.to_client);
 }
 

@@ -23,6 +23,7 @@ struct FakeOptions {
   bool grants_at_malloc = false;
   DeviceKind kind = DeviceKind::kSoftware;  // as which the devices are shown
   protocol::RingSizes ring{Bytes{256 * kKiB}, Bytes{2 * kMiB}};
+  bool shows_ahead = false;  // launches, copies and fills are committed when somebody wants it, and at the next record
 };
 
 class FakeHeddled {
@@ -82,6 +83,7 @@ class FakeHeddled {
     std::thread worker;
     std::atomic<uint64_t> reclaims{0};  // of the header's, those that were met
     std::mutex mutex;                   // mapped
+    uint64_t shown_end = 0;             // where the last record ends; the worker's
   };
 
   void note(const std::string& entry);
@@ -98,6 +100,7 @@ class FakeHeddled {
   bool reclaim_idle(Device& device);
   void execute(Device& device, const protocol::Record& record);
   void publish(Device& device, const protocol::Record& record);
+  void commit_if_wanted(Device& device);
 
   FakeOptions options_;
   std::string path_;

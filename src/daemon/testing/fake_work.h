@@ -18,8 +18,9 @@ inline constexpr uint64_t kForGood = 0;
 inline constexpr uint64_t kRefused = 1;
 inline constexpr uint64_t kRepeatable = 2;
 inline constexpr uint64_t kRepeatableOnce = 3;
-// With kHostCall, a kernel: kForGood or kRepeatableLong, which goes on until TestClient::host_calls_return(), or
-// kRepeatable, which ends when it is run again.
+// With kHostCall, a kernel: kForGood or kRepeatableLong, which goes on until TestClient::host_calls_return();
+// kRepeatable, which ends when it is run again; or kShown, which is done, and committed when it is run again.
 inline constexpr uint64_t kRepeatableLong = 4;
+inline constexpr uint64_t kShown = 5;
 
 }  // namespace heddle::daemon::testing

@@ -282,8 +282,13 @@ class FakeWorker {
   // A kernel that goes on until the program says that its call has returned; with kRepeatable until another worker runs
   // it again.
   bool compute(const RecordHeader& header) {
-    if (header.a == kRepeatable && run_before_ >= header.sequence) return true;
+    if ((header.a == kRepeatable || header.a == kShown) && run_before_ >= header.sequence) return true;
     control_.note_handed_over(header.sequence);
+    if (header.a == kShown) {
+      control_.note_shown(header.sequence);
+      ring_->header().issued.store(header.sequence);
+      return false;
+    }
     if (header.a == kForGood) control_.note_affected(header.sequence);
     computing_ = header.a == kRepeatable || ring_->streams()[0].host_done.load() < header.sequence;
     if (computing_) ring_->header().issued.store(header.sequence);
