@@ -59,9 +59,9 @@ WORKLOADS = {
     "srad": ("a solver, its image both ways in every iteration", "srad_v2", "--rows {side} --columns {side} --iterations {n}",
              60, 20, 100),
     "solver": ("a solver that waits in every iteration", "srad_v1", "--rows {side} --columns {side} --iterations {n}",
-               60, 20, 1500),
-    "train": ("a network's training", "nn", "--mode train --iterations {n}", 64, 4, 2000),
-    "generate": ("a network with many small launches", "nn", "--mode generate --iterations {n}", 1000, 20, 5000),
+               60, 20, 6000),
+    "train": ("a network's training", "nn", "--mode train --iterations {n}", 64, 4, 8000),
+    "generate": ("a network with many small launches", "nn", "--mode generate --iterations {n}", 1000, 20, 20000),
     "long": ("long kernels that update {values} in place", "episodes",
              "--size {numbers} --steps {steps} --launches 1 --gap 0 --iterations {n}", 8, 4, 200),
 }

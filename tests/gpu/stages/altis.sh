@@ -6,5 +6,5 @@ start_heddled || exit 1
 python3 "$(dirname "$0")/../altis.py" "$ALTIS" --heddle "$bin/heddle" --out "${ALTIS_OUT:-$logs/out}" --size "${SIZE:-1}" \
   --rounds "${ROUNDS:-3}" --only "${ONLY:-.}"
 status=$?
-echo "heddled's warnings:"; grep -E '\[(warning|error)\]| warning | error ' "$logs/heddled.log" | tail -n 10
+echo "heddled's warnings:"; grep -E '^[^ ]+ (warning|error) ' "$logs/heddled.log" | tail -n 10
 exit $status

@@ -8,5 +8,5 @@ level = "'"${LEVEL:-full}"'"' || exit 1
 python3 "$(dirname "$0")/../faults.py" "$HEDDLE_BUILD/tests/gpu/faults_static" --heddle "$bin/heddle" --rounds "${ROUNDS:-5}" \
   --kinds "${KINDS:-address,assert,trap,misaligned}" --stop-after "${STOP_AFTER:-450}" --survive
 status=$?
-echo "heddled's warnings:"; grep -E '\[(warning|error)\]' "$logs/heddled.log" | tail -n 12
+echo "heddled's warnings:"; grep -E '^[^ ]+ (warning|error) ' "$logs/heddled.log" | tail -n 12
 exit $status

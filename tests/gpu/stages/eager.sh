@@ -36,5 +36,5 @@ wait "$program"; check 'the program is right' grep -q PASS "$logs/conv2d.log"
 python3 -c "print(f'     after {$(seconds) - $begin:.1f} s')"
 wait "$holds"; check 'so is the other' test $? -eq 0
 tail -n 1 "$logs/conv2d.log" "$logs/holds.log"
-grep -E '\[(warning|error)\]' "$logs/heddled.log" | tail -n 12
+grep -E '^[^ ]+ (warning|error) ' "$logs/heddled.log" | tail -n 12
 exit $status

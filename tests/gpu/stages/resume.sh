@@ -7,5 +7,5 @@ programs=$HEDDLE_BUILD/tests/e2e/programs
 python3 "$(dirname "$0")/../resume.py" "$programs/outlives" ${LIBRARIES:+"$programs/libraries_outlive"} --heddle "$bin/heddle" \
   --steps "${STEPS:-6}" --words names --neighbour "$HEDDLE_BUILD/tests/gpu/faults_static"
 status=$?
-grep -E '\[(warning|error)\]' "$logs/heddled.log" | tail -n 12
+grep -E '^[^ ]+ (warning|error) ' "$logs/heddled.log" | tail -n 12
 exit $status

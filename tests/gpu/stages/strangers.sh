@@ -10,5 +10,5 @@ level = \"$LEVEL\"}" || exit 1
 python3 "$(dirname "$0")/../strangers.py" "$STRANGERS" --heddle "$bin/heddle" --out "${STRANGERS_OUT:-$logs/out}" \
   --ways "${WAYS:-alone,among}" --only "${ONLY:-.}" --share "${SHARE:-1/1}" --stop-after "${STOP_AFTER:-400}" --limit "${LIMIT:-30}" --passes "${PASSES:-2}"
 status=$?
-echo "heddled's warnings:"; grep -E '\[(warning|error)\]' "$logs/heddled.log" | tail -n 10
+echo "heddled's warnings:"; grep -E '^[^ ]+ (warning|error) ' "$logs/heddled.log" | tail -n 10
 exit $status

@@ -8,5 +8,5 @@ python3 "$(dirname "$0")/../swap.py" "$HEDDLE_BUILD/tests/e2e/programs/holds" --
   --neighbour "$HEDDLE_BUILD/tests/gpu/faults_static" --mib "${MIB:-8192}" --rounds "${ROUNDS:-5}"
 status=$?
 "$bin/heddle" devices
-grep -E '\[(warning|error)\]' "$logs/heddled.log" | tail -n 12
+grep -E '^[^ ]+ (warning|error) ' "$logs/heddled.log" | tail -n 12
 exit $status
