@@ -23,6 +23,7 @@ import json
 import os
 import resource
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -232,6 +233,7 @@ def main():
     options.levels = options.levels.split(",")
     if options.levels[0] != "off" or not set(options.levels) <= set(LEVELS):
         parser.error(f"--levels: off and some of {', '.join(LEVELS[1:])} are wanted, not {','.join(options.levels)}")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as options.scratch:
         commands = programs(options)
@@ -247,6 +249,8 @@ def main():
                 print(f"repetition {number + 1} after {passed:.0f} s", file=sys.stderr, flush=True)
                 if options.minutes and passed * (number + 2) / (number + 1) > 60 * options.minutes:
                     break
+        except KeyboardInterrupt:
+            print("ended early: the table is of the repetitions before", file=sys.stderr)
         finally:
             for node in nodes.values():
                 node.end()

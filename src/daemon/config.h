@@ -52,7 +52,7 @@ struct DispatchConfig {
 struct DurabilityConfig {
   enum class Level { kOff, kLong, kAuto, kFull };
   static constexpr uint32_t kAutoPermille = 20;  // of a program's time that copies may take at kAuto
-  Level level = Level::kOff;
+  Level level = Level::kAuto;
   Duration long_from = std::chrono::milliseconds(5);  // at kLong, what takes less is not protected
   Bytes undo{256 * kMiB};                             // of host memory, that a ring's open epoch may save at most
 
