@@ -66,6 +66,13 @@ std::string lease(const Json& task) {
   return string_of(*found, "state") + " " + seconds(number_of(*found, "for_ns"));
 }
 
+// Of its time on the device, how much its work could not have been run again.
+std::string unprotected(const Json& session) {
+  const Json usage = session.value("usage", Json::object());
+  const double busy = number_of(usage, "busy_ns"), part = number_of(usage, "unprotected_ns");
+  return busy <= 0 || part < busy / 100 ? "" : stringf("; unprotected: %.0f %%", 100 * part / busy);
+}
+
 // With what keeps the task from outliving its worker, if anything does, and how often it was terminated for requests,
 // or was to be and was not.
 std::string reason_of(const Json& task) {
@@ -104,9 +111,9 @@ void add_rows(Table& table, const Json& session, const std::map<std::string, Jso
     return;
   }
   for (const Json& task : *tasks) {
-    const std::string state = state_of(task);
+    const std::string state = state_of(task), lost = &task == &tasks->front() ? unprotected(session) : "";
     table.add(row({job, id, pid, program, state, string_of(task, "device", "-"), lease(task), bytes_of(task, "memory")},
-                  once, {seconds(number_of(task, "waited_ns")), reason_of(task)}));
+                  once, {seconds(number_of(task, "waited_ns")), reason_of(task) + lost}));
     once.assign(once.size(), "");
   }
 }

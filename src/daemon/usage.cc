@@ -10,8 +10,9 @@ namespace {
 using protocol::Usage;
 using Field = uint64_t Usage::*;
 
-constexpr Field kTotals[] = {&Usage::launches, &Usage::kernel_ns, &Usage::copies,     &Usage::copied_bytes,
-                             &Usage::copy_ns,  &Usage::busy_ns,   &Usage::overrun_ns, &Usage::bursts};
+constexpr Field kTotals[] = {&Usage::launches,     &Usage::kernel_ns,      &Usage::copies,
+                             &Usage::copied_bytes, &Usage::copy_ns,        &Usage::busy_ns,
+                             &Usage::overrun_ns,   &Usage::unprotected_ns, &Usage::bursts};
 constexpr Field kLargest[] = {&Usage::longest_burst_ns, &Usage::merged_burst_ns, &Usage::longest_gap_ns};
 
 uint64_t nanoseconds(Duration duration) {
@@ -32,7 +33,7 @@ Usage usage_done(const VirtualDevice& device, TimePoint now) {
   for (const Field field : kTotals) usage.*field = std::max(usage.*field, device.accounted.*field);
   const bool placed = device.task && has_device(device.task->state);
   const uint64_t most = placed ? nanoseconds(now - device.task->granted) : 0;
-  for (const Field field : {&Usage::busy_ns, &Usage::copy_ns})
+  for (const Field field : {&Usage::busy_ns, &Usage::copy_ns, &Usage::unprotected_ns})
     usage.*field = std::min(usage.*field, added(device.accounted.*field, most));
   if (!device.task || device.task->state != TaskState::kRunning) usage.busy_since_ns = 0;  // nobody serves it
   if (usage.busy_since_ns != 0)
@@ -113,6 +114,7 @@ nlohmann::json usage_json(const Usage& usage, uint64_t& told_busy_ns) {
   told_busy_ns = std::max(told_busy_ns, usage.busy_ns);
   return {{"busy_ns", told_busy_ns},
           {"busy_now", usage.busy_since_ns != 0},
+          {"unprotected_ns", usage.unprotected_ns},
           {"copy_ns", usage.copy_ns},
           {"launches", usage.launches},
           {"kernel_ns", usage.kernel_ns},

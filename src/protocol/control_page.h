@@ -40,6 +40,8 @@ struct Usage {
   uint64_t copy_ns = 0;     // in which at least one copy was under way
   uint64_t busy_ns = 0;     // in which at least one kernel, library call or fill was on the device
   uint64_t overrun_ns = 0;  // by how much the host was late with launches and copies against the model
+  // Of busy_ns, in which at least one of them was work that its worker's death would have lost; where epochs are kept.
+  uint64_t unprotected_ns = 0;
 
   // A burst begins with the first record that comes to an idle ring and ends when nothing is pending or in flight, or
   // what is pending waits for the device's lease; one without work for the device does not count. The largest are those

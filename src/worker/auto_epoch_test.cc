@@ -42,6 +42,16 @@ TEST_F(AutoEpochTest, WithoutTimeLeftWhatWantsACopyGoesWithoutProtection) {
   EXPECT_EQ(saves(), saved);
 }
 
+TEST_F(AutoEpochTest, HowMuchOfTheTimeWasWithoutProtectionIsTold) {
+  ASSERT_TRUE(completes(run(kLongAdd, kSecond, 1)));
+  EXPECT_TRUE(eventually([&] { return usage().busy_ns > 0; }));
+  EXPECT_EQ(usage().unprotected_ns, 0u);
+  ASSERT_NO_FATAL_FAILURE(spend_all());
+  ASSERT_TRUE(completes(run(kLongAdd, kFirst, 1)));
+  EXPECT_TRUE(eventually([&] { return usage().unprotected_ns > 0; }));
+  EXPECT_LE(usage().unprotected_ns, usage().busy_ns);
+}
+
 TEST_F(AutoEpochTest, WithoutTimeLeftWhatWantsNoCopyIsRunAgain) {
   ASSERT_NO_FATAL_FAILURE(spend_all());
   const uint64_t sum = at(kFirst);

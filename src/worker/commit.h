@@ -37,7 +37,11 @@ class Commit {
   // Issuer. The page's words are of this task from now on; `fresh`: of this worker alone.
   void begin_task(uint64_t serial, bool fresh) { page_.begin_task(serial, fresh); }
   // Issuer, before the record is handed over: what it does cannot be done again.
-  void affects(uint64_t sequence) { page_.note_affected(sequence); }
+  void affects(uint64_t sequence) {
+    affected_ = sequence;
+    page_.note_affected(sequence);
+  }
+  bool has_affected(uint64_t sequence) const { return affected_ >= sequence; }
   // The same, be it such that can be done again.
   void hands_over(uint64_t sequence) { page_.note_handed_over(sequence); }
   void reset() { page_.note_reset(); }
@@ -144,6 +148,7 @@ class Commit {
   protocol::Cut cut_;    // what note_cut() notes, but for what is printed
   protocol::Cut noted_;  // the latest
   uint64_t shown_;       // of the log, committed or not
+  uint64_t affected_ = 0;
   std::atomic<bool> holding_{false};
   Uncommitted held_;
   std::atomic<uint64_t> printed_, print_lost_;

@@ -51,7 +51,8 @@ void Completions::show(std::span<const device::Completion> batch) {
       reach_host_call(completion.tag);
       continue;
     }
-    done_.push_back({pending.type, pending.bytes, completion.started, completion.ended, completion.overrun_ns});
+    done_.push_back({pending.type, pending.bytes, completion.started, completion.ended, completion.overrun_ns,
+                     pending.unprotected});
     const bool timed = completion.ended != TimePoint{};
     if (timed && pending.timed.what != 0) took_.push_back({pending.timed, completion.ended - completion.started});
     finished_.push_back({completion.tag, timed ? completion.ended : MonotonicClock().now()});

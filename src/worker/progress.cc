@@ -38,9 +38,10 @@ void Progress::enter(const protocol::Record& record, uint64_t bytes, WorkKind ti
   if (keeps_order(slot.type)) streams_[slot.stream].entered = record.header.sequence;
 }
 
-void Progress::hand_over(uint64_t sequence) {
+void Progress::hand_over(uint64_t sequence, bool unprotected) {
   Pending& slot = slots_[sequence & mask_];
   slot.on_device = true;
+  slot.unprotected = unprotected;
   streams_[slot.stream].on_device.fetch_add(1, std::memory_order_relaxed);
   ring_.header().issued.store(sequence, std::memory_order_relaxed);
 }

@@ -36,6 +36,7 @@ struct Pending {
   uint32_t stream = 0;
   uint32_t event = 0;
   bool on_device = false;
+  bool unprotected = false;
   WorkKind timed;  // how long work of that kind takes is wanted (LongWork); what == 0: it is not
 };
 
@@ -53,8 +54,8 @@ class Progress {
   // more than the record area.
   bool has_slot(uint64_t sequence) const { return sequence - completed() <= mask_ + 1; }
   void enter(const protocol::Record& record, uint64_t bytes = 0, WorkKind timed = {});
-  // The record goes to the device now; take_back where the device refused it.
-  void hand_over(uint64_t sequence);
+  // The record goes to the device now; take_back where the device refused it. `unprotected`: it cannot be run again.
+  void hand_over(uint64_t sequence, bool unprotected = false);
   void take_back(uint64_t sequence);
   // Nothing of this stream is on the device.
   bool idle(uint32_t stream) const { return streams_[stream].on_device.load(std::memory_order_acquire) == 0; }

@@ -35,7 +35,7 @@ Result<protocol::Usage> UsageMeter::left_on(const protocol::ControlPage& page) {
 }
 
 UsageMeter::UsageMeter(protocol::ControlPage page, const protocol::Usage& left)
-    : page_(std::move(page)), usage_(left), forerunners_(left), busy_(now()), copying_(now()) {
+    : page_(std::move(page)), usage_(left), forerunners_(left), busy_(now()), copying_(now()), unprotected_(now()) {
   publish();
 }
 
@@ -88,6 +88,7 @@ void UsageMeter::add(const Done& done) {
   usage_.copied_bytes += copy ? done.bytes : 0;
   usage_.overrun_ns += launch || copy ? done.overrun_ns : 0;
   (copy ? copying_ : busy_).add(done.began, done.ended);
+  if (!copy && done.unprotected) unprotected_.add(done.began, done.ended);
   done_ += !copy;
   if (done.ended == TimePoint{}) return;  // it never ran
   bursts_.work(done.began, done.ended);
@@ -108,6 +109,7 @@ void UsageMeter::look_at_flight() {
 void UsageMeter::publish() {
   usage_.copy_ns = forerunners_.copy_ns + nanoseconds(copying_.total());
   usage_.busy_ns = forerunners_.busy_ns + nanoseconds(busy_.total());
+  usage_.unprotected_ns = forerunners_.unprotected_ns + nanoseconds(unprotected_.total());
   usage_.bursts = forerunners_.bursts + bursts_.count();
   if (bursts_.count() > 0) {
     const Bursts::Largest largest = bursts_.largest();

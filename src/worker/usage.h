@@ -27,6 +27,7 @@ struct Done {
   uint64_t bytes = 0;  // of a copy
   TimePoint began{}, ended{};
   uint64_t overrun_ns = 0;
+  bool unprotected = false;
 };
 
 class UsageMeter {
@@ -91,7 +92,7 @@ class UsageMeter {
   protocol::ControlPage page_;
   protocol::Usage usage_;              // as published last, but for what follows
   const protocol::Usage forerunners_;  // totals of the workers before
-  BusyTime busy_, copying_;
+  BusyTime busy_, copying_, unprotected_;
   Bursts bursts_;
   uint64_t done_ = 0;       // of what was handed over
   TimePoint busy_since_{};  // valid while something is in flight
