@@ -94,8 +94,9 @@ void Epoch::rest(bool commits) {
   const TimePoint now = MonotonicClock().now();
   if (state_ != State::kOpen || (commits ? close() : show(now))) return;
   if (components_.several()) (void)commit_apart(components_.all());
-  // Ask to be woken, then look.
-  progress_.wake_issuer_when_done(wanted());
+  // Ask to be woken, then look. On one stream all is done with what was handed over last, and shown without us.
+  const bool is_last = only_one_ && wanted() >= last_;
+  progress_.wake_issuer_when_done(is_last ? 0 : wanted());
   if (is_wanted()) {
     if (drain(now, kPatience, End::kShow) == Drained::kLate) expose(last_);
   } else if (!record_waits_) {
