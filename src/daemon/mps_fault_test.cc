@@ -57,7 +57,7 @@ class MpsFaultTest : public HouseholdTest {
   using HouseholdTest::worker_of;
   pid_t worker_of(size_t session) {
     const Json ps = *house_->ask({{"command", "ps"}});
-    return ps["sessions"][session]["tasks"][0]["worker_pid"];
+    return ps["sessions"][session]["tasks"][0].value("worker_pid", 0);
   }
   void goes_on_under_mps(TestClient& client) {
     house_->wait_for("ps", [&](const Json&) {
