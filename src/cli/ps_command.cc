@@ -66,7 +66,7 @@ std::string lease(const Json& task) {
   return string_of(*found, "state") + " " + seconds(number_of(*found, "for_ns"));
 }
 
-// Of its time on the device, how much its work could not have been run again.
+// What part of the session's time on devices went into work that could not have been run again, from a hundredth on.
 std::string unprotected(const Json& session) {
   const Json usage = session.value("usage", Json::object());
   const double busy = number_of(usage, "busy_ns"), part = number_of(usage, "unprotected_ns");

@@ -1,4 +1,5 @@
-// A worker that shows what is done before it commits it: memory and space are had again all the same.
+// A worker shows what is done before it commits it: memory that is freed and space in the ring can be used again all
+// the same.
 
 #include "client/testing/session_test.h"
 

@@ -62,9 +62,8 @@ class Commit {
   bool holding() const { return holding_.load(std::memory_order_acquire); }
   // All that is held back can be shown: it is committed, or known to be beyond repetition (affects()).
   void release();
-  // The same of what is not committed, and would be repeated exactly; the log up to where it is done. It is held back
-  // still, as far as nothing of it is run again that the program has seen. False: text was printed, which is shown with
-  // a commit alone.
+  // All that is held back is shown although it is not committed, since it would be repeated exactly. False, and nothing
+  // is shown: text was printed, which the program sees with its commit only.
   bool show_ahead();
   // Whether streams can be committed ahead of the rest that is held back.
   bool may_release(const std::vector<protocol::StreamCuts::Cut>& streams) const;

@@ -74,8 +74,8 @@ class Epoch {
   // Whether epochs are kept at all: there is space for what they save.
   bool keeps() const { return undo_.capacity().value > 0; }
 
-  // Whether the record that was let go at last cannot be run again.
-  bool lost(uint64_t sequence) const { return keeps() && commit_.has_affected(sequence); }
+  // Whether the record that before() has let go just now cannot be run again.
+  bool is_unprotected(uint64_t sequence) const { return keeps() && commit_.has_affected(sequence); }
 
   // What can be reached from now on, and what no more.
   void mapped(uint64_t number, uint64_t address, uint64_t bytes, bool host);

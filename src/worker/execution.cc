@@ -34,7 +34,7 @@ Execution::Execution(const SessionParts& parts, Modules& modules, const DeviceMo
       modules_(modules),
       model_(model),
       bounds_{&parts.ring, window},
-      seen_until_(parts.commit.log().shown),
+      seen_until_(parts.progress.shown()),
       streams_(parts.context, parts.ring, parts.progress),
       textures_(parts.context, parts.ring) {}
 
@@ -96,7 +96,7 @@ Checked<Execution::Step> Execution::hand_over(const protocol::Record& record, co
   if (!prepared) return tl::unexpected(refusal_of("stream", prepared.error()));
   if (has_effects(record.header.type)) parts_.commit.hands_over(sequence);
   parts_.progress.enter(record, bytes, parts_.long_work.timed(sequence));
-  parts_.progress.hand_over(sequence, parts_.epoch.lost(sequence));
+  parts_.progress.hand_over(sequence, parts_.epoch.is_unprotected(sequence));
   parts_.usage.hand_over(record.header.type);
   const bool apart = parts_.long_work.is_timed_apart(sequence);
   if (apart) parts_.context.fence();

@@ -94,8 +94,8 @@ class Progress {
   // Issuer: nothing with effects is handed over behind `sequence`. Once everything up to there is done it is committed,
   // by whichever thread finishes it; at once, if it is.
   void commit_at(uint64_t sequence);
-  // The same, but that it is shown, and not committed; and so is what ends behind it. Until go_on_holding(). False
-  // where it is done and can be shown with its commit alone.
+  // The same, but it is shown and not committed, and so is what ends behind it, until go_on_holding(). False where it
+  // is done and can only be shown with its commit.
   bool show_at(uint64_t sequence);
   // Issuer: more follows after all. False where it was committed meanwhile.
   bool go_on_holding();

@@ -101,7 +101,7 @@ Answer<bool> copy_by_keeper(const CopyPlace& to, const CopyPlace& from, const Co
     return false;
   HEDDLE_ANSWER(await_memory(*from.device));
   HEDDLE_ANSWER(await_memory(*to.device));
-  // Else what a next worker of its puts back could be read.
+  // Else the copy could read what a next worker of that device puts back.
   const auto stays = is_committed_soon(from.device->ring(), last_of(*from.device));
   if (!stays) return tl::unexpected(stays.error());
   if (!*stays) return false;

@@ -19,16 +19,13 @@ std::string held(const DeviceSegments& segments) {
                  to_string(Bytes{segments.budget_bytes()}).c_str());
 }
 
-// What is done up to `sequence`, or nothing. The lock is let go of meanwhile.
+// Waits until everything up to `sequence` is committed, if it is done; else returns at once. The lock is let go of
+// meanwhile.
 Done have_committed(const RingPort& ring, RingPort::Lock& lock, uint64_t sequence) {
   const auto is_committed = [&] { return ring.committed() >= sequence; };
   if (is_committed() || ring.header().completed.load(std::memory_order_acquire) < sequence) return {};
   lock.unlock();
-  Done done = ring.wait_until([&] {
-    if (is_committed()) return true;
-    ring.want_commit();
-    return false;
-  });
+  Done done = wait_for_commit(ring, is_committed);
   lock.lock();
   return done;
 }

@@ -30,11 +30,7 @@ Answer<uint64_t> DeviceTask::reserve_bulk(Lock& lock, uint64_t bytes) {
     if (const auto position = ring_.reserve_bulk_paced(bytes)) return *position;
     HEDDLE_ANSWER(prepare(Begin::kYes));
     lock.unlock();
-    const Done waited = ring_.wait_until([&] {
-      if (ring_.bulk_state() != before) return true;
-      ring_.want_commit();
-      return false;
-    });
+    const Done waited = wait_for_commit(ring_, [&] { return ring_.bulk_state() != before; });
     lock.lock();
     if (!waited) return tl::unexpected(waited.error());
   }

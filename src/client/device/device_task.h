@@ -102,11 +102,7 @@ class DeviceTask : private TaskVoice {
   template <class HasSpace>
   Done wait_for_space(HasSpace&& has_space) {
     HEDDLE_ANSWER(done(task_.begin()));
-    return ring_.wait_until([&] {
-      if (has_space()) return true;
-      ring_.want_commit();
-      return false;
-    });
+    return wait_for_commit(ring_, has_space);
   }
 
   RingPort& ring_;

@@ -176,4 +176,14 @@ class RingPort {
   uint64_t last_work_ = 0;
 };
 
+// Sleeps until `is_done()`, which a commit of what is done brings about: each look asks for one.
+template <class IsDone>
+Done wait_for_commit(const RingPort& ring, IsDone&& is_done) {
+  return ring.wait_until([&] {
+    if (is_done()) return true;
+    ring.want_commit();
+    return false;
+  });
+}
+
 }  // namespace heddle::client

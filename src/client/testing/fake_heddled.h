@@ -23,7 +23,8 @@ struct FakeOptions {
   bool grants_at_malloc = false;
   DeviceKind kind = DeviceKind::kSoftware;  // as which the devices are shown
   protocol::RingSizes ring{Bytes{256 * kKiB}, Bytes{2 * kMiB}};
-  bool shows_ahead = false;  // launches, copies and fills are committed when somebody wants it, and at the next record
+  bool shows_ahead =
+      false;  // launches, copies and fills are committed when somebody wants it, or with a record of another kind
 };
 
 class FakeHeddled {
