@@ -38,7 +38,9 @@ std::string present_obstacle(const VirtualDevice& device) {
 }
 
 bool keeps_variables(const VirtualDevice& device) {
-  return device.control && device.control->log().variables_written != 0;
+  if (!device.control) return false;
+  const protocol::LogState log = device.control->log();
+  return log.variables_written != 0 && (!log.variables_are_saved() || log.obstacle != Obstacle::kNone);
 }
 
 }  // namespace heddle::daemon

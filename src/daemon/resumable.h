@@ -15,7 +15,7 @@ std::string lasting_obstacle(const VirtualDevice& device);
 std::string present_obstacle(const VirtualDevice& device);
 
 // What the program's modules have in their variables, beside what they began with, lies in the worker that stays for
-// the virtual device's next task.
+// the virtual device's next task, and is saved nowhere.
 bool keeps_variables(const VirtualDevice& device);
 
 }  // namespace heddle::daemon

@@ -76,15 +76,25 @@ TEST_F(SharedFaultsTest, WhatIsLostWithTheWorkerIsToldToOneThatWasIdle) {
 
 // They lie in the worker that stays for the next task.
 TEST_F(SharedFaultsTest, WhoseVariablesAreLostBetweenTwoTasksIsTold) {
+  TestClient origin = running(Bytes{4 * kMiB}), between = running(Bytes{4 * kMiB});
+  between.record(RecordType::kLimit, kWritesVariables);
+  between.record(RecordType::kLimit);
+  finish(between);
+  fault(origin, kForGood);
+  expect_failed(between, 810, "what the program's modules had in their variables");
+}
+
+TEST_F(SharedFaultsTest, WhoHasSavedThemBetweenTwoTasksGoesOn) {
   TestClient origin = running(Bytes{4 * kMiB}), between = running(Bytes{4 * kMiB}), plain = running(Bytes{4 * kMiB});
   between.record(RecordType::kLimit, kWritesVariables);
   finish(between);
   finish(plain);
   fault(origin, kForGood);
-  expect_failed(between, 810, "what the program's modules had in their variables");
-  ASSERT_TRUE(plain.declare(2, plain.at(0), Bytes{4 * kMiB}));
-  ASSERT_TRUE(plain.begin(2));
-  EXPECT_TRUE(plain.wait_binding(Binding::kBound)) << plain.error_text();
+  for (TestClient* each : {&between, &plain}) {
+    ASSERT_TRUE(each->declare(2, each->at(0), Bytes{4 * kMiB}));
+    ASSERT_TRUE(each->begin(2));
+    EXPECT_TRUE(each->wait_binding(Binding::kBound)) << each->error_text();
+  }
 }
 
 // Its program may have ended before the device says so.

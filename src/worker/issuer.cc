@@ -32,7 +32,7 @@ Issuer::Issuer(const SessionParts& parts, Modules& modules, const Binding& bindi
       execution_(parts, modules, binding.model, binding.window),
       segments_(parts.context, parts.epoch),
       idle_(parts.ring.header()),
-      reset_(binding.goes_on && binding.goes_on->reset),
+      reset_(binding.goes_on && binding.goes_on->task == binding.task_serial && binding.goes_on->reset),
       goes_on_(binding.goes_on),
       entered_(parts.progress.completed()),
       nap_(kFirstSleep),

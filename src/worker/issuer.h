@@ -43,7 +43,8 @@ class Issuer {
     const DeviceModel& model;
     protocol::Window window;
     uint64_t task_serial;
-    // Where another worker was in the same task before, and this one goes on.
+    // Where another worker was in the same task before, and this one goes on; or in the task before, from whose
+    // variables this one goes on.
     std::optional<protocol::LogState> goes_on;
   };
 

@@ -25,6 +25,8 @@ void Issuer::finish_task(uint64_t sequence) {
   gate_.end_task();
   suspending_ = false;
   idle_since_.reset();
+  // The next task may have another worker.
+  if (!goes_on_ && !reset_ && !parts_.fault.raised()) (void)parts_.variables.save_now(entered_);
   // What was declared and not touched goes to the next task, and is mapped anew.
   const auto unmapped = segments_.unmap_device_segments();
   if (!unmapped) logger("worker")->error("at the task's end: {}", unmapped.error().text);
@@ -36,12 +38,14 @@ void Issuer::finish_task(uint64_t sequence) {
   parts_.commit.tell(protocol::TaskEnded{task_serial_, reset_, !segments_.uncertain()});
 }
 
-// In the place of a worker that has died: what it had of the program's modules, and what it had begun to give back.
+// In the place of a worker that has died: what it had of the program's modules, and of the same task what it had begun
+// to give back.
 void Issuer::go_on() {
   const protocol::LogState log = *std::exchange(goes_on_, std::nullopt);
   if (parts_.fault.raised()) return;
   const auto restored = parts_.variables.restore(log);
   if (!restored) return parts_.fault.raise(restored.error());
+  if (log.task != task_serial_) return;
   const auto put_back = parts_.epoch.restore(log);
   if (!put_back) return parts_.fault.raise(put_back.error());
   if (idle_.took_task(task_serial_)) return finish_task(0);

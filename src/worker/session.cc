@@ -60,12 +60,14 @@ Session::Session(std::unique_ptr<protocol::RingMemory> ring, Page page, std::uni
              in_flight_, variables_, own_copies_, epoch_,     long_work_},
       completions_(parts_) {}
 
-// Of the same task, so that somebody was at it before: else what was noted for one that goes on is of no use.
+// Of the same task, so that somebody was at it before; or of one before it, which has left values in the variables of
+// the program's modules. Else what was noted for one that goes on is of no use.
 void Session::run(protocol::RingReader reader, protocol::ControlPage lease, const protocol::LogState& log) {
   const bool goes_on = log.task == options_.task_serial;
-  if (!goes_on) commit_->begin_task(options_.task_serial, true);
+  const bool has_variables = log.task != 0 && !log.reset && log.variables_written != 0;
+  if (!goes_on) commit_->begin_task(options_.task_serial, !has_variables);
   const Issuer::Binding binding{options_.model, options_.window, options_.task_serial,
-                                goes_on ? std::optional(log) : std::nullopt};
+                                goes_on || has_variables ? std::optional(log) : std::nullopt};
   issuer_ = std::make_unique<Issuer>(parts_, modules_, binding, reader, WorkerLease(std::move(lease)));
   completing_ = std::thread([this] { completions_.run(); });
   issuing_ = std::thread([this] { issuer_->run(); });

@@ -49,6 +49,16 @@ struct TakeoverTest : SessionHarness {
       return !log.computes() && log.variables_are_saved() && log.completed == writer->last_sequence();
     });
   }
+  void end_task() {
+    simple(RecordType::kTaskEnd, 0, kTaskSerial);
+    ASSERT_TRUE(eventually([&] { return told<protocol::TaskEnded>() == 1; }));
+    ASSERT_TRUE(control_page.log().ended);
+  }
+  // In another worker: this one did not stay.
+  void begin_next_task() {
+    bound_serial = kTaskSerial + 1;
+    start_worker();
+  }
   uint64_t symbol() {
     const uint64_t position = reserve_bulk(16);
     auto* record = writer->reserve<protocol::SymbolRecord>(RecordType::kSymbol, 0);
@@ -114,18 +124,49 @@ TEST_F(TakeoverTest, ElsewhereTheyFailTheSessionByName) {
   EXPECT_THAT(header().fault_text, HasSubstr("the variables of module 1 have other addresses"));
 }
 
-TEST_F(TakeoverTest, ALaterTasksWorkerBeginsAnew) {
+TEST_F(TakeoverTest, VariablesOutliveATasksWorker) {
   ASSERT_TRUE(completes(launch(0, 0)));
-  ASSERT_TRUE(saved());
-  simple(RecordType::kTaskEnd, 0, kTaskSerial);
-  ASSERT_TRUE(eventually([&] { return told<protocol::TaskEnded>() == 1; }));
-  EXPECT_TRUE(control_page.log().ended);
-  bound_serial = kTaskSerial + 1;
-  start_worker();
+  end_task();
+  begin_next_task();
   EXPECT_FALSE(control_page.log().ended);
+  ASSERT_TRUE(completes(launch(0, 0)));
+  EXPECT_EQ(counted(), 102u) << header().fault_text;
+  ASSERT_TRUE(saved());
+  start_worker();  // in the middle of the task
+  ASSERT_TRUE(completes(launch(0, 0)));
+  EXPECT_EQ(counted(), 103u) << header().fault_text;
+}
+
+// However long ago the last save was.
+TEST_F(TakeoverTest, TheyAreSavedAtTheTasksEnd) {
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(completes(launch(0, 0)));
+  end_task();
+  EXPECT_TRUE(control_page.log().variables_are_saved());
+  begin_next_task();
+  ASSERT_TRUE(completes(launch(0, 0)));
+  EXPECT_EQ(counted(), 121u) << header().fault_text;
+}
+
+TEST_F(TakeoverTest, ALaterTasksWorkerBeginsAnewBehindAReset) {
+  ASSERT_TRUE(completes(launch(0, 0)));
+  simple(RecordType::kReset, 0);
+  end_task();
+  begin_next_task();
   EXPECT_EQ(control_page.log().modules, 0u);
   ASSERT_TRUE(completes(launch(0, 0)));
   EXPECT_EQ(counted(), 101u);
+}
+
+TEST_F(TakeoverTest, VariablesThatNoOtherWorkerCanHaveFailTheNextTask) {
+  session.reset();
+  module_info.allocates = true;
+  start_worker();
+  ASSERT_TRUE(completes(launch(0, 0)));
+  end_task();
+  begin_next_task();
+  ASSERT_TRUE(eventually([&] { return header().fault.load() != 0; }));
+  EXPECT_EQ(header().fault.load(), kCudaLaunchFailure);
+  EXPECT_THAT(header().fault_text, HasSubstr("ended between two tasks"));
 }
 
 TEST_F(TakeoverTest, DeviceMallocCannotBeTakenOver) {

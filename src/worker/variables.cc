@@ -78,6 +78,9 @@ Checked<void> Variables::restore(const protocol::LogState& log) {
   written_ = log.variables_written;
   kept_ = log.variables_saved;
   if (log.variables_written == 0 && log.variables_saved == 0) return {};
+  if (log.obstacle != protocol::Obstacle::kNone)
+    return refused(kCudaLaunchFailure,
+                   "its worker ended between two tasks, and no other can have what its modules' variables held");
   const auto saved = saved_.at(log.variables_saved);
   if (!log.variables_are_saved() || !saved)
     return refused(kCudaLaunchFailure, "its worker ended, and what the variables of its modules held was not saved");
