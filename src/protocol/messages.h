@@ -55,6 +55,7 @@ enum class MessageType : uint32_t {
   kBacklog,
   kDrained,
   kSuspended,
+  kNeedsApart,
   // heddle (the command) <-> heddled: JSON
   kCommand = 400,
   kReply,
@@ -251,7 +252,9 @@ struct StartWorker {
   // Another process that loads the same modules has their variables at the same addresses.
   uint32_t variables_stay = 0;
   // Of a software device's SMs, how many the worker's blocks may be on; 0: all.
-  uint32_t sms = 0, reserved = 0;
+  uint32_t sms = 0;
+  // It hands nothing over that could not be run again, and asks to be left instead (NeedsApart).
+  uint32_t guarded = 0;
   Window windows[kMaxWindows];  // the worker reserves the first that it can, ahead of any session
 };
 // Exit status of a worker whose device takes no new client just now: another one may be luckier.
@@ -357,6 +360,13 @@ struct Suspended {
   uint64_t serial = 0;
   uint32_t given_up = 0;
   uint32_t unmapped = 0;  // as TaskEnded has it
+};
+
+// Of a guarded worker: nothing of the task is under way, and it does not take the next record. The task is to go on
+// where no other program's fault ends its work; until then it waits.
+struct NeedsApart {
+  static constexpr MessageType kType = MessageType::kNeedsApart;
+  uint64_t serial = 0;
 };
 
 // JSON text, as long as the packet allows; longer replies travel in a memfd beside an empty text.

@@ -27,7 +27,7 @@
 namespace heddle::protocol {
 
 inline constexpr uint32_t kRingMagic = 0x52444c48;  // "HLDR"
-inline constexpr uint32_t kProtocolVersion = 11;
+inline constexpr uint32_t kProtocolVersion = 12;
 
 inline constexpr uint32_t kMaxStreams = 1024;  // stream 0 is the legacy default stream
 inline constexpr uint32_t kMaxEvents = 8192;

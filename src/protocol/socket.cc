@@ -73,9 +73,9 @@ std::optional<size_t> body_bytes(MessageType type) {
                     CopyAcross, WorkWaits, Welcome, DeviceOpened, SegmentAnswer, MemoryAnswer, ApartAnswer, CopyAnswer,
                     Refused, StartWorker, BindSession, Module, MapSegment, Proceed, NextTask, DeviceFault, Quit,
                     WorkerReady, SegmentFreed, TaskEnded, WorkerFault, LeaseReturned, Backlog, Drained, Suspend,
-                    Suspended, Command, Reply, Deposit, Restored, Withdraw, AllRestored, Shutdown, MakeMemory,
-                    MemoryMade, MemoryLeft, CopyMemory, CancelCopy, MemoryCopied, TakeBack, KeepAtMost, UnmapMemory>(
-      type);
+                    Suspended, NeedsApart, Command, Reply, Deposit, Restored, Withdraw, AllRestored, Shutdown,
+                    MakeMemory, MemoryMade, MemoryLeft, CopyMemory, CancelCopy, MemoryCopied, TakeBack, KeepAtMost,
+                    UnmapMemory>(type);
 }
 
 std::optional<uint64_t> request_of(const Packet& packet) {

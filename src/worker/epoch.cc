@@ -28,7 +28,7 @@ uint64_t bytes_of(const Precautions& needed) {
 }  // namespace
 
 Epoch::Epoch(protocol::RingMemory& ring, Modules& modules, OwnCopies& copies, Commit& commit, Progress& progress,
-             Variables& variables, LongWork& long_work, SaveBudget budget, protocol::UndoLog undo,
+             Variables& variables, LongWork& long_work, SaveBudget budget, Guard& guard, protocol::UndoLog undo,
              protocol::BufferTable buffers, bool calls_repeat)
     : ring_(ring),
       modules_(modules),
@@ -38,6 +38,7 @@ Epoch::Epoch(protocol::RingMemory& ring, Modules& modules, OwnCopies& copies, Co
       variables_(variables),
       long_work_(long_work),
       budget_(budget),
+      guard_(guard),
       calls_repeat_(calls_repeat),
       undo_(std::move(undo)),
       memory_(buffers) {
@@ -133,6 +134,7 @@ Checked<Epoch::Step> Epoch::before_known(const protocol::Record& record, const R
   }
   record_waits_ = !may_follow(sequence, record.header.stream) || !begin(sequence, record.header.stream);
   if (record_waits_) return Step::kWait;
+  if (guard_.leaves() && keeps_back(sequence)) return Step::kWait;
   if (state_ == State::kOpen && may_be_repeated(effects)) {
     const uint32_t stream = record.header.stream;
     const Precautions needed = memory_.before(effects, stream);
@@ -142,10 +144,7 @@ Checked<Epoch::Step> Epoch::before_known(const protocol::Record& record, const R
       return Step::kWait;
     }
     const SaveBudget::Save price = price_of(needed);
-    if (!budget_.affords(price, now_)) {
-      expose(sequence);
-      return Step::kGo;
-    }
+    if (!budget_.affords(price, now_)) return let_pass(sequence);
     if (undo_.has_room(needed.saves.size(), bytes_of(needed))) {
       budget_.spend(price);
       const auto saved = save(stream, sequence, needed);
@@ -158,8 +157,28 @@ Checked<Epoch::Step> Epoch::before_known(const protocol::Record& record, const R
     record_waits_ = last_ > began_at_ && drain(time_now(), kLongPatience) != Drained::kLate;
     if (record_waits_) return Step::kWait;
   }
+  return let_pass(sequence);
+}
+
+// It cannot be run again, or nobody would pay for it.
+Epoch::Step Epoch::let_pass(uint64_t sequence) {
+  if (keeps_back(sequence)) return Step::kWait;
   expose(sequence);
   return Step::kGo;
+}
+
+// Waits for everything before it, for as long as nobody else waits because of that. With work under way that would be
+// lost anyhow this one can be lost as well.
+bool Epoch::keeps_back(uint64_t sequence) {
+  if (!guard_.on() || !keeps() || state_ == State::kExposed) return false;
+  if (variables_.obstructed()) return false;
+  const TimePoint now = time_now();
+  const Duration patience = others_follow_() ? Guard::kPatience : kAnyTime;
+  Drained drained = state_ == State::kOpen ? drain(now, patience) : Drained::kYes;
+  if (drained == Drained::kYes) drained = await(sequence - 1, now, patience);
+  if (drained == Drained::kYes) guard_.ask();
+  if (drained == Drained::kLate) guard_.stay_for_now();
+  return record_waits_ = drained != Drained::kLate;
 }
 
 void Epoch::handed_over(const protocol::Record& record, const RecordEffects& effects, const Precautions& needed,
@@ -238,6 +257,7 @@ void Epoch::enter(State state) {
 void Epoch::expose(uint64_t sequence) {
   variables_.note_uncommitted();
   commit_.affects(sequence);
+  guard_.leave_soon();
   last_ = std::max(last_, sequence);
   if (state_ == State::kExposed) return;
   if (state_ == State::kOpen) progress_.show_uncommitted();

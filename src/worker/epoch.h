@@ -30,7 +30,7 @@
 // Exposed is also all work beside host calls that have not returned: such a call may wait for any of it.
 //
 // Where copies may take a share of the time only (SaveBudget), a record for which there is no time left is let pass,
-// and exposes the epoch like one that cannot be run again.
+// and exposes the epoch like one that cannot be run again. In a guarded worker neither is let pass (Guard).
 //
 // Where long work alone is protected (LongWork), an epoch opens with long work, once everything before it is done, and
 // is drained when that is done. What is short passes by: it is noted as work that cannot be run again, which it is
@@ -49,6 +49,7 @@
 #include "worker/components.h"
 #include "worker/epoch_memory.h"
 #include "worker/exact_span.h"
+#include "worker/guard.h"
 #include "worker/long_work.h"
 #include "worker/save_budget.h"
 #include "worker/variables.h"
@@ -68,7 +69,7 @@ class Epoch {
 
   // `calls_repeat`: libraries compute the same in the next worker; they may go by how many SMs there are.
   Epoch(protocol::RingMemory& ring, Modules& modules, OwnCopies& copies, Commit& commit, Progress& progress,
-        Variables& variables, LongWork& long_work, SaveBudget budget, protocol::UndoLog undo,
+        Variables& variables, LongWork& long_work, SaveBudget budget, Guard& guard, protocol::UndoLog undo,
         protocol::BufferTable buffers, bool calls_repeat);
 
   // Whether epochs are kept at all: there is space for what they save.
@@ -93,6 +94,9 @@ class Epoch {
   // cannot. kWait: not yet. `effects` is called where epochs are kept: effects(regions).
   template <class Effects>
   Checked<Step> before(const protocol::Record& record, Effects&& effects);
+
+  // Whether the record, behind which the worker's death would be the session's, waits to be taken elsewhere (Guard).
+  bool keeps_back(uint64_t sequence);
 
   // The record was taken; before the next one is.
   void taken(const protocol::RecordHeader& record);
@@ -129,10 +133,12 @@ class Epoch {
   bool begin(uint64_t sequence, uint32_t stream);
   void open(uint64_t sequence);
   void enter(State state);
+  Step let_pass(uint64_t sequence);
   void expose(uint64_t sequence);
   // Returns the tag behind which all is saved.
   Checked<device::Tag> save(uint32_t stream, uint64_t sequence, const Precautions& needed);
   bool close();
+  void save_variables(TimePoint now);
   bool may_be_shown(TimePoint now);
   bool show(TimePoint now);
   Drained drain(TimePoint now, Duration patience, End end = End::kCommit);
@@ -150,6 +156,7 @@ class Epoch {
   Variables& variables_;
   LongWork& long_work_;
   SaveBudget budget_;
+  Guard& guard_;
   const bool calls_repeat_;
   protocol::UndoLog undo_;
   EpochMemory memory_;

@@ -16,8 +16,9 @@ namespace heddle::worker {
 // Thread-safe.
 class Outbox {
  public:
-  using Message = std::variant<protocol::SegmentFreed, protocol::TaskEnded, protocol::WorkerFault,
-                               protocol::LeaseReturned, protocol::Backlog, protocol::Drained, protocol::Suspended>;
+  using Message =
+      std::variant<protocol::SegmentFreed, protocol::TaskEnded, protocol::WorkerFault, protocol::LeaseReturned,
+                   protocol::Backlog, protocol::Drained, protocol::Suspended, protocol::NeedsApart>;
 
   static Result<std::unique_ptr<Outbox>> create();
 

@@ -21,6 +21,7 @@ class Session {
     bool shared_faults = false;  // what the device reports may be another client's fault
     bool variables_stay = true;  // the next worker will have modules' variables where this one has them
     bool all_sms = true;         // and as many SMs of the device as this one
+    bool guarded = false;        // keeps back what could not be run again (Guard)
   };
 
   // Starts serving `ring`, whose control page `control` is, on `context`. Everything lent must outlive the session.
@@ -57,6 +58,7 @@ class Session {
   OwnCopies own_copies_;
   Variables variables_;
   LongWork long_work_;
+  Guard guard_;
   Epoch epoch_;
   SessionParts parts_;
   Completions completions_;

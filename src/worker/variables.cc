@@ -23,6 +23,27 @@ void Variables::note_modules() {
   }
 }
 
+// Modules were loaded that would be in the way as soon as they are noted.
+bool Variables::has_news() const {
+  if (modules_.loaded_count() > protocol::ControlPage::kMostModules) return true;
+  for (uint64_t index = noted_; index < modules_.loaded_count(); ++index) {
+    if (modules_.loaded_at(index).holds_addresses && !stay_) return true;
+  }
+  return false;
+}
+
+bool Variables::would_obstruct(bool names_one) const {
+  if (obstructed_) return false;
+  const bool writes = names_one || modules_.writable_bytes() != 0;
+  return has_news() || (writes && modules_.variable_bytes() > protocol::ControlPage::kVariableBytes.value);
+}
+
+bool Variables::would_obstruct(const KernelTraits& kernel) const {
+  if (obstructed_) return false;
+  const bool writes = kernel.writes_variables || (kernel.writes_through_parameters && addresses_told_);
+  return kernel.allocates || (kernel.tells_addresses && !stay_) || has_news() || (writes && would_obstruct());
+}
+
 void Variables::about_to_run(uint64_t sequence, bool names_one) {
   if (noted_ != modules_.loaded_count()) note_modules();
   if (!names_one && modules_.writable_bytes() == 0) return;

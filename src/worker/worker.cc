@@ -132,7 +132,7 @@ Status Worker::start_session(const protocol::Packet& packet) {
   }
   auto session = Session::start(packet.descriptors[0], packet.descriptors[1],
                                 {start_.model, window_, binding_.task_serial, read_, start_.shared_faults != 0,
-                                 start_.variables_stay != 0, start_.sms == 0},
+                                 start_.variables_stay != 0, start_.sms == 0, start_.guarded != 0},
                                 *context_, printer_, outbox_);
   if (!session) return tl::unexpected(std::move(session).error());
   session_ = std::move(*session);

@@ -50,9 +50,10 @@ void SessionHarness::start_worker() {
     if (kernel_effects.empty()) return fail(ErrorCode::kNotFound, "nothing is known of the kernels");
     return kernel_effects;
   };
-  auto started = Session::start(ring_fd, control_fd,
-                                {model, window, bound_serial, {describe, effects}, shared_faults, variables_stay},
-                                *context, printer, *outbox);
+  auto started =
+      Session::start(ring_fd, control_fd,
+                     {model, window, bound_serial, {describe, effects}, shared_faults, variables_stay, true, guarded},
+                     *context, printer, *outbox);
   ASSERT_TRUE(started) << started.error().text;
   session = std::move(*started);
   for (const uint32_t module : std::vector(modules)) send_module(module);

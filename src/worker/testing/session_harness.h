@@ -76,6 +76,7 @@ struct SessionHarness : ::testing::Test {
   std::function<void(FakeContext&)> prepare_context;
   bool shared_faults = false;
   bool variables_stay = true;
+  bool guarded = false;
   Bytes undo{};                // of the control page: epochs are kept where there is some
   Duration long_from{};        // and protect what takes so long; 0: everything
   uint32_t save_permille = 0;  // of the time that copies may take; 0: any
