@@ -79,6 +79,7 @@ std::string reason_of(const Json& task) {
   std::string reason = string_of(task, "reason");
   const std::string obstacle = string_of(task, "not_revocable"), why = string_of(task, "not_terminated");
   if (!obstacle.empty()) reason += "; revocable: no (" + obstacle + ")";
+  if (task.contains("apart")) reason += "; outside of MPS (not all of its work can be run again)";
   if (task.contains("terminations")) reason += "; terminated " + string_of(task, "terminations") + " times";
   if (task.contains("terminations_refused"))
     reason += "; drained instead " + string_of(task, "terminations_refused") + " times" +

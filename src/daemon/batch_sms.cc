@@ -7,7 +7,8 @@ Status check_batch_sms(const Shared& shared, const Mps& mps) {
   for (const DeviceState& device : shared.registry.devices) {
     const DeviceModel& model = device.config.model;
     const bool is_gpu = model.kind == DeviceKind::kCuda;
-    if (is_gpu ? mps.serves(device.id) : model.sharing == Sharing::kConcurrent) continue;
+    if (is_gpu ? mps.serves(device.id) && device.config.mps == MpsMode::kOn : model.sharing == Sharing::kConcurrent)
+      continue;
     return fail(ErrorCode::kInvalidArgument,
                 "dispatch.policy: %s leaves a part of the SMs to requests, for which a device has to run programs "
                 "together, and device %lu (%.63s) runs them in time slices: %s, or take another policy",

@@ -150,6 +150,7 @@ Commands::Json Commands::device_list(const Descriptions& describe) const {
                     {"kind", model.kind == DeviceKind::kSoftware ? "software" : "cuda"},
                     {"sharing", model.sharing == Sharing::kConcurrent ? "concurrent" : "time-sliced"},
                     {"shared_faults", device.config.shared_faults},
+                    {"mps", name_of(device.config.mps)},
                     {"sms", model.sms},
                     {"batch_sms", dispatch.bounds_batch ? Json(batch_sms(dispatch, model)) : Json()},
                     {"memory", view.capacity.value},

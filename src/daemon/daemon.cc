@@ -14,6 +14,7 @@
 #include "daemon/batch_sms.h"
 #include "daemon/cuda_codes.h"
 #include "daemon/gpus.h"
+#include "daemon/mps_mode.h"
 #include "daemon/spawn.h"
 #include "daemon/worker_users.h"
 #include "policy/dispatch/table.h"
@@ -246,7 +247,7 @@ Status Daemon::start_gpus() {
     if (device.model.kind != DeviceKind::kCuda) continue;
     HEDDLE_TRY(make_cache(directory_of(shared_.places.control) + "/cuda-cache", shared_.config));
     HEDDLE_TRY(keepers_.start(state.id, device.uuid));
-    if (device.mps) HEDDLE_TRY(mps_.start(state.id, device.uuid));
+    HEDDLE_TRY(start_mps(shared_, mps_, state.id));
   }
   return {};
 }

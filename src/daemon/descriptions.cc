@@ -57,6 +57,7 @@ void add_revocable(Json& task, const VirtualDevice& device) {
   const std::string lasting = lasting_obstacle(device);
   task["revocable"] = lasting.empty();
   if (!lasting.empty()) task["not_revocable"] = lasting;
+  if (device.apart) task["apart"] = true;
   task["drained"] = present_obstacle(device).empty();
 }
 

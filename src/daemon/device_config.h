@@ -8,13 +8,24 @@
 
 namespace heddle::daemon {
 
+// How a GPU's programs share it.
+enum class MpsMode : uint32_t {
+  kOff,   // in time slices: a fault is its own program's
+  kOn,    // through MPS, all at once: a fault ends everybody's work, and is lost what cannot be run again
+  kAuto,  // through MPS whose work can be run again, in time slices beside them who has other work (mps_clients.h)
+};
+
+inline const char* name_of(MpsMode mode) {
+  return mode == MpsMode::kOff ? "off" : mode == MpsMode::kOn ? "on" : "auto";
+}
+
 // One device of the pool.
 struct DeviceConfig {
   DeviceModel model;
   bool shared_faults = false;  // one program's fault ends every worker of the device, as under MPS
   uint32_t host_threads = 1;   // of one worker, that compute blocks
   std::string uuid;            // of a GPU: CUDA_VISIBLE_DEVICES for its workers and its keeper
-  bool mps = false;            // its workers share it through MPS, not in time slices
+  MpsMode mps = MpsMode::kOff;
   bool variables_stay = true;  // another process that loads the same modules has their variables where they were
   Bytes context = {};          // of a GPU: what one worker's context takes, measured; model.context_bytes is charged
 };
@@ -25,8 +36,8 @@ struct GpuConfig {
   std::optional<uint32_t> index;  // as the driver counts
   Bytes memory;                   // at most so much of each; 0: all that is free when heddled starts
   std::optional<Bytes> context;   // what a worker's context is charged; none: as measured
-  bool mps = false;               // a fault of one program is every program's under MPS, so it has to be asked for
-  bool variables_stay = false;    // as DeviceConfig's: a second worker's are elsewhere, mostly
+  MpsMode mps = MpsMode::kOff;
+  bool variables_stay = false;  // as DeviceConfig's: a second worker's are elsewhere, mostly
 };
 
 }  // namespace heddle::daemon

@@ -128,8 +128,9 @@ Result<GpuConfig> parse_gpu(const toml::table& table, const std::string& file) {
   reader.read("variables_stay", gpu.variables_stay);
   if (index != UINT32_MAX) gpu.index = index;
   if (context.value != UINT64_MAX) gpu.context = context;
-  gpu.mps = mps == "on";
-  if (!gpu.mps && mps != "off") reader.wrong("mps", stringf("'%s' is neither on nor off", mps.c_str()));
+  gpu.mps = mps == "on" ? MpsMode::kOn : mps == "auto" ? MpsMode::kAuto : MpsMode::kOff;
+  if (gpu.mps == MpsMode::kOff && mps != "off")
+    reader.wrong("mps", stringf("'%s' is none of on, off, auto", mps.c_str()));
   if (!gpu.uuid.empty() && gpu.index) reader.wrong("index", "uuid says already which GPU");
   HEDDLE_TRY(reader.finish());
   return gpu;

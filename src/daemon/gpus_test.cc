@@ -76,7 +76,7 @@ TEST(GpuPool, TablesChooseAndLimit) {
   EXPECT_EQ(config->devices[0].uuid, "GPU-b");
   EXPECT_EQ(config->devices[0].model.memory_bytes, 16 * kGiB);
   EXPECT_EQ(config->devices[0].model.context_bytes, 0u);
-  EXPECT_FALSE(config->devices[0].mps);
+  EXPECT_EQ(config->devices[0].mps, MpsMode::kOff);
 }
 
 TEST(GpuPool, SoftwareDevicesThatWereNamedStay) {
@@ -99,8 +99,8 @@ TEST(GpuPool, MpsHasToBeAskedFor) {
   auto config = parse_config("[[gpu]]\nindex = 0\n[[gpu]]\nindex = 1\nmps = \"on\"\n", "f");
   ASSERT_TRUE(config) << config.error().text;
   ASSERT_TRUE(add_gpus(*config, two_gpus()));
-  EXPECT_FALSE(config->devices[0].mps);
-  EXPECT_TRUE(config->devices[1].mps);
+  EXPECT_EQ(config->devices[0].mps, MpsMode::kOff);
+  EXPECT_EQ(config->devices[1].mps, MpsMode::kOn);
 }
 
 TEST(GpuPool, WithoutTablesAFullGpuIsLeftOut) {

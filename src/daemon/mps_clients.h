@@ -1,10 +1,12 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
 #include "daemon/batch_sms.h"
 #include "daemon/mps.h"
 #include "daemon/registry.h"
+#include "daemon/resumable.h"
 
 namespace heddle::daemon {
 
@@ -18,16 +20,38 @@ inline bool is_tried_outside_mps(const DeviceState& device, const Mps& mps, std:
   return device.health == DeviceState::Health::kTrial && mps.serves(device.id) && device.on_trial.contains(who);
 }
 
-// Whether it serves a program that was tried, did not fault, and is to go on under MPS.
-inline bool is_settled_outside_mps(const Worker& worker, const DeviceState& device) {
-  return worker.outside_mps() && worker.state == Worker::State::kBound && worker.device == device.id &&
-         worker.last_fault.empty() && !device.on_trial.contains({worker.session, worker.virtual_device});
+// Whether the virtual device's work cannot always be run again, and so is done where no other program's fault ends it.
+inline bool is_apart(const Shared& shared, const DeviceState& device, const Mps& mps,
+                     std::pair<SessionId, uint32_t> who) {
+  const Session* session = shared.registry.find_session(who.first);
+  return mps.serves(device.id) && session && who.second < session->devices.size() && session->devices[who.second].apart;
 }
 
 // What kind of worker is to serve the virtual device.
 inline Worker::Kind kind_for(const Shared& shared, const Mps& mps, const DeviceState& device,
                              std::pair<SessionId, uint32_t> who) {
-  return is_tried_outside_mps(device, mps, who) ? Worker::Kind::kOutsideMps : kind_for(shared, who.first);
+  const bool outside = is_tried_outside_mps(device, mps, who) || is_apart(shared, device, mps, who);
+  return outside ? Worker::Kind::kOutsideMps : kind_for(shared, who.first);
+}
+
+// What kind of worker the task that it serves is to go on in, where that is another: it was tried outside of MPS and
+// did not fault; or it does not stay under MPS. None where it stays.
+inline std::optional<Worker::Kind> kind_to_move_to(const Shared& shared, const Mps& mps, const DeviceState& device,
+                                                   const Worker& worker) {
+  if (worker.state != Worker::State::kBound || worker.device != device.id || !worker.last_fault.empty()) return {};
+  const std::pair who(worker.session, worker.virtual_device);
+  const VirtualDevice* served = shared.registry.served_by(worker).second;
+  if (!served || !served->task || device.on_trial.contains(who) || !lasting_obstacle(*served).empty()) return {};
+  const Worker::Kind kind = kind_for(shared, mps, device, who);
+  return kind == worker.kind ? std::nullopt : std::optional(kind);
+}
+
+// How many tasks are to go on in a worker of that kind.
+inline size_t to_move(const Shared& shared, const Mps& mps, const DeviceState& device, Worker::Kind kind) {
+  const auto& workers = shared.registry.workers;
+  return static_cast<size_t>(std::count_if(workers.begin(), workers.end(), [&](const auto& each) {
+    return kind_to_move_to(shared, mps, device, each.second) == kind;
+  }));
 }
 
 // How many wait for a worker of that kind.

@@ -156,6 +156,7 @@ struct VirtualDevice {
   TimePoint copies_began{};          // of that attempt; zero: none has
   Resumption resumed;                // the last one
   TerminationCounts terminations;
+  bool apart = false;  // not all of its work can be run again: served outside of MPS
   std::unique_ptr<Task> task;
   std::deque<protocol::BeginTask> next;  // tasks that were begun while their forerunner is still ending
   Worker* worker = nullptr;              // the executor's (worker_executor.h): others ask Executor::serving
@@ -252,7 +253,7 @@ struct Worker {
   enum class Kind : uint32_t {
     kWhole,       // on all of its SMs
     kBatch,       // on those that are batch's (batch_sms.h)
-    kOutsideMps,  // not through MPS, which serves its GPU: for a program that is tried (shared_faults.h)
+    kOutsideMps,  // not through MPS, which serves its GPU: for a program that is tried, or apart (mps_clients.h)
   };
   WorkerId id;
   uint64_t secret = 0;
@@ -273,7 +274,7 @@ struct Worker {
   std::string last_fault;    // what it reported of the session that it serves
   bool killed = false;       // by heddled
   bool died = false;         // or is dying, by itself
-  bool called_back = false;  // from outside of MPS: its task is to go on under it
+  bool called_away = false;  // its task is to go on in a worker of another kind
   bool terminating = false;  // by heddled, so that its task leaves the device: it is stopped, or killed
   bool given_up = false;     // its task, as it was told to: it is ending
   Bytes driver_memory;       // that its context has grown by, on the accounts of the tasks that it served

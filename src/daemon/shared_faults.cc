@@ -281,7 +281,18 @@ SharedFaults::Course SharedFaults::look_at_work(DeviceId id, Trial& trial, Sessi
   return Course::kGoesOn;
 }
 
-void SharedFaults::call_back(DeviceId id) {
+// For the rest of its program's life: what it does once it will do again.
+void SharedFaults::needs_apart(const Worker& worker, const protocol::NeedsApart& said) {
+  const auto [session, device] = shared_.registry.served_by(worker);
+  if (!session || !device->task || device->task->serial != said.serial || device->apart) return;
+  device->apart = true;
+  shared_.log->info(
+      "session {} (process {}, {}) goes on outside of MPS on device {}: not all of its work can be run again",
+      session->id.value, session->pid, session->program, worker.device.value);
+  shared_.events.post(ExecutorWanted{worker.device});
+}
+
+void SharedFaults::call_away(DeviceId id) {
   const DeviceState& on = device_of(id);
   if (!workers_.under_mps(id) || workers_.recovering(id)) return;
   auto& workers = shared_.registry.workers;
@@ -290,15 +301,16 @@ void SharedFaults::call_back(DeviceId id) {
     if (worker.device == id && worker.state == Worker::State::kWarm) ++ready[worker.kind];
   }
   for (auto& [worker_id, worker] : workers) {
-    const auto served = shared_.registry.served_by(worker).second;
-    if (!is_settled_outside_mps(worker, on) || !served || !served->task || !lasting_obstacle(*served).empty()) continue;
-    size_t& left = ready[kind_for(shared_, worker.session)];
-    if (!worker.called_back && left > 0) worker.called_back = let_go(worker, *served->task);
-    left -= worker.called_back && left > 0 ? 1 : 0;
+    const auto kind = workers_.kind_to_move_to(worker);
+    if (!kind) continue;
+    size_t& left = ready[*kind];
+    const Task& task = *shared_.registry.served_by(worker).second->task;
+    if (!worker.called_away && left > 0) worker.called_away = let_go(worker, task);
+    left -= worker.called_away && left > 0 ? 1 : 0;
   }
 }
 
-// It goes on in another worker: behind those that are left to try, or under MPS.
+// It goes on in another worker: behind those that are left to try, or under MPS, or outside of it.
 bool SharedFaults::let_go(Worker& worker, const Task& task) {
   if (!worker.connection || task.state != TaskState::kRunning) return false;
   worker.connection->send(protocol::Suspend{task.serial});

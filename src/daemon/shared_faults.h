@@ -52,8 +52,11 @@ class SharedFaults {
   void cleared(DeviceId device);
   void trial_due(DeviceId device);
 
-  // Programs that were tried outside of MPS leave their workers for those that stand ready under it.
-  void call_back(DeviceId device);
+  // The next record of a guarded worker's task could be lost with another program's fault.
+  void needs_apart(const Worker& worker, const protocol::NeedsApart& said);
+  // Programs leave their workers for those of another kind that stand ready: who was tried outside of MPS and is to go
+  // on under it; who does not stay under MPS.
+  void call_away(DeviceId device);
 
   // Whether the virtual device's task may have a worker of its device now.
   bool may_be_served(const Session& session, const VirtualDevice& device) const;

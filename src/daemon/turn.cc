@@ -45,7 +45,7 @@ void Turn::run() {
 // Pairs waiting tasks with the device's workers while there are any, then starts the workers that are missing.
 void Turn::serve(DeviceId device) {
   while (const auto found = executor_.pair(device)) tasks_.executor_found(*found->session, *found->device);
-  executor_.shared_faults().call_back(device);
+  executor_.shared_faults().call_away(device);
   workers_.refill(device);
 }
 

@@ -59,17 +59,6 @@ size_t coming_on(DeviceId device, Worker::Kind kind, const Registry& registry) {
   }));
 }
 
-// Programs that go on under MPS once there are workers of the kind.
-size_t to_call_back(const Shared& shared, const Mps& mps, const DeviceState& device, Worker::Kind kind) {
-  const auto& workers = shared.registry.workers;
-  return static_cast<size_t>(std::count_if(workers.begin(), workers.end(), [&](const auto& each) {
-    const Worker& worker = each.second;
-    const VirtualDevice* served = shared.registry.served_by(worker).second;
-    return is_settled_outside_mps(worker, device) && served && lasting_obstacle(*served).empty() &&
-           kind_for(shared, mps, device, {worker.session, worker.virtual_device}) == kind;
-  }));
-}
-
 // Only where the pool had grown. Those on their way become warm first.
 void retire_surplus(Workers& workers, const Shared& shared, DeviceId device, Worker::Kind kind, size_t surplus) {
   if (shared.registry.devices[device.value].config.model.kind != DeviceKind::kCuda) return;
@@ -82,23 +71,19 @@ void retire_surplus(Workers& workers, const Shared& shared, DeviceId device, Wor
   }
 }
 
-}  // namespace
-
-size_t Workers::target_for(DeviceId device, size_t greeted) {
-  DeviceState& state = device_of(device);
-  if (shared_.now() < state.no_pool_before) return 0;
-  WarmDemand demand;
-  demand.configured = shared_.config.warm_workers;
+// How many stand ready for whoever comes.
+size_t target_for(DeviceState& state, const Shared& shared, WarmDemand demand) {
+  if (shared.now() < state.no_pool_before) return 0;
+  demand.configured = shared.config.warm_workers;
   if (state.config.model.kind != DeviceKind::kCuda) return demand.configured;
-  if (under_mps(device) && shared_.registry.workers_on(device) >= kMpsWorkers) return demand.configured;
-  while (!state.arrivals.empty() && shared_.now() - state.arrivals.front() > kArrivalWindow) state.arrivals.pop_front();
-  demand.greeted = greeted;
+  if (demand.under_mps && shared.registry.workers_on(state.id) >= kMpsWorkers) return demand.configured;
+  while (!state.arrivals.empty() && shared.now() - state.arrivals.front() > kArrivalWindow) state.arrivals.pop_front();
   demand.arrivals = state.arrivals.size();
-  demand.under_mps = under_mps(device);
-  demand.free = free_memory_(device);
   demand.context = state.config.context;
   return warm_target(demand);
 }
+
+}  // namespace
 
 void Workers::refill(DeviceId device) {
   DeviceState& state = device_of(device);
@@ -107,11 +92,15 @@ void Workers::refill(DeviceId device) {
   if (recovering(device)) return;
   const bool makes_way = makes_way_for_trials(shared_.registry, state);
   const size_t greeted = greeted_for(device, shared_);
-  const size_t target = makes_way ? 0 : target_for(device, greeted);
+  WarmDemand demand;
+  demand.greeted = greeted;
+  demand.under_mps = under_mps(device);
+  demand.free = free_memory_(device);
+  const size_t target = makes_way ? 0 : target_for(state, shared_, demand);
   if (target != shared_.config.warm_workers)
     state.pool_timer = shared_.loop.after(kPoolLook, [this, device] { refill(device); });
   const auto waiting = [&](Worker::Kind kind) {
-    return wanting(shared_, mps_, state, kind) + (makes_way ? 0 : to_call_back(shared_, mps_, state, kind));
+    return wanting(shared_, mps_, state, kind) + (makes_way ? 0 : to_move(shared_, mps_, state, kind));
   };
   supply(device, {.kind = Worker::Kind::kBatch, .waiting = waiting(Worker::Kind::kBatch), .shrinks = !makes_way});
   supply(device, {.kind = Worker::Kind::kWhole,

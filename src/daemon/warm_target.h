@@ -50,12 +50,21 @@ inline size_t warm_target(const WarmDemand& demand) {
 // come before MPS is back: where no work can be run again nobody is tried, and one is enough. A
 // context takes 0.1 to 0.14 s to make, one after the other for all of a GPU's programs, beside 0.03 s for each that
 // ends: five that are made at the fault are there after 1.1 s, those that stand ready after 0.4. One more than there
-// are clients, since it is often the next one that faults; none for one that is alone, which is never tried.
+// are clients, since it is often the next one that faults; none for one that is alone, which is never tried. Where
+// programs leave MPS by themselves one is there for the next of these.
 inline constexpr size_t kMostReserved = 8;
 
-inline size_t reserve_target(size_t clients, bool can_be_tried, Bytes free, Bytes context) {
-  if (clients < 2) return 0;
-  return within_free_memory(can_be_tried ? std::min(clients + 1, kMostReserved) : 1, free, context);
+struct ReserveDemand {
+  size_t clients = 0;         // of MPS, that serve programs
+  bool can_be_tried = false;  // their work may be run again
+  bool may_leave = false;     // or have them leave (MpsMode::kAuto)
+  Bytes free, context;        // as WarmDemand has them
+};
+
+inline size_t reserve_target(const ReserveDemand& demand) {
+  const size_t tried = demand.can_be_tried ? std::min(demand.clients + 1, kMostReserved) : 1;
+  const size_t wanted = demand.clients < 2 ? size_t{demand.may_leave} : tried;
+  return within_free_memory(wanted, demand.free, demand.context);
 }
 
 // Which devices sessions will most likely come to: the ones with the fewest tasks, each session counting as one more.

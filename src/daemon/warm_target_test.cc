@@ -46,19 +46,20 @@ TEST(WarmTarget, IsWithinAnEighthOfTheFreeMemory) {
 }
 
 TEST(ReserveTarget, IsForClientsThatAFaultOfAnotherCanStop) {
-  EXPECT_EQ(reserve_target(0, true, kMuch, kContext), 0u);
-  EXPECT_EQ(reserve_target(1, true, kMuch, kContext), 0u) << "alone the fault is its own";
-  EXPECT_EQ(reserve_target(2, true, kMuch, kContext), 3u);
-  EXPECT_EQ(reserve_target(9, true, kMuch, kContext), kMostReserved);
-  EXPECT_EQ(reserve_target(1, false, kMuch, kContext), 0u);
-  EXPECT_EQ(reserve_target(9, false, kMuch, kContext), 1u) << "for who comes before MPS is back";
-  EXPECT_EQ(reserve_target(9, false, Bytes{4 * kGiB - 1}, kContext), 0u);
+  EXPECT_EQ(reserve_target({0, true, false, kMuch, kContext}), 0u);
+  EXPECT_EQ(reserve_target({1, true, false, kMuch, kContext}), 0u) << "alone the fault is its own";
+  EXPECT_EQ(reserve_target({0, true, true, kMuch, kContext}), 1u) << "for who leaves MPS";
+  EXPECT_EQ(reserve_target({2, true, false, kMuch, kContext}), 3u);
+  EXPECT_EQ(reserve_target({9, true, false, kMuch, kContext}), kMostReserved);
+  EXPECT_EQ(reserve_target({1, false, false, kMuch, kContext}), 0u);
+  EXPECT_EQ(reserve_target({9, false, false, kMuch, kContext}), 1u) << "for who comes before MPS is back";
+  EXPECT_EQ(reserve_target({9, false, false, Bytes{4 * kGiB - 1}, kContext}), 0u);
 }
 
 TEST(ReserveTarget, IsWithinAnEighthOfTheFreeMemory) {
-  EXPECT_EQ(reserve_target(4, true, Bytes{8 * kGiB}, kContext), 2u);
-  EXPECT_EQ(reserve_target(4, true, Bytes{4 * kGiB - 1}, kContext), 0u);
-  EXPECT_EQ(reserve_target(4, true, Bytes{}, Bytes{}), 5u);
+  EXPECT_EQ(reserve_target({4, true, false, Bytes{8 * kGiB}, kContext}), 2u);
+  EXPECT_EQ(reserve_target({4, true, false, Bytes{4 * kGiB - 1}, kContext}), 0u);
+  EXPECT_EQ(reserve_target({4, true, false, Bytes{}, Bytes{}}), 5u);
 }
 
 TEST(SpreadSessions, GoToTheDevicesWithTheFewestTasks) {

@@ -167,6 +167,7 @@ void WorkerExecutor::adopt(Worker worker) {
   if (!device.task || device.worker || device.task->state != TaskState::kPlaced || device.task->serial != placed.serial)
     return workers_.kill(placed);
   device.worker = &placed;
+  device.apart = placed.outside_mps() && shared_.registry.devices[placed.device.value].config.mps == MpsMode::kAuto;
   events_->executor_rejoined(*session, device);
   if (placed.terminating) shared_.events.post(TerminationOrdered{session->id, device.index});
 }
@@ -213,6 +214,8 @@ void WorkerExecutor::worker_said(WorkerId id, const protocol::Packet& packet) {
       return task_ended(*worker, packet.as<protocol::TaskEnded>());
     case protocol::MessageType::kWorkerFault:
       return worker_fault(*worker, packet.as<protocol::WorkerFault>());
+    case protocol::MessageType::kNeedsApart:
+      return shared_faults_.needs_apart(*worker, packet.as<protocol::NeedsApart>());
     case protocol::MessageType::kSuspended:
       return suspended(*worker, packet.as<protocol::Suspended>());
     default:
@@ -249,7 +252,8 @@ void WorkerExecutor::task_ended(Worker& worker, const protocol::TaskEnded& ended
   const bool too_large = worker.driver_memory > kMostKeptDriverMemory;
   const Job* job = shared_.registry.find_job(session->job);
   const bool in_the_way = job && job->suspended && !keeps_variables(*device);
-  ended.reset || too_large || in_the_way || worker.outside_mps() ? workers_.retire(worker) : workers_.keep(worker);
+  const bool was_tried = worker.outside_mps() && !device->apart;
+  ended.reset || too_large || in_the_way || was_tried ? workers_.retire(worker) : workers_.keep(worker);
 }
 
 void WorkerExecutor::worker_fault(Worker& worker, const protocol::WorkerFault& fault) {

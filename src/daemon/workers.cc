@@ -173,6 +173,7 @@ void Workers::send_start(Worker& worker) {
   message.host_threads = device.config.host_threads;
   if (worker.kind == Worker::Kind::kBatch) message.sms = batch_sms(shared_.config.dispatch, message.model);
   message.shared_faults = shares_faults(device, mps_) && !worker.outside_mps();
+  message.guarded = message.shared_faults && device.config.mps == MpsMode::kAuto;
   message.variables_stay = device.config.variables_stay;
   const auto windows = offered_windows(shared_.config, shared_.registry);
   message.window_count = static_cast<uint32_t>(windows.size());
@@ -217,6 +218,7 @@ void Workers::received(WorkerId id, protocol::Packet packet) {
     case MessageType::kBacklog:
     case MessageType::kDrained:
     case MessageType::kSuspended:
+    case MessageType::kNeedsApart:
       worker->connection->hold();
       return shared_.events.post(WorkerSaid{id, std::move(packet)});
     default:

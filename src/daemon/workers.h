@@ -64,6 +64,8 @@ class Workers {
   bool recover(DeviceId device, const SharedFault& fault);
   bool recovering(DeviceId device) const { return recovering_.contains(device); }
   bool under_mps(DeviceId device) const { return mps_.serves(device); }
+  // Where the task that the worker serves is to go on (mps_clients.h).
+  std::optional<Worker::Kind> kind_to_move_to(const Worker& worker);
 
   // What it was is in no book any more (WorkerGone): it leaves the registry.
   void forget(WorkerId id);
@@ -84,7 +86,6 @@ class Workers {
     size_t waiting = 0, greeted = 0, warm = 0;
     bool shrinks = false;
   };
-  size_t target_for(DeviceId device, size_t greeted);
   void supply(DeviceId device, const Supply& supply);
   void start_later(DeviceId device, TimePoint when);
   Status start(DeviceId device, Worker::Kind kind);

@@ -31,8 +31,13 @@ size_t reserve_of(const Shared& shared, const DeviceState& device, Bytes free, b
     const Worker& worker = each.second;
     return worker.device == device.id && worker.state == Worker::State::kBound && !worker.outside_mps();
   });
-  const bool can_be_tried = shared.config.durability.level != DurabilityConfig::Level::kOff;
-  return reserve_target(static_cast<size_t>(clients), can_be_tried, free, device.config.context);
+  ReserveDemand demand;
+  demand.clients = static_cast<size_t>(clients);
+  demand.can_be_tried = shared.config.durability.level != DurabilityConfig::Level::kOff;
+  demand.may_leave = device.config.mps == MpsMode::kAuto;
+  demand.free = free;
+  demand.context = device.config.context;
+  return reserve_target(demand);
 }
 
 }  // namespace
@@ -103,7 +108,9 @@ void Workers::end_client(Worker& worker) {
 void Workers::serve_outside_mps(DeviceId device) {
   DeviceState& state = device_of(device);
   const bool calm = state.health == DeviceState::Health::kHealthy && !recovering(device);
-  const size_t needed = std::max(wanting(shared_, mps_, state, Worker::Kind::kOutsideMps), state.expected_trials);
+  const Worker::Kind kind = Worker::Kind::kOutsideMps;
+  const size_t needed =
+      std::max(wanting(shared_, mps_, state, kind) + to_move(shared_, mps_, state, kind), state.expected_trials);
   const size_t wanted =
       std::max(needed, under_mps(device) ? reserve_of(shared_, state, free_memory_(device), calm) : 0);
   const TimePoint ends = state.last_bound + kReserveStays;
@@ -124,6 +131,10 @@ void Workers::serve_outside_mps(DeviceId device) {
       return start_later(device, state.starts_outside.next);
     }
   }
+}
+
+std::optional<Worker::Kind> Workers::kind_to_move_to(const Worker& worker) {
+  return daemon::kind_to_move_to(shared_, mps_, device_of(worker.device), worker);
 }
 
 void Workers::client_gone(DeviceId device) {

@@ -25,6 +25,12 @@ uint64_t bytes_of(const Precautions& needed) {
   return bytes;
 }
 
+SaveBudget::Save price_of(const Precautions& needed, const protocol::UndoLog& undo, OwnCopies& copies) {
+  if (needed.saves.empty()) return {};
+  const uint64_t bytes = bytes_of(needed);
+  return {bytes, needed.saves.size() + 1, undo.used().value, copies.estimate(bytes)};  // and a stamp
+}
+
 }  // namespace
 
 Epoch::Epoch(protocol::RingMemory& ring, Modules& modules, OwnCopies& copies, Commit& commit, Progress& progress,
@@ -90,12 +96,6 @@ bool Epoch::costs_too_much(const Precautions& needed) {
   return copies && !long_work_.is_worth(*copies);
 }
 
-SaveBudget::Save Epoch::price_of(const Precautions& needed) {
-  if (needed.saves.empty()) return {};
-  const uint64_t bytes = bytes_of(needed);
-  return {bytes, needed.saves.size() + 1, undo_.used().value, copies_.estimate(bytes)};  // and a stamp
-}
-
 // For long work while no epoch is open: it can have one when everything before it is done. False: not yet. It stays
 // without where waiting is of no use, or holds others up for long.
 bool Epoch::clear_the_way(const protocol::Record& record, const RecordEffects& effects) {
@@ -143,9 +143,9 @@ Checked<Epoch::Step> Epoch::before_known(const protocol::Record& record, const R
       if (drain(time_now(), kLongPatience) == Drained::kYes) protocol::ring_bell(ring_.header().to_worker);
       return Step::kWait;
     }
-    const SaveBudget::Save price = price_of(needed);
-    if (!budget_.affords(price, now_)) return let_pass(sequence);
-    if (undo_.has_room(needed.saves.size(), bytes_of(needed))) {
+    const SaveBudget::Save price = price_of(needed, undo_, copies_);
+    const bool affords = budget_.affords(price, now_);
+    if (affords && undo_.has_room(needed.saves.size(), bytes_of(needed))) {
       budget_.spend(price);
       const auto saved = save(stream, sequence, needed);
       if (!saved) return tl::unexpected(saved.error());
@@ -154,14 +154,9 @@ Checked<Epoch::Step> Epoch::before_known(const protocol::Record& record, const R
       return Step::kGo;
     }
     // Less needs to be saved in an epoch of its own, and there is more room.
-    record_waits_ = last_ > began_at_ && drain(time_now(), kLongPatience) != Drained::kLate;
+    record_waits_ = affords && last_ > began_at_ && drain(time_now(), kLongPatience) != Drained::kLate;
     if (record_waits_) return Step::kWait;
   }
-  return let_pass(sequence);
-}
-
-// It cannot be run again, or nobody would pay for it.
-Epoch::Step Epoch::let_pass(uint64_t sequence) {
   if (keeps_back(sequence)) return Step::kWait;
   expose(sequence);
   return Step::kGo;

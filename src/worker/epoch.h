@@ -122,7 +122,6 @@ class Epoch {
   Choice choose(const protocol::Record& record);
   void pass(uint64_t sequence);
   bool costs_too_much(const Precautions& needed);
-  SaveBudget::Save price_of(const Precautions& needed);
   bool may_follow(uint64_t sequence, uint32_t stream);
   void handed_over(const protocol::Record& record, const RecordEffects& effects, const Precautions& needed,
                    device::Tag saved);
@@ -133,12 +132,10 @@ class Epoch {
   bool begin(uint64_t sequence, uint32_t stream);
   void open(uint64_t sequence);
   void enter(State state);
-  Step let_pass(uint64_t sequence);
   void expose(uint64_t sequence);
   // Returns the tag behind which all is saved.
   Checked<device::Tag> save(uint32_t stream, uint64_t sequence, const Precautions& needed);
   bool close();
-  void save_variables(TimePoint now);
   bool may_be_shown(TimePoint now);
   bool show(TimePoint now);
   Drained drain(TimePoint now, Duration patience, End end = End::kCommit);

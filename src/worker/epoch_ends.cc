@@ -13,20 +13,13 @@ bool Epoch::close() {
     // Ask to be woken, then look: it may be done in between.
     progress_.wake_issuer_once_at(last_);
     if (progress_.completed() < last_) return false;
-    save_variables(MonotonicClock().now());
+    // Where a guarded worker's take more than their share of the time the task leaves; until then they are saved.
+    if (!variables_.commit(last_, MonotonicClock().now(), guard_.on())) guard_.leave_soon();
   }
   progress_.commit_at(last_);
   if (commit_.holding()) return false;
   state_ = State::kClosed;
   return true;
-}
-
-// Where a guarded worker's take more than their share of the time, the task leaves; until then they are saved.
-void Epoch::save_variables(TimePoint now) {
-  const bool is_due = variables_.until_due(now) == Duration::zero();
-  if (!guard_.on() || is_due) return variables_.commit(last_, now);
-  (void)variables_.save_now(last_);
-  guard_.leave_soon();
 }
 
 bool Epoch::may_be_shown(TimePoint now) {

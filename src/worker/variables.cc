@@ -76,9 +76,11 @@ bool Variables::save_now(uint64_t sequence) {
   return !obstructed_;
 }
 
-void Variables::commit(uint64_t sequence, TimePoint now) {
-  save_if_due(sequence, now);
+bool Variables::commit(uint64_t sequence, TimePoint now, bool always) {
+  const bool is_due = now >= due_;
+  save_if_due(sequence, always ? std::max(now, due_) : now);
   note_uncommitted();
+  return is_due;
 }
 
 bool Variables::save(uint64_t sequence) {

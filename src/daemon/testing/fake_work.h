@@ -12,6 +12,8 @@ inline constexpr uint64_t kMute = 1;
 inline constexpr uint64_t kWhenSuspended = 1;
 // With kLimit: a module's variables were written, and are saved.
 inline constexpr uint64_t kWritesVariables = 2;
+// With kLimit: it cannot be run again, and a guarded worker does not take it.
+inline constexpr uint64_t kNotRepeatable = 3;
 // With kPrefetchModule, a fault: of the device, whose work cannot be run again; found by the worker itself; of the
 // device, whose work can be run again, and faults again, or does not.
 inline constexpr uint64_t kForGood = 0;

@@ -135,6 +135,7 @@ class FakeWorker {
         socket_ = std::move(*socket);
         for (const uint64_t number : freed_) (void)socket_.send(SegmentFreed{number});
         if (held_back_) tell_fault(true, true);
+        if (asked_) (void)socket_.send(NeedsApart{binding_.task_serial});
         if (left_) (void)socket_.send(Suspended{binding_.task_serial, 1, 1});
         if (returned_ != 0) (void)socket_.send(LeaseReturned{returned_});
         if (backlog_) (void)socket_.send(Backlog{binding_.task_serial});
@@ -217,6 +218,10 @@ class FakeWorker {
   }
 
   bool serve(const RecordHeader& header) {
+    if (header.type == RecordType::kLimit && header.a == kNotRepeatable && start_.guarded != 0) {
+      if (!std::exchange(asked_, true)) (void)socket_.send(NeedsApart{binding_.task_serial});
+      return false;
+    }
     if (header.type == RecordType::kHostCall) return compute(header);
     if (header.type == RecordType::kNeed) return mapped_.contains(header.a);
     if (header.type == RecordType::kFree) {
@@ -350,6 +355,7 @@ class FakeWorker {
   uint64_t returned_ = 0;  // the lease's generation that went back last
   bool pending_ = false, ended_ = false, reset_ = false, mute_ = false, quit_ = false, backlog_ = false;
   bool held_back_ = false, late_obstacle_ = false, computing_ = false, suspending_ = false, left_ = false;
+  bool asked_ = false;  // to go on apart
 };
 
 }  // namespace
