@@ -1,7 +1,8 @@
 // One fault of a kind, or a kernel without end, or a neighbour that works and checks what it computes.
 // Usage: faults address|assert|trap|misaligned   ends with status 3 once the fault is seen, and prints its code
 //        faults endless                          a kernel that ends with its process
-//        faults work SECONDS                     PASS, or the code of what stopped it and status 4
+//        faults work SECONDS [pinned]            PASS, or the code of what stopped it and status 4; `pinned`: its
+//                                                kernels update pinned memory, and so cannot be run again
 
 #include <cassert>
 #include <chrono>
@@ -50,19 +51,19 @@ int fault(void (*kernel)(int*)) {
   return stopped(error, error == cudaSuccess ? 0 : 3);
 }
 
-int work(double seconds) {
+int work(double seconds, bool pinned) {
   constexpr unsigned kCount = 1 << 20;
   unsigned* at = nullptr;
   std::vector<unsigned> seen(kCount);
-  if (cudaError_t error = cudaMalloc(&at, kCount * sizeof *at)) return stopped(error, 4);
-  if (cudaError_t error = cudaMemset(at, 0, kCount * sizeof *at)) return stopped(error, 4);
+  const size_t bytes = kCount * sizeof *at;
+  if (cudaError_t error = pinned ? cudaMallocHost(&at, bytes) : cudaMalloc(&at, bytes)) return stopped(error, 4);
+  if (cudaError_t error = cudaMemset(at, 0, bytes)) return stopped(error, 4);
   unsigned rounds = 0;
   for (const double end = now() + seconds; now() < end; rounds += 16) {
     for (int i = 0; i < 16; ++i) add<<<kCount / 256, 256>>>(at, kCount);
     if (cudaError_t error = cudaDeviceSynchronize()) return stopped(error, 4);
   }
-  if (cudaError_t error = cudaMemcpy(seen.data(), at, kCount * sizeof *at, cudaMemcpyDeviceToHost))
-    return stopped(error, 4);
+  if (cudaError_t error = cudaMemcpy(seen.data(), at, bytes, cudaMemcpyDefault)) return stopped(error, 4);
   for (unsigned i = 0; i < kCount; ++i) {
     if (seen[i] == i * rounds) continue;
     std::printf("faults: WRONG at %u\n", i);
@@ -80,7 +81,8 @@ int main(int count, char** words) {
   if (!std::strcmp(what, "assert")) return fault(assertion);
   if (!std::strcmp(what, "trap")) return fault(trap);
   if (!std::strcmp(what, "misaligned")) return fault(misaligned);
-  if (!std::strcmp(what, "work") && count == 3) return work(std::atof(words[2]));
+  if (!std::strcmp(what, "work") && (count == 3 || (count == 4 && !std::strcmp(words[3], "pinned"))))
+    return work(std::atof(words[2]), count == 4);
   if (!std::strcmp(what, "endless")) {
     int* at = nullptr;
     if (cudaError_t error = cudaMalloc(&at, 4096)) return stopped(error, 1);
@@ -88,6 +90,6 @@ int main(int count, char** words) {
     endless<<<1, 32>>>(at);
     return stopped(cudaDeviceSynchronize(), 3);
   }
-  std::fprintf(stderr, "usage: faults address|assert|trap|misaligned|endless | work SECONDS\n");
+  std::fprintf(stderr, "usage: faults address|assert|trap|misaligned|endless | work SECONDS [pinned]\n");
   return 64;
 }

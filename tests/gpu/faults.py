@@ -2,6 +2,7 @@
 """How long nobody is served after a fault, with five neighbours at work.
 
     faults.py PROGRAM --heddle BIN/heddle [--rounds N] [--kinds address,assert,...] [--stop-after SECONDS] [--survive]
+              [--pinned N]
 
 PROGRAM is faults.cu. Each round: five neighbours compute under heddle; one program faults (or its worker is killed in the
 middle of a kernel); from the moment at which the faulty program has ended (or the worker was killed) a new program is
@@ -14,7 +15,8 @@ error and stopped by it counts as a neighbour, and the time runs on until the fi
 
 With --survive ([durability] level = "full", programs that share their faults) every neighbour must go on to a right
 result, and the time from the faulty program's start until all of them compute again counts, as `heddle ps` says of them; its own
-start, and the trial that finds it, are part of it.
+start, and the trial that finds it, are part of it. Of the four neighbours N (--pinned) update pinned memory in place, which cannot
+be run again: with mps = "auto" they are outside of MPS, and are not to notice anything.
 
 Exit status: 1 where anything of that does not hold or a program was served later than GOAL seconds.
 """
@@ -61,7 +63,8 @@ class Heddle:
         while time.monotonic() - begin < limit:
             for session in self.sessions():
                 resumed = any(task.get("resumptions") and task.get("state") in ("running", "in trial") for task in session.get("tasks", []))
-                if resumed and session.get("usage", {}).get("busy_now"):
+                apart = any(task.get("apart") and task.get("state") == "running" for task in session.get("tasks", []))
+                if (resumed or apart) and session.get("usage", {}).get("busy_now"):
                     back.add(parent_of(session.get("pid", 0)))
             if wanted <= back:
                 return time.monotonic() - begin
@@ -122,9 +125,9 @@ def told_why(program, errors):
     return program.returncode == 4 and "heddle:" in errors
 
 
-def surviving_round(heddle, kind):
+def surviving_round(heddle, kind, pinned):
     """As one_round, but of the neighbours: how long until all of them compute again, whenever the faulty program ends."""
-    neighbours = [heddle.start("work", "8") for _ in range(4)]
+    neighbours = [heddle.start("work", "8", *(["pinned"] if number < pinned else [])) for number in range(4)]
     time.sleep(3)  # until the workers stand ready that are to
     begin = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(1) as aside:
@@ -179,6 +182,7 @@ def main():
     parser.add_argument("--kinds", default=",".join(KINDS), type=lambda text: text.split(","))
     parser.add_argument("--stop-after", type=float, default=450)
     parser.add_argument("--survive", action="store_true", help="neighbours are to go on, and until when counts")
+    parser.add_argument("--pinned", type=int, default=0, help="of the neighbours that are to go on, how many update pinned memory")
     options = parser.parse_args()
     heddle, deadline, failed = Heddle(options), time.monotonic() + options.stop_after, False
     print(f"{'fault':<12} {'rounds':>6} {'median s':>9} {'worst s':>8} {'within ' + str(GOAL) + ' s':>12}   neighbours stopped")
@@ -189,7 +193,7 @@ def main():
                 print(f"{kind}: the time is up after {len(times)} rounds")
                 failed = True
                 break
-            seconds, of_them, wrong = (surviving_round if options.survive else one_round)(heddle, kind)
+            seconds, of_them, wrong = surviving_round(heddle, kind, options.pinned) if options.survive else one_round(heddle, kind)
             times.append(seconds)
             stopped += of_them
             for what in wrong:

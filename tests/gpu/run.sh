@@ -5,7 +5,7 @@
 #   HEDDLE_BUILD     where heddle was built (default: build/dev), or a bundle that scripts/gpu-bundle.sh packed
 #   HEDDLE_RESULTS   where results go (default: docs/results): one file a run, one section a stage
 #   HEDDLE_LOGS      where everything else goes (default: a new directory in /tmp): logs of heddled, of each program
-#   HEDDLE_MPS       on or off (default off): how the stages' heddled shares the GPU
+#   HEDDLE_MPS       on, off or auto (default off): how the stages' heddled shares the GPU
 #   HEDDLE_GPU       the number of the one GPU that the stages' heddled uses (default: all that there are)
 # A stage that has passed in this HEDDLE_LOGS is not run again. Exit status: 0 when all stages passed.
 set -u
