@@ -94,9 +94,15 @@ void Workers::keep(Worker& worker) {
   worker.has_served = true;
   worker.kept_since = shared_.now();
   if (shared_.registry.workers_on(worker.device, Worker::State::kKept) <= shared_.config.kept_workers) return;
-  retire(*longest_kept(shared_.registry, [&](const Worker& other) {
+  const auto is_kept = [&](const Worker& other) {
     return other.device == worker.device && other.state == Worker::State::kKept;
-  }));
+  };
+  const auto is_empty = [&](const Worker& other) {
+    const Session* session = shared_.registry.find_session(other.session);
+    return is_kept(other) && (!session || !keeps_variables(session->devices[other.virtual_device]));
+  };
+  Worker* const empty = longest_kept(shared_.registry, is_empty);
+  retire(empty ? *empty : *longest_kept(shared_.registry, is_kept));
 }
 
 // No uid remains for another worker of the device: a worker that serves nobody is ended, one of another device's pool

@@ -47,7 +47,8 @@ class Workers {
   // Records what a bound worker serves, in the vault too.
   void bound(Worker& worker, SessionId session, uint32_t virtual_device, uint64_t serial);
   // Its task has ended. It stays for the next task of the same virtual device: what it has built there, and nothing of
-  // another's, is still in it. Of too many the one that has stayed longest is retired.
+  // another's, is still in it. Of too many the one that has stayed longest is retired, of those first that hold no
+  // variables of modules which are not saved.
   void keep(Worker& worker);
   // The worker that stays for the virtual device.
   Worker* kept_for(SessionId session, uint32_t virtual_device);

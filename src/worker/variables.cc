@@ -78,7 +78,8 @@ bool Variables::save_now(uint64_t sequence) {
 
 bool Variables::commit(uint64_t sequence, TimePoint now, bool always) {
   const bool is_due = now >= due_;
-  save_if_due(sequence, always ? std::max(now, due_) : now);
+  save_if_due(sequence, now);
+  if (always) (void)save_now(sequence);
   note_uncommitted();
   return is_due;
 }
