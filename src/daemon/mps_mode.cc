@@ -20,7 +20,7 @@ Status start_mps(Shared& shared, Mps& mps, DeviceId device) {
   if (config.mps == MpsMode::kOff) return {};
   std::string obstacle = config.mps == MpsMode::kAuto ? obstacle_to_auto(shared.config, mps) : "";
   if (obstacle.empty()) {
-    const Status started = mps.start(device, config.uuid);
+    Status started = mps.start(device, config.uuid);
     if (started || config.mps == MpsMode::kOn) return started;
     obstacle = started.error().text;
   }

@@ -293,7 +293,6 @@ void SharedFaults::needs_apart(const Worker& worker, const protocol::NeedsApart&
 }
 
 void SharedFaults::call_away(DeviceId id) {
-  const DeviceState& on = device_of(id);
   if (!workers_.under_mps(id) || workers_.recovering(id)) return;
   auto& workers = shared_.registry.workers;
   std::map<Worker::Kind, size_t> ready;
