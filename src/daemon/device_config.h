@@ -8,11 +8,11 @@
 
 namespace heddle::daemon {
 
-// How a GPU's programs share it.
+// How a GPU's programs share it (docs/revocation.md).
 enum class MpsMode : uint32_t {
-  kOff,   // in time slices: a fault is its own program's
-  kOn,    // through MPS, all at once: a fault ends everybody's work, and is lost what cannot be run again
-  kAuto,  // through MPS whose work can be run again, in time slices beside them who has other work (mps_clients.h)
+  kOff,   // in time slices; no program's fault reaches another
+  kOn,    // all at once, through MPS; one program's fault ends the work of all
+  kAuto,  // through MPS, but for programs whose work cannot always be run again: these are in time slices beside it
 };
 
 inline const char* name_of(MpsMode mode) {

@@ -23,8 +23,8 @@ inline bool is_tried_outside_mps(const DeviceState& device, const Mps& mps, std:
 // Whether the virtual device's work cannot always be run again, and so is done where no other program's fault ends it.
 inline bool is_apart(const Shared& shared, const DeviceState& device, const Mps& mps,
                      std::pair<SessionId, uint32_t> who) {
-  const Session* session = shared.registry.find_session(who.first);
-  return mps.serves(device.id) && session && who.second < session->devices.size() && session->devices[who.second].apart;
+  const VirtualDevice* found = shared.registry.find_device(who).second;
+  return mps.serves(device.id) && found && found->apart;
 }
 
 // What kind of worker is to serve the virtual device.

@@ -342,6 +342,12 @@ struct Registry {
     const auto found = workers.find(id);
     return found == workers.end() ? nullptr : &found->second;
   }
+  // A session's virtual device; none where the session is over.
+  std::pair<Session*, VirtualDevice*> find_device(std::pair<SessionId, uint32_t> who) {
+    Session* session = find_session(who.first);
+    if (!session || who.second >= session->devices.size()) return {};
+    return {session, &session->devices[who.second]};
+  }
   // The virtual device that has the task; none where it has ended.
   std::pair<Session*, VirtualDevice*> owner_of(TaskId id) {
     const auto found = tasks.find(id);
@@ -384,11 +390,10 @@ struct Registry {
   }
   // The virtual device that the worker serves; none where it serves none.
   std::pair<Session*, VirtualDevice*> served_by(const Worker& worker) {
-    Session* session = worker.state == Worker::State::kBound ? find_session(worker.session) : nullptr;
-    if (!session || worker.virtual_device >= session->devices.size()) return {};
-    VirtualDevice& device = session->devices[worker.virtual_device];
-    if (device.worker != &worker) return {};
-    return {session, &device};
+    if (worker.state != Worker::State::kBound) return {};
+    const auto served = find_device({worker.session, worker.virtual_device});
+    if (!served.second || served.second->worker != &worker) return {};
+    return served;
   }
 };
 

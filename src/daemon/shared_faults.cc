@@ -28,12 +28,6 @@ std::string shared_text(DeviceId device, uint32_t cuda_error) {
 
 }  // namespace
 
-std::pair<Session*, VirtualDevice*> SharedFaults::find(const Lessee& who) {
-  Session* session = shared_.registry.find_session(who.first);
-  if (!session || who.second >= session->devices.size()) return {};
-  return {session, &session->devices[who.second]};
-}
-
 bool SharedFaults::may_be_served(const Session& session, const VirtualDevice& device) const {
   const DeviceState& on = shared_.registry.devices[device.task->device.value];
   const Lessee who{session.id, device.index};
@@ -171,7 +165,7 @@ void SharedFaults::judge(DeviceId id, Session& session, VirtualDevice& device) {
 
 // Between two tasks.
 void SharedFaults::judge_stayed(Case& of, const Lessee& who) {
-  const auto [session, device] = find(who);
+  const auto [session, device] = shared_.registry.find_device(who);
   if (session && !session->failed && !session->ending && keeps_variables(*device))
     fail(*session, *device, of, "what the program's modules had in their variables was in the worker that was ended");
 }
@@ -206,7 +200,7 @@ void SharedFaults::try_next(DeviceId id) {
   const bool apart = workers_.under_mps(id);
   for (; !of.left.empty() && (apart || of.trials.empty()); of.left.pop_front()) {
     const Suspect& next = of.left.front();
-    const auto [session, device] = find(next.who);
+    const auto [session, device] = shared_.registry.find_device(next.who);
     const bool waits = session && !session->failed && !session->ending && device->task &&
                        device->task->serial == next.serial && awaits_executor(device->task->state);
     if (!waits) continue;
@@ -253,7 +247,7 @@ void SharedFaults::trial_due(DeviceId id) {
 
 SharedFaults::Course SharedFaults::look(DeviceId id, Trial& trial) {
   const TimePoint now = shared_.now();
-  const auto [session, device] = find(trial.suspect.who);
+  const auto [session, device] = shared_.registry.find_device(trial.suspect.who);
   if (!session) return Course::kOver;
   const bool goes_on = !session->failed && !session->ending && device->task &&
                        device->task->serial == trial.suspect.serial && device->task->state != TaskState::kSuspended;

@@ -90,7 +90,6 @@ class SharedFaults {
   };
 
   DeviceState& device_of(DeviceId id) { return shared_.registry.devices[id.value]; }
-  std::pair<Session*, VirtualDevice*> find(const Lessee& who);
   bool is_alone(const Worker& worker, const Lessee& who);
   void convict(Worker& worker, Session& session, const Report& report);
   void judge(DeviceId id, Session& session, VirtualDevice& device);

@@ -98,8 +98,8 @@ void Workers::keep(Worker& worker) {
     return other.device == worker.device && other.state == Worker::State::kKept;
   };
   const auto is_empty = [&](const Worker& other) {
-    const Session* session = shared_.registry.find_session(other.session);
-    return is_kept(other) && (!session || !keeps_variables(session->devices[other.virtual_device]));
+    const VirtualDevice* device = shared_.registry.find_device({other.session, other.virtual_device}).second;
+    return is_kept(other) && (!device || !keeps_variables(*device));
   };
   Worker* const empty = longest_kept(shared_.registry, is_empty);
   retire(empty ? *empty : *longest_kept(shared_.registry, is_kept));

@@ -144,8 +144,7 @@ Checked<Execution::Step> Execution::launch(const protocol::Record& record) {
   if (!target) return tl::unexpected(target.error());
   const auto config = check_launch(launched, record.trailing<protocol::LaunchRecord>(), *target->info, model_);
   if (!config) return tl::unexpected(config.error());
-  if (parts_.variables.would_obstruct(target->traits) && parts_.epoch.keeps_back(record.header.sequence))
-    return Step::kWait;
+  if (keeps_back(record, parts_.variables.would_obstruct(target->traits))) return Step::kWait;
   auto ready = prepare(
       record, [&](const Regions& regions) { return effects_of_launch(*target->use, config->parameters, regions); });
   if (!ready || *ready == Step::kWait) return ready;
@@ -176,9 +175,9 @@ Checked<bool> Execution::find_variable(const protocol::CopyEnd& end, device::Var
   return true;
 }
 
-// A copy or fill that is the first to write a variable may be in another worker's way.
-bool Execution::keeps_back(const protocol::Record& record, bool writes_variable) {
-  return writes_variable && parts_.variables.would_obstruct(true) && parts_.epoch.keeps_back(record.header.sequence);
+// Of a guarded worker: no other could go on in its place behind a record that obstructs that.
+bool Execution::keeps_back(const protocol::Record& record, bool obstructs) {
+  return obstructs && parts_.epoch.keeps_back(record.header.sequence);
 }
 
 Checked<Execution::Step> Execution::copy(const protocol::Record& record) {
@@ -195,7 +194,7 @@ Checked<Execution::Step> Execution::copy(const protocol::Record& record) {
   if (!checked) return tl::unexpected(checked.error());
   if (checked->bytes == 0) return in_turn(record);
   const bool writes_variable = asked.to.place == protocol::Place::kSymbol;
-  if (keeps_back(record, writes_variable)) return Step::kWait;
+  if (keeps_back(record, writes_variable && parts_.variables.would_obstruct(true))) return Step::kWait;
   auto ready = prepare(record, [&](const Regions& regions) { return effects_of_copy(*checked, regions); });
   if (!ready || *ready == Step::kWait) return ready;
   if (writes_variable) parts_.variables.about_to_run(record.header.sequence, true);
@@ -214,7 +213,7 @@ Checked<Execution::Step> Execution::fill(const protocol::Record& record) {
   if (!checked) return tl::unexpected(checked.error());
   if (checked->bytes == 0) return in_turn(record);
   const bool writes_variable = asked.to.place == protocol::Place::kSymbol;
-  if (keeps_back(record, writes_variable)) return Step::kWait;
+  if (keeps_back(record, writes_variable && parts_.variables.would_obstruct(true))) return Step::kWait;
   auto ready = prepare(record, [&](const Regions& regions) { return effects_of_fill(*checked, regions); });
   if (!ready || *ready == Step::kWait) return ready;
   if (writes_variable) parts_.variables.about_to_run(record.header.sequence, true);
@@ -241,7 +240,7 @@ Checked<Execution::Step> Execution::symbol(const protocol::Record& record) {
   if (!modules_.known(asked.module)) return Step::kWait;
   const auto variable = modules_.variable(asked.module, asked.index);
   if (!variable) return tl::unexpected(variable.error());
-  if (parts_.variables.would_obstruct_told() && parts_.epoch.keeps_back(record.header.sequence)) return Step::kWait;
+  if (keeps_back(record, parts_.variables.address_would_obstruct())) return Step::kWait;
   parts_.variables.note_modules();  // the program learns where it is
   parts_.variables.tell_addresses();
   const uint64_t answer[2] = {variable->address, variable->bytes};
@@ -302,7 +301,7 @@ Checked<Execution::Step> Execution::call_library(const protocol::Record& record)
   const auto asked = record.as<protocol::LibraryCallRecord>();
   const auto call = check_library_call(asked, record.trailing<protocol::LibraryCallRecord>());
   if (!call) return tl::unexpected(call.error());
-  if (parts_.variables.would_obstruct() && parts_.epoch.keeps_back(record.header.sequence)) return Step::kWait;
+  if (keeps_back(record, parts_.variables.would_obstruct(false))) return Step::kWait;
   auto ready = prepare(record, [&](const Regions& regions) { return effects_of_call(call->call(), regions); });
   if (!ready || *ready == Step::kWait) return ready;
   parts_.variables.about_to_run(record.header.sequence);

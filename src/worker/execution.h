@@ -50,7 +50,7 @@ class Execution {
   template <class Effects>
   Checked<Step> prepare(const protocol::Record& record, Effects&& effects);
   // False where the end names a module that has not arrived yet.
-  bool keeps_back(const protocol::Record& record, bool writes_variable);
+  bool keeps_back(const protocol::Record& record, bool obstructs);
   Checked<bool> find_variable(const protocol::CopyEnd& end, device::Variable& variable);
   template <class Call>
   Checked<Step> hand_over(const protocol::Record& record, const char* what, uint64_t bytes, Call&& call);

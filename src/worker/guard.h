@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include "worker/commit.h"
 
 namespace heddle::worker {

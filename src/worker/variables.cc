@@ -23,8 +23,8 @@ void Variables::note_modules() {
   }
 }
 
-// Modules were loaded that would be in the way as soon as they are noted.
-bool Variables::has_news() const {
+// Modules were loaded since the last were noted, and noting them will obstruct.
+bool Variables::new_modules_obstruct() const {
   if (modules_.loaded_count() > protocol::ControlPage::kMostModules) return true;
   for (uint64_t index = noted_; index < modules_.loaded_count(); ++index) {
     if (modules_.loaded_at(index).holds_addresses && !stay_) return true;
@@ -35,13 +35,14 @@ bool Variables::has_news() const {
 bool Variables::would_obstruct(bool names_one) const {
   if (obstructed_) return false;
   const bool writes = names_one || modules_.writable_bytes() != 0;
-  return has_news() || (writes && modules_.variable_bytes() > protocol::ControlPage::kVariableBytes.value);
+  return new_modules_obstruct() || (writes && modules_.variable_bytes() > protocol::ControlPage::kVariableBytes.value);
 }
 
 bool Variables::would_obstruct(const KernelTraits& kernel) const {
   if (obstructed_) return false;
   const bool writes = kernel.writes_variables || (kernel.writes_through_parameters && addresses_told_);
-  return kernel.allocates || (kernel.tells_addresses && !stay_) || has_news() || (writes && would_obstruct());
+  return kernel.allocates || (kernel.tells_addresses && !stay_) || new_modules_obstruct() ||
+         (writes && would_obstruct(false));
 }
 
 void Variables::about_to_run(uint64_t sequence, bool names_one) {

@@ -44,11 +44,11 @@ class Variables {
 
   // Notes what was loaded since.
   void note_modules();
-  // Whether another worker could not go on any more behind such a launch; behind a record that names a variable, or
-  // writes some; once the program has one's address.
+  // Whether no other worker could go on in this one's place any more once the kernel is launched; once another record
+  // is handed over (`names_one`: it names a variable that it writes); once the program has a variable's address.
   bool would_obstruct(const KernelTraits& kernel) const;
-  bool would_obstruct(bool names_one = false) const;
-  bool would_obstruct_told() const { return !obstructed_ && !stay_; }
+  bool would_obstruct(bool names_one) const;
+  bool address_would_obstruct() const { return !obstructed_ && !stay_; }
   // The record is about to be handed over; `names_one`: it names a variable that it writes.
   void about_to_run(uint64_t sequence, bool names_one = false);
   // The same of a kernel's launch.
@@ -84,7 +84,7 @@ class Variables {
   // Copies between an area and the variables of the first `count` modules, and waits. False where the device fails.
   bool move(Way way, uint64_t count, std::span<std::byte> area);
   void note(protocol::Obstacle obstacle);
-  bool has_news() const;
+  bool new_modules_obstruct() const;
 
   OwnCopies& copies_;
   Modules& modules_;
