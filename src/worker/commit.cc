@@ -54,6 +54,7 @@ bool Commit::may_release(const std::vector<protocol::StreamCuts::Cut>& streams) 
   return printed() == noted_.printed && noted_.streams.size() + streams.size() <= protocol::StreamCuts::kMost;
 }
 
+// Events before their streams: who has waited for a stream may ask for the events on it.
 void Commit::release(const std::vector<protocol::StreamCuts::Cut>& streams, uint64_t completed, uint64_t record_end) {
   for (const auto& each : streams) cut_.streams.raise(each);
   cut_.streams.forget(completed);
@@ -63,11 +64,11 @@ void Commit::release(const std::vector<protocol::StreamCuts::Cut>& streams, uint
     noted_.record_head = record_end;
   }
   page_.note_cut(noted_);
-  for (const auto& each : streams) show_stream(ring_, each.stream, each.sequence);
   protocol::StreamCuts committed;
   for (const auto& each : streams) committed.raise(each);
   held_.take_events([&](const Uncommitted::Event& each) { return each.sequence <= committed.of(each.stream); },
                     [this](const Uncommitted::Event& each) { show_event(ring_, each); });
+  for (const auto& each : streams) show_stream(ring_, each.stream, each.sequence);
   show(noted_.completed, noted_.record_head);
 }
 
@@ -94,9 +95,10 @@ void Commit::show_again(const protocol::LogState& log) {
 
 // Of an event the time is lost; it was reached before now.
 void Commit::show_record(const protocol::RecordHeader& record, TimePoint now) {
+  if (record.type == protocol::RecordType::kEventRecord && record.a < protocol::kMaxEvents) {
+    show_event(ring_, {static_cast<uint32_t>(record.a), record.stream, record.sequence, now});
+  }
   show_stream(ring_, record.stream, record.sequence);
-  if (record.type != protocol::RecordType::kEventRecord || record.a >= protocol::kMaxEvents) return;
-  show_event(ring_, {static_cast<uint32_t>(record.a), record.stream, record.sequence, now});
 }
 
 // A commit and the printing of the next line may meet here: the words only grow.
