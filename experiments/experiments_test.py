@@ -60,18 +60,29 @@ class Case(unittest.TestCase):
 
     def test_a_run_on_software_that_is_ended_leaves_the_mixes_that_ran(self):
         class Node(contextlib.nullcontext):
-            def batch(self, queue, policies):
+            def batch(self, queue, policies, workers):
                 if "# W2 " in queue:
                     raise KeyboardInterrupt
-                return [{"policy": policy, "throughput_per_minute": 1, "crashed": 0, "timing_valid": True} for policy in policies]
+                jobs = [{"kernel_ns": 1e9}] * queue.count("[[job]]")
+                return [{"policy": policy, "throughput_per_minute": workers, "crashed": 0, "timing_valid": True, "jobs": jobs}
+                        for policy in policies]
 
             def __enter__(self):
                 return self
 
         kept = []
         with self.assertRaises(KeyboardInterrupt):
-            case.on_software(lambda *_: Node(), "", 1, silent, keep=kept.append)
-        self.assertEqual([list(made.exhibits[0].rows) for made in kept], [["W1"]])
+            case.on_software(lambda *_, **__: Node(), "", 1, silent, keep=kept.append)
+        self.assertEqual([made.exhibits[0].rows for made in kept], [{"W1": [5, 5]}])
+
+    def test_the_host_is_paced_to_the_kernels_as_the_simulation_has_it(self):
+        args = case.mixes.parse(["W1", "--work", "0.02"])
+        six_iterations = case.mixes.rodinia_job("large", ("srad_v1", 4.2, []), args)
+        self.assertEqual(case.gap_of(six_iterations, kernels=5.4), 1000)  # 45 % kernels, 5 % copies: 6 s of host
+        drawn = case.mixes.draw_jobs(args)
+        kinds = {case.kind_of({"command": case.mixes.rodinia_job("", kind, args)["command"] + ["--seed", "9"]}) for kind in case.mixes.LARGE + case.mixes.SMALL}
+        self.assertEqual(len(kinds), 17)
+        self.assertLessEqual({case.kind_of(job) for job in drawn}, kinds)
 
     def setUp(self):
         self.simulator = Simulator(HEDDLE)

@@ -133,6 +133,7 @@ class Backprop {
         reference_step(reference_, pattern, hidden_, rate_, k);
       }
       device_step(pattern, k);
+      wait_and_pause(o_);
     }
     std::vector<float> weights(inputs_ * hidden_);
     CUDA_CHECK(cudaMemcpy(weights.data(), weights_, weight_bytes_, cudaMemcpyDeviceToHost));
@@ -215,6 +216,7 @@ int main(int argc, char** argv) {
   options.number("--inputs", &job.inputs, 1, 1LL << 32, "input units");
   options.number("--hidden", &job.hidden, 1, 1024, "hidden units");
   options.iterations(1 << 20, "training steps");
+  options.gap("milliseconds on the host behind each iteration, as where the data is larger");
   options.blocks();
   options.parse(argc, argv);
   return run_or_print(job, footprint(job), [&] { return Backprop(job).run(); });

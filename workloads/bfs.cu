@@ -76,6 +76,7 @@ class Bfs {
     for (long long k = 0; k < o_.iterations; ++k) {
       const size_t source = random_.fork(2).below(nodes_, k);
       const unsigned long long reached = search(source);
+      wait_and_pause(o_);
       if (o_.check == Check::kFull || (o_.check == Check::kSample && k == 0)) compare(source, reached, verdict);
     }
     release();
@@ -183,6 +184,7 @@ int main(int argc, char** argv) {
   options.number("--nodes", &job.nodes, 1, 1LL << 31, "nodes of the graph");
   options.number("--degree", &job.degree, 1, 1024, "edges that leave a node, on average");
   options.iterations(1 << 20, "searches, each from another source");
+  options.gap("milliseconds on the host behind each iteration, as where the data is larger");
   options.blocks();
   options.parse(argc, argv);
   return run_or_print(job, footprint(job), [&] { return Bfs(job).run(); });

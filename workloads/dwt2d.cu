@@ -208,6 +208,7 @@ class Dwt {
       CUDA_CHECK(cudaMemcpy(bytes_, image.data(), image.size(), cudaMemcpyHostToDevice));
       for (int c = 0; c < kComponents; ++c) transform(c);
       CUDA_CHECK(cudaDeviceSynchronize());
+      pause(o_);
       if (o_.check == Check::kFull || (o_.check == Check::kSample && k == 0)) compare(image, verdict);
     }
     CUDA_CHECK(cudaFree(bytes_));
@@ -273,6 +274,7 @@ int main(int argc, char** argv) {
   options.number("--levels", &job.levels, 1, 20, "levels; each transforms the average of the one before");
   options.choice("--wavelet", &job.wavelet, {"5/3", "9/7"}, "integers or floats");
   options.iterations(1 << 20, "images, one after the other");
+  options.gap("milliseconds on the host behind each iteration, as where the data is larger");
   options.parse(argc, argv);
   if (too_many_levels(job)) {
     Options::usage("--levels is " + std::to_string(job.levels) + ", too many for " + std::to_string(job.width) + "x" +

@@ -39,7 +39,6 @@ struct EpisodesOptions : CommonOptions {
   long long size = 1 << 16;
   long long launches = 10;
   long long steps = 100;
-  long long gap = 10;
   std::string gaps = "equal";
   std::string memory = "held";
 };
@@ -116,6 +115,7 @@ class Episodes {
 
 int main(int argc, char** argv) {
   EpisodesOptions job;
+  job.gap = 10;
   Options options("episodes",
                   "computes in bursts, with time on the host in between.\n"
                   "Device memory: 4 bytes a value.",
@@ -123,7 +123,7 @@ int main(int argc, char** argv) {
   options.number("--size", &job.size, 1, 1LL << 40, "values");
   options.number("--launches", &job.launches, 1, 1 << 20, "of each burst, one behind the other");
   options.number("--steps", &job.steps, 0, 1LL << 31, "of a generator on each value, in each launch");
-  options.number("--gap", &job.gap, 0, 1 << 20, "milliseconds on the host before each burst");
+  options.gap("milliseconds on the host before each burst");
   options.choice("--gaps", &job.gaps, {"equal", "random"}, "each of that length, or of that length in the mean");
   options.choice("--memory", &job.memory, {"held", "released"}, "device memory between bursts");
   options.iterations(1 << 20, "bursts");

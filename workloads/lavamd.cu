@@ -136,6 +136,7 @@ class Lavamd {
       add_forces<<<grid_size(o_.own_boxes(), 1, o_.blocks), kThreads, o_.particles * sizeof(Particle)>>>(
           boxes, particles, forces, static_cast<int>(o_.own_boxes()), static_cast<int>(o_.particles));
       check_launch("add_forces");
+      wait_and_pause(o_);
     }
     std::vector<Force> result(particles_.size());
     CUDA_CHECK(cudaMemcpy(result.data(), forces, force_bytes, cudaMemcpyDeviceToHost));
@@ -197,6 +198,7 @@ int main(int argc, char** argv) {
   options.number("--particles", &job.particles, 1, kMaxParticles, "particles in each box");
   options.number("--own", &job.own, 1, 100, "percent of the boxes whose forces this job adds up, as one of several");
   options.iterations(1 << 20, "values of the screening parameter that are swept");
+  options.gap("milliseconds on the host behind each iteration, as where the data is larger");
   options.blocks();
   options.parse(argc, argv);
   return run_or_print(job, footprint(job), [&] { return Lavamd(job).run(); });

@@ -98,6 +98,7 @@ class Needle {
     for (long long k = 0; k < o_.iterations; ++k) {
       make_pair(Random(o_.seed).fork(k + 1));
       align();
+      wait_and_pause(o_);
       const bool check = o_.check == Check::kFull || (o_.check == Check::kSample && k == 0);
       if (check) compare(verdict);
     }
@@ -173,6 +174,7 @@ int main(int argc, char** argv) {
   options.number("--length", &job.length, 1, 1 << 18, "letters in each sequence");
   options.number("--penalty", &job.penalty, 0, 1000, "cost of a gap of one letter");
   options.iterations(1 << 20, "pairs of sequences, aligned one after the other");
+  options.gap("milliseconds on the host behind each iteration, as where the data is larger");
   options.parse(argc, argv);
   return run_or_print(job, footprint(job), [&] { return Needle(job).run(); });
 }

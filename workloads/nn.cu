@@ -274,7 +274,7 @@ int main(int argc, char** argv) {
   options.number("--classes", &job.classes, 1, 1 << 16, "classes, or letters of the alphabet");
   options.number("--batch", &job.batch, 1, 1 << 16, "images or texts at once");
   options.number("--hidden", &job.hidden, 1, 1 << 15, "width of a recurrent layer (generate)");
-  options.number("--gap", &job.gap, 0, 1 << 20, "milliseconds on the host before each iteration");
+  options.gap("milliseconds on the host before each iteration");
   options.iterations(1 << 20, "batches, steps of train, frames, or letters of each text");
   options.blocks();
   options.parse(argc, argv);

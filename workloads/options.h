@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cerrno>
+#include <chrono>
 #include <functional>
 #include <new>
+#include <thread>
 
 #include "common.h"
 
@@ -14,6 +16,7 @@ struct CommonOptions {
   long long iterations = 1;
   long long seed = 1;
   long long blocks = 0;
+  long long gap = 0;
   Check check = Check::kFull;
   bool footprint = false;
 };
@@ -35,6 +38,7 @@ class Options {
     number("--blocks", &common_->blocks, 0, std::numeric_limits<int>::max(),
            "at most so many blocks a launch, to use part of a device; 0: as many as the data asks for");
   }
+  void gap(const char* help) { number("--gap", &common_->gap, 0, 1 << 20, help); }
   void choice(const char* name, std::string* value, std::vector<std::string> allowed, const char* help) {
     choices_.push_back({name, value, std::move(allowed), help});
   }
@@ -145,6 +149,17 @@ class Options {
   std::vector<Number> numbers_;
   std::vector<Choice> choices_;
 };
+
+// The host's time in an iteration, where a program has --gap.
+inline void pause(const CommonOptions& common) {
+  if (common.gap > 0) std::this_thread::sleep_for(std::chrono::milliseconds(common.gap));
+}
+
+// The same behind an iteration whose results the host waits for.
+inline void wait_and_pause(const CommonOptions& common) {
+  if (common.gap > 0) CUDA_CHECK(cudaDeviceSynchronize());
+  pause(common);
+}
 
 // Prints the footprint in bytes, or runs the program; running out of host memory is an error like any other.
 inline int run_or_print(const CommonOptions& common, size_t footprint, const std::function<int()>& run) {

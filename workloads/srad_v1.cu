@@ -123,6 +123,7 @@ class SradV1 {
         CUDA_CHECK(cudaMemcpy(expected.data(), image_, bytes_, cudaMemcpyDeviceToHost));
       }
       iterate();
+      wait_and_pause(o_);
     }
     compress<<<grid_, kThreads>>>(image_, count_);
     check_launch("compress");
@@ -223,6 +224,7 @@ int main(int argc, char** argv) {
   options.number("--columns", &job.columns, 2, 1 << 20, "width of the image");
   options.number("--lambda", &job.lambda_percent, 1, 100, "strength of an iteration, in percent");
   options.iterations(1 << 20, "diffusion steps");
+  options.gap("milliseconds on the host behind each iteration, as where the data is larger");
   options.blocks();
   options.parse(argc, argv);
   return run_or_print(job, footprint(job), [&] { return SradV1(job).run(); });

@@ -83,6 +83,7 @@ class SradV2 {
     for (long long k = 0; k < o_.iterations; ++k) {
       if (o_.check == Check::kSample && k + 1 == o_.iterations) expected = image;
       iterate(image);
+      wait_and_pause(o_);
     }
     for (float** buffer : buffers()) CUDA_CHECK(cudaFree(*buffer));
     return check(image, expected);
@@ -141,6 +142,7 @@ int main(int argc, char** argv) {
   options.number("--region", &job.region, 2, 1 << 20, "side of the corner in which speckle is measured");
   options.number("--lambda", &job.lambda_percent, 1, 100, "strength of an iteration, in percent");
   options.iterations(1 << 20, "diffusion steps");
+  options.gap("milliseconds on the host behind each iteration, as where the data is larger");
   options.parse(argc, argv);
   return run_or_print(job, footprint(job), [&] { return SradV2(job).run(); });
 }
