@@ -1,15 +1,13 @@
 """CASE (papers/case.txt), section V: batches of jobs under SA, CG, Alg. 2, Alg. 3 and schedGPU."""
 
 import dataclasses
-import functools
 import os
 import random
-import re
 import statistics
 import sys
 
 from exhibit import Claim, Exhibit, Reproduction, at_least, mean, number
-from simulation import Failed, Scenario, seconds
+from simulation import Scenario, seconds
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "workloads", "mixes"))
 import mix as mixes  # noqa: E402
@@ -280,89 +278,3 @@ def simulate(simulator, seed, progress):
         claims.append(at_least("128 networks, 32 workers, over SA, with those fitted parts", 2.7, together, LESS))
     return Reproduction("case", "CASE: batches under SA, CG, Alg. 2, Alg. 3 and schedGPU", "simulated", claims,
                         [four, *five, *two, *three, table_4, six], SETTLED)
-
-
-SOFTWARE = {"slowdown": 3000, "scale": 128, "work": 0.02}  # 16 GiB to the 128 MiB of software.node_of
-SOFTWARE_POLICIES = {"sa": P100.count, "mgb-sm": P100.workers, "mgb-warps": P100.workers}  # and their workers
-SETTLED_SOFTWARE = [
-    f"Two software P100 of 128 MiB, at a {SOFTWARE['slowdown']:,}th of the speed: real programs whose kernels are executed, each of which "
-    "checks its result.",
-    f"W1 to W8 are drawn by `workloads/mixes/mix.py` with `--scale {SOFTWARE['scale']} --work {SOFTWARE['work']}`, one seed; workers as the "
-    f"paper had them, one a GPU under SA and {P100.workers} for two under MGB.",
-    "With a 128th of the data a program has a 128th of its time on the host, and at that speed its kernels take as long as ever. So the host "
-    "is paced as the devices are: behind each iteration a program stays on the host (`--gap`), with its memory, for as long as NATURES, which "
-    "the simulation has too, has it there for its seconds in kernels. These are measured first, each kind of job alone on a device.",
-]
-
-
-def kind_of(job):
-    """What two jobs of a kind have in common: the command but for what follows the kind's options."""
-    return tuple(job["command"][:job["command"].index("--seed")])
-
-
-def gap_of(job, kernels):
-    """Milliseconds on the host behind each iteration of a program that has so many seconds of kernels in all."""
-    nature = NATURES[job["program"]]
-    host = kernels * (1 - nature.kernels - nature.copies) / nature.kernels
-    return round(1000 * host / int(job["command"][job["command"].index("--iterations") + 1]))
-
-
-def kernels_of_kinds(node_of, args):
-    """Seconds of kernels of each kind of job, alone on a software device."""
-    jobs = [mixes.rodinia_job("kind", kind, args) for kind in mixes.LARGE + mixes.SMALL]
-    for at, job in enumerate(jobs):
-        job["name"] = f"kind-{at}"
-        job["command"] += ["--seed", "1", "--check", args.check]
-    with node_of("P100", P100.count) as node:
-        [result] = node.batch(mixes.as_toml(jobs, args), ["sa"], workers=P100.count)
-    if result["crashed"]:
-        raise Failed("; ".join(f"{job['name']}: {job['last_line']}" for job in result["jobs"] if job["exit_status"]))
-    return {kind_of(job): done["kernel_ns"] / 1e9 for job, done in zip(jobs, result["jobs"])}
-
-
-def on_software(node_of, workloads, seed, progress, only="", keep=lambda made: None):
-    """Figure 5a in small. `node_of(preset, count)` is a Node of software devices; `only`: the mixes in whose names that regex is found.
-
-    `keep` is given what there is so far behind each mix, which takes five minutes and more: a run that is ended leaves that.
-    """
-    batches = {}
-    chosen = [name for name in mixes.MIXES if re.search(only, name)]
-    if not chosen:
-        raise Failed(f"no mix has '{only}' in its name; there are {', '.join(mixes.MIXES)}")
-    node_of = functools.partial(node_of, slowdown=SOFTWARE["slowdown"])
-    scaled = ["--seed", str(seed), "--scale", str(SOFTWARE["scale"]), "--work", str(SOFTWARE["work"]), "--workloads", workloads]
-    progress("each kind of job alone")
-    kernels = kernels_of_kinds(node_of, mixes.parse([chosen[0], *scaled]))
-    for name in chosen:
-        args = mixes.parse([name, *scaled])
-        jobs = mixes.draw_jobs(args)
-        for job in jobs:
-            job["command"] += ["--gap", str(gap_of(job, kernels[kind_of(job)]))]
-        batches[name] = {}
-        for policy, workers in SOFTWARE_POLICIES.items():
-            progress(f"{name} under {policy}")
-            with node_of("P100", P100.count) as node:
-                [batches[name][policy]] = node.batch(mixes.as_toml(jobs, args), [policy], workers=workers)
-        keep(software_report(batches))
-    return software_report(batches)
-
-
-def software_report(batches):
-    """Of {mix: {policy: what `heddle batch` says of it}}."""
-    columns = [policy for policy in SOFTWARE_POLICIES if policy != "sa"]
-    rows = {name: [results[policy]["throughput_per_minute"] / results["sa"]["throughput_per_minute"] for policy in columns]
-            for name, results in batches.items()}
-    crashed = sum(each["crashed"] for results in batches.values() for each in results.values())
-    late = [f"{name} under {policy}" for name, results in batches.items() for policy, each in results.items() if not each["timing_valid"]]
-    figure = Exhibit("Figure 5a", "jobs a second on two software P100, over SA", "over SA", columns, rows, {"mgb-warps": 2.2})
-    if len(batches) < len(mixes.MIXES):
-        figure.notes.append(f"Of {len(mixes.MIXES)} mixes {len(batches)} ran.")
-    if late:
-        figure.notes.append("The host was late, so that times are not the devices' own: " + ", ".join(late) + ".")
-    claims = [at_least("Alg. 3 (mgb-warps) over SA, jobs a second", 2.2, figure.mean_of("mgb-warps"), SMALL),
-              Claim("no job crashes", "0", str(crashed), crashed == 0)]
-    return Reproduction("case-software", "CASE: batches under SA, Alg. 2 and Alg. 3", "on software devices", claims, [figure],
-                        SETTLED_SOFTWARE)
-
-
-SMALL = "kernels that fill a device slow each other where they meet, and real ones fill it where NATURES have them fill a third"

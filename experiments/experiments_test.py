@@ -14,6 +14,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import case  # noqa: E402
+import case_software  # noqa: E402
 import eager  # noqa: E402
 import gemini  # noqa: E402
 import page  # noqa: E402
@@ -56,7 +57,7 @@ class Gemini(unittest.TestCase):
 class Case(unittest.TestCase):
     def test_the_mixes_that_there_are_are_named(self):
         with self.assertRaisesRegex(Failed, "W9.*W1, .*W8"):
-            case.on_software(None, "", 1, silent, only="W9")
+            case_software.on_software(None, "", 1, silent, only="W9")
 
     def test_a_run_on_software_that_is_ended_leaves_the_mixes_that_ran(self):
         class Node(contextlib.nullcontext):
@@ -72,17 +73,17 @@ class Case(unittest.TestCase):
 
         kept = []
         with self.assertRaises(KeyboardInterrupt):
-            case.on_software(lambda *_, **__: Node(), "", 1, silent, keep=kept.append)
-        self.assertEqual([made.exhibits[0].rows for made in kept], [{"W1": [5, 5]}])
+            case_software.on_software(lambda *_, **__: Node(), "", 1, silent, keep=kept.append)
+        self.assertEqual([made.exhibits[0].rows for made in kept], [{"W1": [5]}])
 
     def test_the_host_is_paced_to_the_kernels_as_the_simulation_has_it(self):
         args = case.mixes.parse(["W1", "--work", "0.02"])
         six_iterations = case.mixes.rodinia_job("large", ("srad_v1", 4.2, []), args)
-        self.assertEqual(case.gap_of(six_iterations, kernels=5.4), 1000)  # 45 % kernels, 5 % copies: 6 s of host
+        self.assertEqual(case_software.gap_of(six_iterations, kernels=5.4), 1000)  # 45 % kernels, 5 % copies: 6 s of host
         drawn = case.mixes.draw_jobs(args)
-        kinds = {case.kind_of({"command": case.mixes.rodinia_job("", kind, args)["command"] + ["--seed", "9"]}) for kind in case.mixes.LARGE + case.mixes.SMALL}
+        kinds = {case_software.kind_of({"command": case.mixes.rodinia_job("", kind, args)["command"] + ["--seed", "9"]}) for kind in case.mixes.LARGE + case.mixes.SMALL}
         self.assertEqual(len(kinds), 17)
-        self.assertLessEqual({case.kind_of(job) for job in drawn}, kinds)
+        self.assertLessEqual({case_software.kind_of(job) for job in drawn}, kinds)
 
     def setUp(self):
         self.simulator = Simulator(HEDDLE)
