@@ -1,9 +1,10 @@
 # How soon a device is a request's that a batch program computes on (revocation.py): by termination, with kernels of
 # 300 ms, goal 18.5 ms (TReM: 22); by waiting for what is in flight, with kernels of 1.5 ms, goal 5 ms; and, under MPS,
-# how requests fare beside it, where nothing is taken back. REQUESTS= of each.
+# how requests fare beside it, where nothing is taken back. REQUESTS= of each, POLICIES= of "hard soft share".
 . "$(dirname "$0")/common.sh"
 status=0
 measure() { # measure POLICY KERNEL GOAL...
+  [[ " ${POLICIES:-hard soft share} " == *" ${1#priority:} "* ]] || return 0
   start_heddled "[dispatch]
 policy = \"$1\"
 [durability]
