@@ -13,8 +13,10 @@ bool Epoch::close() {
     // Ask to be woken, then look: it may be done in between.
     progress_.wake_issuer_once_at(last_);
     if (progress_.completed() < last_) return false;
-    // Where a guarded worker's take more than their share of the time the task leaves; until then they are saved.
-    if (!variables_.commit(last_, MonotonicClock().now(), guard_.on())) guard_.leave_soon();
+    const TimePoint begun = MonotonicClock().now();
+    variables_.commit(last_, begun, guard_.on());
+    const TimePoint saved = MonotonicClock().now();
+    if (guard_.on() && !budget_.covers(saved - begun, saved)) guard_.leave_soon();
   }
   progress_.commit_at(last_);
   if (commit_.holding()) return false;

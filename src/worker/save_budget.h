@@ -14,6 +14,10 @@ class SaveBudget {
   // A program's first copies come at once, and what was saved up in an hour is not spent in one go.
   static constexpr Duration kFirst = std::chrono::milliseconds(5);
   static constexpr Duration kMost = std::chrono::milliseconds(200);
+  // Of a guarded worker (Guard), whose task leaves MPS when there is no time left: by what a second came to, and not
+  // for less than MPS is worth, where programs beside each other take three quarters of their time in time slices.
+  static constexpr uint32_t kGuardedPermille = 100;
+  static constexpr Duration kGuardedFirst = std::chrono::milliseconds(100);
   // Assumed for each copy, however small: its call, its start on the device, the gap that it leaves between kernels.
   static constexpr Duration kEachCopy = std::chrono::microseconds(5);
   // Assumed until some were measured.
@@ -30,15 +34,24 @@ class SaveBudget {
   };
 
   // `permille`: of the time; 0: as much as it takes.
-  explicit SaveBudget(uint32_t permille) : permille_(permille) {}
+  explicit SaveBudget(uint32_t permille, Duration first = kFirst) : permille_(permille), left_(first) {}
+  static SaveBudget guarded(uint32_t permille) {
+    return permille == 0 ? SaveBudget(0) : SaveBudget(std::max(permille, kGuardedPermille), kGuardedFirst);
+  }
 
   bool is_bounded() const { return permille_ != 0; }
   // Whether there is time for it.
   bool affords(const Save& save, TimePoint now) {
     if (!is_bounded() || save.copies == 0) return true;
-    if (seen_) left_ = std::min(kMost, left_ + (now - *seen_) / 1000 * permille_);
-    seen_ = now;
+    save_up(now);
     return cost_of(save) <= left_;
+  }
+  // Copies that had to be made took so long until `now`. Whether there was time for them.
+  bool covers(Duration took, TimePoint now) {
+    if (!is_bounded()) return true;
+    save_up(now);
+    left_ -= took;
+    return left_ >= Duration::zero();
   }
   void spend(const Save& save) {
     if (!is_bounded() || save.copies == 0) return;
@@ -59,8 +72,13 @@ class SaveBudget {
   }
 
  private:
+  void save_up(TimePoint now) {
+    if (seen_) left_ = std::min(kMost, left_ + (now - *seen_) / 1000 * permille_);
+    seen_ = now;
+  }
+
   const uint32_t permille_;
-  Duration left_ = kFirst;
+  Duration left_;
   std::optional<TimePoint> seen_;
   uint64_t touched_ = 0;  // of the undo area, from its beginning on
 };

@@ -45,6 +45,23 @@ TEST(SaveBudget, SavesUpToALimit) {
   EXPECT_FALSE(budget.affords(save(SaveBudget::kMost + Duration(1)), at(7200 * 1000)));
 }
 
+TEST(SaveBudget, OfAGuardedWorkerIsWhatASecondComesTo) {
+  SaveBudget budget = SaveBudget::guarded(20);
+  EXPECT_TRUE(budget.affords(ms(100), at(0)));
+  budget.spend(ms(100));
+  EXPECT_FALSE(budget.affords(ms(1), at(9)));
+  EXPECT_TRUE(budget.affords(ms(1), at(10)));
+  EXPECT_FALSE(SaveBudget::guarded(0).is_bounded()) << "the level says so";
+}
+
+TEST(SaveBudget, CopiesThatHadToBeMadeMayTakeMoreThanThereIs) {
+  SaveBudget budget = SaveBudget::guarded(20);
+  EXPECT_TRUE(budget.covers(std::chrono::milliseconds(60), at(0)));
+  EXPECT_FALSE(budget.covers(std::chrono::milliseconds(60), at(100)));
+  EXPECT_TRUE(budget.covers(std::chrono::milliseconds(1), at(300))) << "made good";
+  EXPECT_TRUE(SaveBudget::guarded(0).covers(std::chrono::seconds(60), at(0)));
+}
+
 TEST(SaveBudget, WhatIsNotMeasuredIsAssumedAndTheFirstUseOfSpaceCosts) {
   constexpr uint64_t kBytes = 1'000'000;
   SaveBudget budget(20);

@@ -21,7 +21,8 @@ Result<std::unique_ptr<Session>> Session::start(const Fd& ring, const Fd& contro
   if (!undo) return tl::unexpected(std::move(undo).error());
   const protocol::LogState log = notes->log();
   const Duration long_from = notes->long_from();
-  const SaveBudget budget(notes->save_permille());
+  const SaveBudget budget =
+      options.guarded ? SaveBudget::guarded(notes->save_permille()) : SaveBudget(notes->save_permille());
   auto commit = std::make_unique<Commit>(*owned, std::move(*notes), outbox);
   commit->show_again(log);
   auto progress = Progress::create(*owned, *commit);

@@ -77,12 +77,13 @@ bool Variables::save_now(uint64_t sequence) {
   return !obstructed_;
 }
 
-bool Variables::commit(uint64_t sequence, TimePoint now, bool always) {
-  const bool is_due = now >= due_;
-  save_if_due(sequence, now);
-  if (always) (void)save_now(sequence);
+void Variables::commit(uint64_t sequence, TimePoint now, bool always) {
+  if (always) {
+    (void)save_now(sequence);
+  } else {
+    save_if_due(sequence, now);
+  }
   note_uncommitted();
-  return is_due;
 }
 
 bool Variables::save(uint64_t sequence) {

@@ -61,8 +61,8 @@ class Variables {
   // The same, whatever the time. False where what lasts is in the way of another worker (protocol::Obstacle).
   bool save_now(uint64_t sequence);
   // An epoch is about to be committed, and everything up to `sequence` is done: saves what was written, if it is time,
-  // or `always`; else it is noted that it was written. False where it was not time.
-  bool commit(uint64_t sequence, TimePoint now, bool always);
+  // or `always`; else it is noted that it was written.
+  void commit(uint64_t sequence, TimePoint now, bool always);
   // Of an epoch that is not repeated: what it may have written was not saved.
   void note_uncommitted() {
     if (kept_ < written_) commit_.writes_variables(written_);

@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <thread>
+
 #include "core/clock.h"
 
 namespace heddle::worker {
@@ -163,7 +165,8 @@ Status FakeContext::launch(device::StreamIndex stream, device::Kernel& kernel, c
 
 Status FakeContext::copy(device::StreamIndex stream, device::CopyDirection, const device::CopyShape& shape,
                          device::Tag tag) {
-  Operation copy{stream, tag, 0, [shape] {
+  Operation copy{stream, tag, 0, [shape, lasts = copy_lasts.load()] {
+                   std::this_thread::sleep_for(lasts);
                    for (uint64_t z = 0; z < shape.depth; ++z)
                      for (uint64_t y = 0; y < shape.height; ++y)
                        std::memcpy(at(shape.to, y, z), at(shape.from, y, z), shape.width);

@@ -30,6 +30,7 @@ class FakeContext : public device::Context {
   std::map<std::string, FakeKernel> kernels;
   std::map<std::string, Duration> takes;  // as the device tells; nothing: no time
   std::atomic<Duration> mib_takes{};      // to copy
+  std::atomic<Duration> copy_lasts{};     // each of them, by the clock
   std::map<std::string, device::Variable> variables;
   device::FindingSink findings;                // of check_kernels(), once it was called
   std::function<void()> on_set_limit = [] {};  // on the issuer's thread
