@@ -8,9 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <climits>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -27,7 +25,8 @@ namespace {
 constexpr const char* kControl = "nvidia-cuda-mps-control";
 constexpr const char* kServer = "nvidia-cuda-mps-server";
 constexpr const char* kPlaces[] = {"/usr/bin", "/usr/local/nvidia/bin", "/usr/local/bin"};
-constexpr int kLooks = 200;  // of 10 ms, for the daemon's pipe, and for its end
+constexpr size_t kNameLength = 15;  // that the kernel keeps of a process's
+constexpr int kLooks = 200;         // of 10 ms, for the daemon's pipe, and for its end
 
 std::string pid_file(const std::string& directory) {
   return directory + "/control.pid";
@@ -52,17 +51,6 @@ Status write_pid(const std::string& path, pid_t pid) {
   std::fprintf(file, "%d\n", pid);
   std::fclose(file);
   return {};
-}
-
-// A number may be another process's by now: the program must be the same.
-bool runs(pid_t pid, const std::string& program) {
-  std::array<char, PATH_MAX> path{};
-  const ssize_t length = ::readlink(stringf("/proc/%d/exe", pid).c_str(), path.data(), path.size() - 1);
-  std::array<char, PATH_MAX> wanted{};
-  if (length <= 0 || !::realpath(program.c_str(), wanted.data())) return false;
-  if (std::string(path.data()) == wanted.data()) return true;
-  // A script runs as its interpreter; its name is the second word of the command line.
-  return read_proc_file(pid, "cmdline").find(program) != std::string::npos;
 }
 
 pid_t parent_of(pid_t pid) {
@@ -92,6 +80,18 @@ bool has_variable(pid_t pid, const std::string& variable) {
   return ('\0' + read_proc_file(pid, "environ")).find('\0' + variable + '\0') != std::string::npos;
 }
 
+// What everybody has of it who belongs to the GPU's MPS.
+std::string pipe_variable(const std::string& directory) {
+  return "CUDA_MPS_PIPE_DIRECTORY=" + directory;
+}
+
+// A number may be another process's by now. Its program's file says nothing: what stands in NVIDIA's place may be a
+// script that starts it. Clients of the GPU have its directory, too, so the name counts.
+bool is_control(pid_t pid, const std::string& program, const std::string& directory) {
+  const std::string name = std::filesystem::path(program).filename().string().substr(0, kNameLength);
+  return read_proc_file(pid, "comm") == name + '\n' && has_variable(pid, pipe_variable(directory));
+}
+
 void nap() {
   const timespec ten_milliseconds{0, 10'000'000};
   ::nanosleep(&ten_milliseconds, nullptr);
@@ -117,7 +117,7 @@ std::string Mps::find_control() {
 
 std::vector<std::string> Mps::variables(const Gpu& gpu) {
   std::vector<std::string> variables = gpu_environment(gpu.uuid);
-  variables.push_back("CUDA_MPS_PIPE_DIRECTORY=" + gpu.directory);
+  variables.push_back(pipe_variable(gpu.directory));
   variables.push_back("CUDA_MPS_LOG_DIRECTORY=" + gpu.directory);
   return variables;
 }
@@ -125,7 +125,7 @@ std::vector<std::string> Mps::variables(const Gpu& gpu) {
 std::vector<std::string> Mps::environment(DeviceId device) const {
   const auto found = gpus_.find(device);
   if (found == gpus_.end()) return outside();
-  return {"CUDA_MPS_PIPE_DIRECTORY=" + found->second.directory, "CUDA_MPS_LOG_DIRECTORY=" + found->second.directory};
+  return {pipe_variable(found->second.directory), "CUDA_MPS_LOG_DIRECTORY=" + found->second.directory};
 }
 
 Status Mps::start(DeviceId device, const std::string& uuid) {
@@ -148,7 +148,7 @@ bool Mps::adopt(Gpu& gpu) const {
   const pid_t pid = read_pid(pid_file(gpu.directory));
   if (pid <= 1) return false;
   Fd process = open_process(pid);
-  if (!process || !runs(pid, options_.program)) return false;
+  if (!process || !is_control(pid, options_.program, gpu.directory)) return false;
   gpu.pid = pid;
   gpu.process = std::move(process);
   return true;
@@ -240,8 +240,7 @@ std::vector<Child> Mps::servers(const Gpu& gpu) {
     const pid_t pid = std::atoi(entry.path().filename().c_str());
     if (pid <= 1 || !is_server(pid)) continue;
     Fd process = open_process(pid);
-    const bool ours =
-        (gpu.pid > 1 && parent_of(pid) == gpu.pid) || has_variable(pid, "CUDA_MPS_PIPE_DIRECTORY=" + gpu.directory);
+    const bool ours = (gpu.pid > 1 && parent_of(pid) == gpu.pid) || has_variable(pid, pipe_variable(gpu.directory));
     if (process && ours && is_server(pid) && !has_ended(process)) found.push_back({pid, std::move(process)});
   }
   return found;

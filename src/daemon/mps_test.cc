@@ -88,6 +88,38 @@ TEST_F(MpsTest, ASuccessorTakesOverWhatRuns) {
   EXPECT_TRUE(::waitpid(pid, nullptr, 0) == pid || ::kill(pid, 0) != 0);
 }
 
+// As some machines have it in NVIDIA's place.
+TEST_F(MpsTest, ASuccessorTakesOverWhatAScriptStarted) {
+  const std::string real = directory + "/real";
+  std::filesystem::create_directory(real);
+  std::filesystem::rename(program, real + "/control-program");
+  write_program(("#!/bin/sh\nexec " + real + "/control-program \"$@\"\n").c_str());
+  Mps former = mps(), latter = mps();
+  ASSERT_TRUE(former.start(kDevice, "GPU-a"));
+  const pid_t pid = control();
+  ASSERT_TRUE(latter.start(kDevice, "GPU-a"));
+  EXPECT_EQ(control(), pid);
+  latter.end();
+}
+
+TEST_F(MpsTest, AClientIsNotTakenOver) {
+  Mps mps = this->mps();
+  ASSERT_EQ(::mkdir((directory + "/mps-3").c_str(), 0755), 0);
+  SpawnOptions client;
+  client.program = "/bin/sleep";
+  client.arguments = {"60"};
+  client.apart = true;
+  client.environment = {"CUDA_MPS_PIPE_DIRECTORY=" + directory + "/mps-3"};
+  const auto spawned = spawn(client);
+  ASSERT_TRUE(spawned);
+  std::ofstream(gpu("control.pid")) << spawned->pid << "\n";
+  ASSERT_TRUE(mps.start(kDevice, "GPU-a"));
+  EXPECT_NE(control(), spawned->pid);
+  mps.end();
+  kill_process(spawned->pidfd, SIGKILL);
+  ::waitpid(spawned->pid, nullptr, 0);
+}
+
 TEST_F(MpsTest, ANumberThatIsAnotherProcessNowIsNotTakenOver) {
   ASSERT_EQ(::mkdir((directory + "/mps-3").c_str(), 0755), 0);
   std::ofstream(gpu("control.pid")) << ::getpid() << "\n";
