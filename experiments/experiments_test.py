@@ -56,7 +56,7 @@ class Gemini(unittest.TestCase):
 
 class Case(unittest.TestCase):
     def test_the_mixes_that_there_are_are_named(self):
-        with self.assertRaisesRegex(Failed, "W9.*W1, .*W8"):
+        with self.assertRaisesRegex(Failed, "W9.*P100 W1, .*V100 W8"):
             case_software.on_software(None, "", 1, silent, only="W9")
 
     def test_a_run_on_software_that_is_ended_leaves_the_mixes_that_ran(self):

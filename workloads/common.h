@@ -41,7 +41,7 @@ inline void check_launch(const char* kernel) {
   check_cuda(cudaGetLastError(), "cudaLaunchKernel", (std::string(", kernel ") + kernel).c_str());
 }
 
-constexpr size_t ceil_div(size_t value, size_t divisor) {
+__host__ __device__ constexpr size_t ceil_div(size_t value, size_t divisor) {
   return (value + divisor - 1) / divisor;
 }
 
@@ -50,6 +50,25 @@ inline unsigned grid_size(size_t items, size_t threads, long long limit) {
   constexpr size_t kMaxGrid = std::numeric_limits<int>::max();
   const size_t wanted = std::min(std::max<size_t>(ceil_div(items, threads), 1), kMaxGrid);
   return static_cast<unsigned>(limit > 0 ? std::min(wanted, static_cast<size_t>(limit)) : wanted);
+}
+
+// The same of a launch over a plane of tiles, whose blocks go from tile to tile (for_each_tile).
+inline dim3 tile_grid(size_t tiles_x, size_t tiles_y, long long limit) {
+  if (limit <= 0) return {static_cast<unsigned>(tiles_x), static_cast<unsigned>(tiles_y)};
+  const size_t wide = std::min(tiles_x, static_cast<size_t>(limit));
+  const size_t high = std::min(tiles_y, std::max<size_t>(static_cast<size_t>(limit) / wide, 1));
+  return {static_cast<unsigned>(wide), static_cast<unsigned>(high)};
+}
+
+// Calls body(x, y) for the block's tiles. All of its threads must come back from that; shared memory is free behind it.
+template <class Body>
+__device__ void for_each_tile(int tiles_x, int tiles_y, Body body) {
+  for (int y = blockIdx.y; y < tiles_y; y += gridDim.y) {
+    for (int x = blockIdx.x; x < tiles_x; x += gridDim.x) {
+      body(x, y);
+      __syncthreads();
+    }
+  }
 }
 
 // --- Data --------------------------------------------------------------------------------------------------------

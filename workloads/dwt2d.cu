@@ -74,18 +74,26 @@ __device__ typename Wavelet::Value scaled(int i, typename Wavelet::Value value) 
 // Separates component `component` of interleaved bytes and centres it on 0.
 template <class Wavelet>
 __global__ void separate(const unsigned char* pixels, typename Wavelet::Value* out, size_t count, int component) {
-  const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i < count)
+  const size_t stride = static_cast<size_t>(gridDim.x) * blockDim.x;
+  for (size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += stride)
     out[i] = static_cast<typename Wavelet::Value>(static_cast<int>(pixels[i * kComponents + component]) - 128);
 }
 
-// Both kernels transform the upper left width x height part of an image whose rows are `pitch` values apart.
+// A tile of one of the two kernels, which transform the upper left width x height part of an image whose rows are
+// `pitch` values apart.
 template <class Wavelet>
-__global__ void transform_rows(const typename Wavelet::Value* in, typename Wavelet::Value* out, int width, int height,
-                               size_t pitch) {
-  constexpr int kLength = kRowSamples + 2 * kHalo;
-  __shared__ typename Wavelet::Value lines[kRowLines][kLength];
-  const int x0 = blockIdx.x * kRowSamples, y = blockIdx.y * kRowLines + threadIdx.y;
+struct Tile {
+  int x, y;
+  const typename Wavelet::Value* in;
+  typename Wavelet::Value* out;
+  int width, height;
+  size_t pitch;
+};
+
+template <class Wavelet, int kLength>
+__device__ void transform_rows_of(const Tile<Wavelet>& tile, typename Wavelet::Value (&lines)[kRowLines][kLength]) {
+  const auto [tile_x, tile_y, in, out, width, height, pitch] = tile;
+  const int x0 = tile_x * kRowSamples, y = tile_y * kRowLines + threadIdx.y;
   const size_t row = static_cast<size_t>(min(y, height - 1)) * pitch;
   typename Wavelet::Value* line = lines[threadIdx.y];
   for (int i = threadIdx.x; i < kLength; i += blockDim.x) line[i] = in[row + mirrored(x0 - kHalo + i, width)];
@@ -96,11 +104,19 @@ __global__ void transform_rows(const typename Wavelet::Value* in, typename Wavel
 }
 
 template <class Wavelet>
-__global__ void transform_columns(const typename Wavelet::Value* in, typename Wavelet::Value* out, int width,
-                                  int height, size_t pitch) {
-  constexpr int kLength = kColumnSamples + 2 * kHalo;
-  __shared__ typename Wavelet::Value lines[kLength][kColumnLines];
-  const int x = blockIdx.x * kColumnLines + threadIdx.x, y0 = blockIdx.y * kColumnSamples;
+__global__ void transform_rows(const typename Wavelet::Value* in, typename Wavelet::Value* out, int width, int height,
+                               size_t pitch) {
+  __shared__ typename Wavelet::Value lines[kRowLines][kRowSamples + 2 * kHalo];
+  for_each_tile(ceil_div(width, kRowSamples), ceil_div(height, kRowLines), [&](int x, int y) {
+    transform_rows_of(Tile<Wavelet>{x, y, in, out, width, height, pitch}, lines);
+  });
+}
+
+template <class Wavelet, int kLength>
+__device__ void transform_columns_of(const Tile<Wavelet>& tile,
+                                     typename Wavelet::Value (&lines)[kLength][kColumnLines]) {
+  const auto [tile_x, tile_y, in, out, width, height, pitch] = tile;
+  const int x = tile_x * kColumnLines + threadIdx.x, y0 = tile_y * kColumnSamples;
   const int column = min(x, width - 1);
   for (int i = threadIdx.y; i < kLength; i += blockDim.y) {
     lines[i][threadIdx.x] = in[mirrored(y0 - kHalo + i, height) * pitch + column];
@@ -111,6 +127,15 @@ __global__ void transform_columns(const typename Wavelet::Value* in, typename Wa
       out[sorted_position(y0 + i, height) * pitch + x] = scaled<Wavelet>(i, lines[kHalo + i][threadIdx.x]);
     }
   }
+}
+
+template <class Wavelet>
+__global__ void transform_columns(const typename Wavelet::Value* in, typename Wavelet::Value* out, int width,
+                                  int height, size_t pitch) {
+  __shared__ typename Wavelet::Value lines[kColumnSamples + 2 * kHalo][kColumnLines];
+  for_each_tile(ceil_div(width, kColumnLines), ceil_div(height, kColumnSamples), [&](int x, int y) {
+    transform_columns_of(Tile<Wavelet>{x, y, in, out, width, height, pitch}, lines);
+  });
 }
 
 struct DwtOptions : CommonOptions {
@@ -221,15 +246,15 @@ class Dwt {
 
  private:
   void transform(int c) {
-    separate<Wavelet><<<grid_size(pixels_, kThreads, 0), kThreads>>>(bytes_, components_[c], pixels_, c);
+    separate<Wavelet><<<grid_size(pixels_, kThreads, o_.blocks), kThreads>>>(bytes_, components_[c], pixels_, c);
     check_launch("separate");
     int width = width_, height = height_;
     for (long long level = 0; level < o_.levels; ++level) {
-      const dim3 row_grid(ceil_div(width, kRowSamples), ceil_div(height, kRowLines));
+      const dim3 row_grid = tile_grid(ceil_div(width, kRowSamples), ceil_div(height, kRowLines), o_.blocks);
       transform_rows<Wavelet>
           <<<row_grid, dim3(kThreads / kRowLines, kRowLines)>>>(components_[c], scratch_, width, height, width_);
       check_launch("transform_rows");
-      const dim3 column_grid(ceil_div(width, kColumnLines), ceil_div(height, kColumnSamples));
+      const dim3 column_grid = tile_grid(ceil_div(width, kColumnLines), ceil_div(height, kColumnSamples), o_.blocks);
       transform_columns<Wavelet><<<column_grid, dim3(kColumnLines, kThreads / kColumnLines)>>>(scratch_, components_[c],
                                                                                                width, height, width_);
       check_launch("transform_columns");
@@ -274,6 +299,7 @@ int main(int argc, char** argv) {
   options.number("--levels", &job.levels, 1, 20, "levels; each transforms the average of the one before");
   options.choice("--wavelet", &job.wavelet, {"5/3", "9/7"}, "integers or floats");
   options.iterations(1 << 20, "images, one after the other");
+  options.blocks();
   options.gap("milliseconds on the host behind each iteration, as where the data is larger");
   options.parse(argc, argv);
   if (too_many_levels(job)) {

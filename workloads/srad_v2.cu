@@ -13,20 +13,20 @@ struct Gradients {
   float *north, *south, *west, *east;
 };
 
-// Loads the block's tile of `source`; positions outside the image repeat its edge.
-__device__ void stage_tile(float tile[kTile][kTile], const float* source, int rows, int columns) {
-  const int x = min(static_cast<int>(blockIdx.x * kTile + threadIdx.x), columns - 1);
-  const int y = min(static_cast<int>(blockIdx.y * kTile + threadIdx.y), rows - 1);
+// Loads a tile of `source`; positions outside the image repeat its edge.
+__device__ void stage_tile(float tile[kTile][kTile], const float* source, int tile_x, int tile_y, int rows,
+                           int columns) {
+  const int x = min(static_cast<int>(tile_x * kTile + threadIdx.x), columns - 1);
+  const int y = min(static_cast<int>(tile_y * kTile + threadIdx.y), rows - 1);
   tile[threadIdx.y][threadIdx.x] = source[static_cast<size_t>(y) * columns + x];
   __syncthreads();
 }
 
-__global__ void coefficients(const float* image, Gradients out, float* coefficient, int rows, int columns,
-                             float q0_squared) {
-  __shared__ float tile[kTile][kTile];
-  stage_tile(tile, image, rows, columns);
+__device__ void coefficients_of(float tile[kTile][kTile], int tile_x, int tile_y, const float* image,
+                                const Gradients& out, float* coefficient, int rows, int columns, float q0_squared) {
+  stage_tile(tile, image, tile_x, tile_y, rows, columns);
   const int tx = threadIdx.x, ty = threadIdx.y;
-  const int x = blockIdx.x * kTile + tx, y = blockIdx.y * kTile + ty;
+  const int x = tile_x * kTile + tx, y = tile_y * kTile + ty;
   if (x >= columns || y >= rows) return;
   const size_t at = static_cast<size_t>(y) * columns + x;
   const float value = tile[ty][tx];
@@ -42,17 +42,30 @@ __global__ void coefficients(const float* image, Gradients out, float* coefficie
   coefficient[at] = diffusion_coefficient(value, north - value, south - value, west - value, east - value, q0_squared);
 }
 
-__global__ void update(float* image, Gradients in, const float* coefficient, int rows, int columns, float lambda) {
+__global__ void coefficients(const float* image, Gradients out, float* coefficient, int rows, int columns,
+                             float q0_squared) {
   __shared__ float tile[kTile][kTile];
-  stage_tile(tile, coefficient, rows, columns);
+  for_each_tile(ceil_div(columns, kTile), ceil_div(rows, kTile),
+                [&](int x, int y) { coefficients_of(tile, x, y, image, out, coefficient, rows, columns, q0_squared); });
+}
+
+__device__ void update_tile(float tile[kTile][kTile], int tile_x, int tile_y, float* image, const Gradients& in,
+                            const float* coefficient, int rows, int columns, float lambda) {
+  stage_tile(tile, coefficient, tile_x, tile_y, rows, columns);
   const int tx = threadIdx.x, ty = threadIdx.y;
-  const int x = blockIdx.x * kTile + tx, y = blockIdx.y * kTile + ty;
+  const int x = tile_x * kTile + tx, y = tile_y * kTile + ty;
   if (x >= columns || y >= rows) return;
   const size_t at = static_cast<size_t>(y) * columns + x;
   const float here = tile[ty][tx];
   const float south = ty + 1 < kTile ? tile[ty + 1][tx] : y + 1 < rows ? coefficient[at + columns] : here;
   const float east = tx + 1 < kTile ? tile[ty][tx + 1] : x + 1 < columns ? coefficient[at + 1] : here;
   image[at] += 0.25f * lambda * (here * in.north[at] + south * in.south[at] + here * in.west[at] + east * in.east[at]);
+}
+
+__global__ void update(float* image, Gradients in, const float* coefficient, int rows, int columns, float lambda) {
+  __shared__ float tile[kTile][kTile];
+  for_each_tile(ceil_div(columns, kTile), ceil_div(rows, kTile),
+                [&](int x, int y) { update_tile(tile, x, y, image, in, coefficient, rows, columns, lambda); });
 }
 
 struct SradOptions : CommonOptions {
@@ -100,7 +113,7 @@ class SradV2 {
   }
 
   void iterate(std::vector<float>& image) {
-    const dim3 threads(kTile, kTile), grid(ceil_div(columns_, kTile), ceil_div(rows_, kTile));
+    const dim3 threads(kTile, kTile), grid = tile_grid(ceil_div(columns_, kTile), ceil_div(rows_, kTile), o_.blocks);
     CUDA_CHECK(cudaMemcpy(image_, image.data(), bytes_, cudaMemcpyHostToDevice));
     coefficients<<<grid, threads>>>(image_, gradients_, coefficient_, rows_, columns_, speckle(image));
     check_launch("coefficients");
@@ -142,6 +155,7 @@ int main(int argc, char** argv) {
   options.number("--region", &job.region, 2, 1 << 20, "side of the corner in which speckle is measured");
   options.number("--lambda", &job.lambda_percent, 1, 100, "strength of an iteration, in percent");
   options.iterations(1 << 20, "diffusion steps");
+  options.blocks();
   options.gap("milliseconds on the host behind each iteration, as where the data is larger");
   options.parse(argc, argv);
   return run_or_print(job, footprint(job), [&] { return SradV2(job).run(); });

@@ -76,8 +76,8 @@ COUNTS = {"size", "nodes"}
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXY"
 
 PARTICLES = 32  # of a lavamd's box
-HAVE_BLOCKS = {"backprop", "bfs", "lavamd", "srad_v1", "nn", "mm2", "blackscholes", "dxtc", "histogram", "eigenvalues",
-               "montecarlo", "transpose"}
+HAVE_BLOCKS = {"backprop", "bfs", "dwt2d", "lavamd", "srad_v1", "srad_v2", "nn", "mm2", "blackscholes", "dxtc",
+               "histogram", "eigenvalues", "montecarlo", "transpose"}
 
 # Device memory in GiB at most, and the network, which takes less: detect 0.06, generate 0.34, train 0.34, predict 1.04 GB. CASE
 # has 0.5 to 1.5 GB for each, of frameworks with workspaces; what they have in common is that eight fit one GPU.
