@@ -4,8 +4,8 @@
 #
 # MIX=W1 (or another name that workloads/mixes/mix.py knows; MIX_OPTIONS="--seed 2 --work 0.5" goes to it) draws the jobs
 # in place of those of mix.toml.in. CONTEXT_MEMORY=0 does not charge the contexts' own memory. LEVEL=full (or long) has
-# their work outlive its workers ([durability] level), to see what that costs. A job that crashes is a result; a batch
-# that did not run is a failure of the stage.
+# their work outlive its workers ([durability] level), to see what that costs; DISPATCH=fs lends them the device
+# ([dispatch] policy). A job that crashes is a result; a batch that did not run is a failure of the stage.
 . "$(dirname "$0")/common.sh"
 mix=$logs/mix.toml
 if [ "${MIX:-}" ]; then
@@ -22,7 +22,9 @@ if [ "${POLICIES-sa,mgb-warps}" ]; then
   start_heddled "memory = \"16G\"
 ${CONTEXT_MEMORY:+context_memory = \"$CONTEXT_MEMORY\"}
 [durability]
-level = \"${LEVEL:-off}\"" || exit 1
+level = \"${LEVEL:-off}\"
+[dispatch]
+policy = \"${DISPATCH:-open}\"" || exit 1
   "$bin/heddle" devices
   timeout "${LIMIT:-420}" "$bin/heddle" batch "$mix" --policy "${POLICIES-sa,mgb-warps}" --workers auto \
     --output "$logs/batch" --json-file "$result" < /dev/null
