@@ -14,6 +14,7 @@
 #include "daemon/batch_sms.h"
 #include "daemon/cuda_codes.h"
 #include "daemon/gpus.h"
+#include "daemon/mps_clients.h"
 #include "daemon/mps_mode.h"
 #include "daemon/spawn.h"
 #include "daemon/worker_users.h"
@@ -28,7 +29,6 @@ namespace {
 constexpr Duration kAcceptPause = std::chrono::milliseconds(100);  // when there is no descriptor left
 constexpr int kAcceptsATurn = 16;  // a flood of connections is no reason to keep the others waiting
 constexpr Duration kEndLook = std::chrono::milliseconds(10);
-constexpr uint32_t kMpsClients = 40;  // that compute at once; MPS admits 48, and warm and leaving workers are some too
 constexpr Duration kEndPatience = std::chrono::seconds(3);  // beyond the workers' own
 
 // Space for a software device's board, which its first worker lays out; only the pages that it touches cost memory. Two
@@ -329,7 +329,8 @@ std::vector<policy::DeviceSpec> Daemon::device_specs() const {
   for (const DeviceState& device : registry_.devices) models.push_back(device.config.model);
   std::vector<policy::DeviceSpec> specs = policy::specs_of(models);
   for (policy::DeviceSpec& spec : specs) {
-    if (mps_.serves(spec.id)) spec.max_clients = kMpsClients;
+    const bool all_through_mps = registry_.devices[spec.id.value].config.mps == MpsMode::kOn && mps_.serves(spec.id);
+    if (all_through_mps) spec.max_clients = kMostMpsClients;
   }
   return specs;
 }

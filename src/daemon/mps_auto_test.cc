@@ -2,6 +2,7 @@
 // outside of MPS, where no other program's fault ends it.
 
 #include "daemon/testing/mps_fixture.h"
+#include "daemon/warm_target.h"
 
 namespace heddle::daemon::testing {
 namespace {
@@ -25,7 +26,7 @@ class MpsAutoTest : public MpsGpuTest {
     EXPECT_FALSE(is_mps_client(worker_of(client)));
   }
   Json task_of(const TestClient& client) {
-    const Json ps = *house_->ask({{"command", "ps"}});
+    const Json ps = *house_->ask({{"command", "ps"}, {"from", client.welcome().session}});
     for (const Json& session : ps["sessions"]) {
       if (session["session"] == client.welcome().session && !session["tasks"].empty()) return session["tasks"][0];
     }
@@ -65,6 +66,17 @@ TEST_F(MpsAutoTest, NoOtherProgramsFaultReachesItThere) {
   apart.host_calls_return();
   expect_served(apart);
   EXPECT_EQ(worker_of(apart), worker);
+}
+
+TEST_F(MpsAutoTest, WhoComesWhereMpsIsFullIsServedOutsideOfIt) {
+  ASSERT_NO_FATAL_FAILURE(start_auto());
+  std::vector<TestClient> clients;
+  for (uint32_t i = 0; i < kMostMpsClients; ++i) clients.push_back(running(kMemory));
+  EXPECT_TRUE(is_mps_client(task_of(clients.back()).value("worker_pid", 0)));
+  TestClient next = running(kMemory);
+  expect_served(next);
+  EXPECT_FALSE(is_mps_client(task_of(next).value("worker_pid", 0)));
+  EXPECT_EQ(task_of(next)["apart"], true);
 }
 
 TEST_F(MpsAutoTest, ItStaysThereForItsNextTask) {

@@ -7,6 +7,7 @@
 #include "daemon/mps.h"
 #include "daemon/registry.h"
 #include "daemon/resumable.h"
+#include "daemon/warm_target.h"
 
 namespace heddle::daemon {
 
@@ -59,6 +60,20 @@ inline size_t wanting(const Shared& shared, const Mps& mps, const DeviceState& d
   return static_cast<size_t>(std::count_if(device.wanting.begin(), device.wanting.end(), [&](const auto& who) {
     return kind_for(shared, mps, device, who) == kind;
   }));
+}
+
+// Whether the GPU's MPS has, or will have, as many clients as it may. Who comes then is served outside of it at `auto`; at
+// `on` the scheduler lets nobody come (daemon.cc).
+inline bool is_full(Registry& registry, const DeviceState& device) {
+  const auto clients = std::count_if(registry.workers.begin(), registry.workers.end(), [&](const auto& each) {
+    const Worker& worker = each.second;
+    return worker.device == device.id && worker.state == Worker::State::kBound && !worker.outside_mps();
+  });
+  const auto coming = std::count_if(device.wanting.begin(), device.wanting.end(), [&](const auto& who) {
+    const VirtualDevice* found = registry.find_device(who).second;
+    return found && !found->apart;
+  });
+  return clients + coming >= kMostMpsClients;
 }
 
 // Whether it stands ready for its first task, or is starting.

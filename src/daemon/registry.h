@@ -156,7 +156,7 @@ struct VirtualDevice {
   TimePoint copies_began{};          // of that attempt; zero: none has
   Resumption resumed;                // the last one
   TerminationCounts terminations;
-  bool apart = false;  // not all of its work can be run again: served outside of MPS
+  bool apart = false;  // served outside of MPS: not all of its work can be run again, or MPS is full (mps_clients.h)
   std::unique_ptr<Task> task;
   std::deque<protocol::BeginTask> next;  // tasks that were begun while their forerunner is still ending
   Worker* worker = nullptr;              // the executor's (worker_executor.h): others ask Executor::serving

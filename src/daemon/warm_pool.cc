@@ -76,7 +76,7 @@ size_t target_for(DeviceState& state, const Shared& shared, WarmDemand demand) {
   if (shared.now() < state.no_pool_before) return 0;
   demand.configured = shared.config.warm_workers;
   if (state.config.model.kind != DeviceKind::kCuda) return demand.configured;
-  if (demand.under_mps && shared.registry.workers_on(state.id) >= kMpsWorkers) return demand.configured;
+  if (demand.under_mps && shared.registry.workers_on(state.id) >= kMostMpsClients) return demand.configured;
   while (!state.arrivals.empty() && shared.now() - state.arrivals.front() > kArrivalWindow) state.arrivals.pop_front();
   demand.arrivals = state.arrivals.size();
   demand.context = state.config.context;

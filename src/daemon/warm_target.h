@@ -19,8 +19,8 @@ inline constexpr Duration kHelloWindow = std::chrono::seconds(10);
 inline constexpr size_t kMostExpected = 8;
 // Under MPS a fault ends all of a GPU's contexts, one after the other: 48 ms each (H100), in which nobody is served.
 inline constexpr size_t kMostForArrivalsUnderMps = 1;
-// MPS admits 48 clients (daemon.cc): no worker is started that nobody waits for where so many are there.
-inline constexpr size_t kMpsWorkers = 40;
+// That serve programs under MPS at once: it admits 48, and warm and leaving workers are some, too.
+inline constexpr uint32_t kMostMpsClients = 40;
 // Of the free memory at most one part in so many goes to contexts of workers that nobody has asked for.
 inline constexpr uint64_t kFreeMemoryPart = 8;
 

@@ -1,6 +1,7 @@
 #include "daemon/worker_executor.h"
 
 #include "daemon/cuda_codes.h"
+#include "daemon/mps_clients.h"
 #include "daemon/resumable.h"
 #include "daemon/ring_words.h"
 #include "daemon/task_trace.h"
@@ -46,7 +47,14 @@ void WorkerExecutor::find(Session& session, VirtualDevice& device) {
   const DeviceId on = device.task->device;
   Worker* kept = workers_.kept_for(session.id, device.index);
   if (kept && kept->device != on) workers_.retire(*kept);
-  shared_.registry.devices[on.value].wanting.push_back({session.id, device.index});
+  DeviceState& state = shared_.registry.devices[on.value];
+  const bool may_be_outside = workers_.under_mps(on) && state.config.mps == MpsMode::kAuto && !kept;
+  if (may_be_outside && !device.apart && is_full(shared_.registry, state)) {
+    device.apart = true;
+    shared_.log->info("session {} (process {}, {}) is served outside of MPS on device {}, which has {} clients there",
+                      session.id.value, session.pid, session.program, on.value, kMostMpsClients);
+  }
+  state.wanting.push_back({session.id, device.index});
   shared_.events.post(ExecutorWanted{on});
 }
 

@@ -25,7 +25,7 @@ constexpr Duration kReserveStays = std::chrono::seconds(10);  // from the last t
 // How many workers stand ready outside of MPS. During a fault all that there are may be needed.
 size_t reserve_of(const Shared& shared, const DeviceState& device, Bytes free, bool calm) {
   if (!calm) return kMostReserved;
-  if (shared.now() < device.no_pool_before || shared.registry.workers_on(device.id) >= kMpsWorkers) return 0;
+  if (shared.now() < device.no_pool_before || shared.registry.workers_on(device.id) >= kMostMpsClients) return 0;
   const auto& workers = shared.registry.workers;
   const auto clients = std::count_if(workers.begin(), workers.end(), [&](const auto& each) {
     const Worker& worker = each.second;
