@@ -36,7 +36,7 @@ struct GpuConfig {
   std::optional<uint32_t> index;  // as the driver counts
   Bytes memory;                   // at most so much of each; 0: all that is free when heddled starts
   std::optional<Bytes> context;   // what a worker's context is charged; none: as measured
-  MpsMode mps = MpsMode::kOff;
+  MpsMode mps = MpsMode::kAuto;
   bool variables_stay = false;  // as DeviceConfig's: a second worker's are elsewhere, mostly
 };
 

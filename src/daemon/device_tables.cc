@@ -119,7 +119,7 @@ Result<GpuConfig> parse_gpu(const toml::table& table, const std::string& file) {
   GpuConfig gpu;
   uint32_t index = UINT32_MAX;
   Bytes context{UINT64_MAX};
-  std::string mps = "off";
+  std::string mps = name_of(gpu.mps);
   reader.read("uuid", gpu.uuid);
   reader.read("index", index, 0, UINT32_MAX - 1);
   reader.read("memory", gpu.memory);

@@ -95,11 +95,11 @@ TEST(GpuPool, AGpuThatIsNotThereIsAnError) {
   EXPECT_THAT(added.error().text, HasSubstr("index 5"));
 }
 
-TEST(GpuPool, MpsHasToBeAskedFor) {
+TEST(GpuPool, MpsIsForWhoOutlivesAFaultUnlessTheTableSaysOtherwise) {
   auto config = parse_config("[[gpu]]\nindex = 0\n[[gpu]]\nindex = 1\nmps = \"on\"\n", "f");
   ASSERT_TRUE(config) << config.error().text;
   ASSERT_TRUE(add_gpus(*config, two_gpus()));
-  EXPECT_EQ(config->devices[0].mps, MpsMode::kOff);
+  EXPECT_EQ(config->devices[0].mps, MpsMode::kAuto);
   EXPECT_EQ(config->devices[1].mps, MpsMode::kOn);
 }
 
