@@ -62,8 +62,8 @@ inline size_t wanting(const Shared& shared, const Mps& mps, const DeviceState& d
   }));
 }
 
-// Whether the GPU's MPS has, or will have, as many clients as it may. Who comes then is served outside of it at `auto`; at
-// `on` the scheduler lets nobody come (daemon.cc).
+// Whether the GPU's MPS has, or will have, as many clients as it may. Who comes then is served outside of it at `auto`;
+// at `on` the scheduler lets nobody come (daemon.cc).
 inline bool is_full(Registry& registry, const DeviceState& device) {
   const auto clients = std::count_if(registry.workers.begin(), registry.workers.end(), [&](const auto& each) {
     const Worker& worker = each.second;
