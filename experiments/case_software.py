@@ -1,4 +1,4 @@
-"""CASE's batches in small: real programs on software devices, under SA, Alg. 2 and Alg. 3."""
+"""CASE's batches in small: real programs on software devices, under SA and Alg. 3."""
 
 import dataclasses
 import re
@@ -97,8 +97,10 @@ def on_software(node_of, workloads, seed, progress, only="", keep=lambda made: N
     chosen = [cell for name, cell in cells.items() if re.search(only, name)]
     if not chosen:
         raise Failed(f"no cell has '{only}' in its name; there are {', '.join(cells)}")
+
     def parse(name):
         return mixes.parse([name, *DRAWN, "--seed", str(seed), "--workloads", workloads])
+
     progress("each kind of job alone")
     kernels = kernels_of_kinds(node_of, parse("W1"))
     batches = {}
@@ -119,7 +121,8 @@ def exhibit(small, batches):
     if len(batches) < len(mixes.MIXES):
         figure.notes.append(f"Of {len(mixes.MIXES)} mixes {len(batches)} ran.")
     if late:
-        figure.notes.append("The host was late by more than 2 % of the kernels' time, so that times are not quite the devices' own: " + ", ".join(late) + ".")
+        figure.notes.append("The host was late by more than 2 % of the kernels' time, so that times are not quite the devices' own: "
+                            + ", ".join(late) + ".")
     return figure
 
 
@@ -130,5 +133,5 @@ def report(batches):
     claims = [at_least(f"{small.node.name}: Alg. 3 (mgb-warps) over SA, jobs a second", small.paper,
                        figure.mean_of("mgb-warps"), SLOWER) for small, figure in figures.items()]
     claims.append(Claim("no job crashes", "0", str(crashed), crashed == 0))
-    return Reproduction("case-software", "CASE: batches under SA, Alg. 2 and Alg. 3", "on software devices", claims, list(figures.values()),
+    return Reproduction("case-software", "CASE: batches under SA and Alg. 3", "on software devices", claims, list(figures.values()),
                         SETTLED)
