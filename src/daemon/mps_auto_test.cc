@@ -115,6 +115,15 @@ TEST_F(MpsAutoTest, OneStandsReadyForWhoLeaves) {
   EXPECT_TRUE(ready.contains(worker_of(client)));
 }
 
+TEST_F(MpsAutoTest, WhereMpsDoesNotStartThereAreTimeSlices) {
+  mps_.go_away();
+  ASSERT_NO_FATAL_FAILURE(start("[[gpu]]\nmemory = \"256M\"\ncontext_memory = \"0\"\n"));
+  EXPECT_EQ(gpu()["mps"], "off");
+  TestClient client = running(kMemory);
+  expect_served(client);
+  EXPECT_FALSE(is_mps_client(worker_of(client)));
+}
+
 TEST_F(MpsAutoTest, WhereNothingIsProtectedThereAreTimeSlices) {
   ASSERT_NO_FATAL_FAILURE(
       start("[[gpu]]\nmps = \"auto\"\nmemory = \"64M\"\ncontext_memory = \"0\"\n", "[durability]\nlevel = \"off\"\n"));

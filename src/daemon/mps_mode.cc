@@ -29,7 +29,8 @@ Status start_mps(Shared& shared, Mps& mps, DeviceId device) {
   if (obstacle.empty()) {
     Status started = mps.start(device, config.uuid);
     if (started || config.mps == MpsMode::kOn) return started;
-    obstacle = started.error().text;
+    shared.log->warn("the MPS of device {} does not start: {}", device.value, started.error().text);
+    obstacle = "it does not start";
   }
   shared.log->info("device {} runs programs in time slices, and not through MPS (mps = \"auto\"): {}", device.value,
                    obstacle);
