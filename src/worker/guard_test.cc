@@ -93,8 +93,9 @@ TEST_F(GuardTest, OthersDoNotWaitForItForEver) {
   context->pause(2);
   ASSERT_TRUE(handed_over(run(kWait, 0, 0, 2)));
   const uint64_t passed = run(kAdd, pinned(), 1);
-  run(kAdd, kSecond, 1, 2);
+  const uint64_t other = run(kAdd, kSecond, 1, 2);
   ASSERT_TRUE(handed_over(passed));
+  ASSERT_TRUE(handed_over(other)) << "else it may be what leaves";
   EXPECT_TRUE(is_unprotected());
   context->resume(2);
   ASSERT_TRUE(commits());
