@@ -2,7 +2,7 @@
 """What the durability levels cost (docs/revocation.md): the same programs with `off`, `long`, `auto` and `full`, in one run.
 
     durability.py BUILD_DIR [--repetitions N] [--minutes M] [--workloads NAMES] [--mix] [--slowdown S] [--long-from T]
-    durability.py BUILD_DIR --gpu [--mps on]
+    durability.py BUILD_DIR --gpu [--mps on|auto]
 
 Each repetition runs every workload once at each level, in turning order, under a heddled for each level. Figures are
 ratios to `off` of the same repetition, their median and their quartiles. `cpu`: processor time of the program, its worker
@@ -227,7 +227,7 @@ def main():
     parser.add_argument("--slowdown", type=float, default=0)
     parser.add_argument("--long-from", default="5ms")
     parser.add_argument("--gpu", action="store_true")
-    parser.add_argument("--mps", choices=("on", "off"), default="off")
+    parser.add_argument("--mps", choices=("on", "off", "auto"), default="off")
     parser.add_argument("--levels", default=",".join(LEVELS), help="of which off is the first")
     options = parser.parse_args()
     options.levels = options.levels.split(",")
