@@ -62,18 +62,22 @@ inline size_t wanting(const Shared& shared, const Mps& mps, const DeviceState& d
   }));
 }
 
+// How many of a GPU's MPS clients serve programs.
+inline size_t serving_clients(const Registry& registry, const DeviceState& device) {
+  return static_cast<size_t>(std::count_if(registry.workers.begin(), registry.workers.end(), [&](const auto& each) {
+    const Worker& worker = each.second;
+    return worker.device == device.id && worker.state == Worker::State::kBound && !worker.outside_mps();
+  }));
+}
+
 // Whether the GPU's MPS has, or will have, as many clients as it may. Who comes then is served outside of it at `auto`;
 // at `on` the scheduler lets nobody come (daemon.cc).
 inline bool is_full(Registry& registry, const DeviceState& device) {
-  const auto clients = std::count_if(registry.workers.begin(), registry.workers.end(), [&](const auto& each) {
-    const Worker& worker = each.second;
-    return worker.device == device.id && worker.state == Worker::State::kBound && !worker.outside_mps();
-  });
   const auto coming = std::count_if(device.wanting.begin(), device.wanting.end(), [&](const auto& who) {
     const VirtualDevice* found = registry.find_device(who).second;
     return found && !found->apart;
   });
-  return clients + coming >= kMostMpsClients;
+  return serving_clients(registry, device) + static_cast<size_t>(coming) >= kMostMpsClients;
 }
 
 // Whether it stands ready for its first task, or is starting.
@@ -92,6 +96,18 @@ inline bool makes_way_for_trials(const Registry& registry, const DeviceState& de
          std::any_of(registry.workers.begin(), registry.workers.end(), [&](const auto& each) {
            return each.second.state == Worker::State::kStarting && is_ready_for_trials(each.second, device.id);
          });
+}
+
+// Whether others' contexts come before those of programs that go on in another kind of worker under MPS, and before
+// those that nobody has asked for.
+inline bool others_come_first(const Shared& shared, const Mps& mps, const DeviceState& device) {
+  ContextsWanted wanted;
+  wanted.for_trials = makes_way_for_trials(shared.registry, device);
+  for (const Worker::Kind kind : {Worker::Kind::kWhole, Worker::Kind::kBatch}) {
+    wanted.waiting += wanting(shared, mps, device, kind);
+    wanted.going_on += to_move(shared, mps, device, kind);
+  }
+  return others_come_first(wanted);
 }
 
 inline bool is_mps_client(const Worker& worker, const Mps& mps) {

@@ -90,7 +90,7 @@ void Workers::refill(DeviceId device) {
   if (stopping_ || state.health == DeviceState::Health::kFaulted) return;
   serve_outside_mps(device);
   if (recovering(device)) return;
-  const bool makes_way = makes_way_for_trials(shared_.registry, state);
+  const bool makes_way = others_come_first(shared_, mps_, state);
   const size_t greeted = greeted_for(device, shared_);
   WarmDemand demand;
   demand.greeted = greeted;

@@ -19,7 +19,7 @@ inline constexpr Duration kHelloWindow = std::chrono::seconds(10);
 inline constexpr size_t kMostExpected = 8;
 // Under MPS a fault ends all of a GPU's contexts, one after the other: 48 ms each (H100), in which nobody is served.
 inline constexpr size_t kMostForArrivalsUnderMps = 1;
-// That serve programs under MPS at once: it admits 48, and warm and leaving workers are some, too.
+// So many clients of MPS serve programs at once: it admits 48, and warm and leaving workers are some, too.
 inline constexpr uint32_t kMostMpsClients = 40;
 // Of the free memory at most one part in so many goes to contexts of workers that nobody has asked for.
 inline constexpr uint64_t kFreeMemoryPart = 8;
@@ -65,6 +65,20 @@ inline size_t reserve_target(const ReserveDemand& demand) {
   const size_t tried = demand.can_be_tried ? std::min(demand.clients + 1, kMostReserved) : 1;
   const size_t wanted = demand.clients < 2 ? size_t{demand.may_leave} : tried;
   return within_free_memory(wanted, demand.free, demand.context);
+}
+
+// Whom a GPU's contexts are wanted for behind a fault. They are made one after the other (0.1 s each): those for trials
+// come first, as others' faults are known by their end; then those of programs that wait, which have none; programs
+// that go on outside of MPS until then come last.
+struct ContextsWanted {
+  bool for_trials = false;
+  size_t waiting = 0;   // programs that have no worker
+  size_t going_on = 0;  // programs whose worker outside of MPS has another one follow
+};
+
+// Whether the contexts of those that go on have to wait for the others'.
+inline bool others_come_first(const ContextsWanted& wanted) {
+  return wanted.for_trials || (wanted.waiting != 0 && wanted.going_on != 0);
 }
 
 // Which devices sessions will most likely come to: the ones with the fewest tasks, each session counting as one more.

@@ -70,5 +70,13 @@ TEST(SpreadSessions, GoToTheDevicesWithTheFewestTasks) {
   EXPECT_THAT(spread_sessions(2, {}), ElementsAre());
 }
 
+// Five programs that a fault has stopped compute outside of MPS, and are to go on under it: who comes has no worker.
+TEST(ContextsWanted, WhoHasNoWorkerComesBeforeWhoGoesOnMeanwhile) {
+  EXPECT_TRUE(others_come_first({.waiting = 1, .going_on = 5}));
+  EXPECT_FALSE(others_come_first({.waiting = 0, .going_on = 5})) << "nobody else wants a context";
+  EXPECT_FALSE(others_come_first({.waiting = 3, .going_on = 0})) << "contexts are made ahead where programs come, too";
+  EXPECT_TRUE(others_come_first({.for_trials = true}));
+}
+
 }  // namespace
 }  // namespace heddle::daemon

@@ -26,13 +26,8 @@ constexpr Duration kReserveStays = std::chrono::seconds(10);  // from the last t
 size_t reserve_of(const Shared& shared, const DeviceState& device, Bytes free, bool calm) {
   if (!calm) return kMostReserved;
   if (shared.now() < device.no_pool_before || shared.registry.workers_on(device.id) >= kMostMpsClients) return 0;
-  const auto& workers = shared.registry.workers;
-  const auto clients = std::count_if(workers.begin(), workers.end(), [&](const auto& each) {
-    const Worker& worker = each.second;
-    return worker.device == device.id && worker.state == Worker::State::kBound && !worker.outside_mps();
-  });
   ReserveDemand demand;
-  demand.clients = static_cast<size_t>(clients);
+  demand.clients = serving_clients(shared.registry, device);
   demand.can_be_tried = shared.config.durability.level != DurabilityConfig::Level::kOff;
   demand.may_leave = device.config.mps == MpsMode::kAuto;
   demand.free = free;
