@@ -311,8 +311,9 @@ TEST(Elastic, KeepsAsManyDevicesAsRequestsNeedAndBatchOffThem) {
   EXPECT_THAT(devices.place(2000, {1, 2, 3}), ElementsAre("1 on 2", "2 on 3"));
   for (const uint64_t session : {1, 2}) devices.batch(session, session + 1, 2000);
   devices.batch_waits(4, 13'000);
-  EXPECT_EQ(devices.place(13'000, {3, 4}).size(), 0u) << "fewer would do for no second yet";
-  EXPECT_EQ(devices.place(14'000, {3, 4}).size(), 2u);
+  EXPECT_EQ(devices.place(13'000, {3, 4}).size(), 0u) << "fewer would do from now on";
+  EXPECT_EQ(devices.place(16'900, {3, 4}).size(), 0u) << "not for long enough yet";
+  EXPECT_EQ(devices.place(17'000, {3, 4}).size(), 2u);
 }
 
 TEST(Elastic, ABatchLesseeOnADeviceThatComesInIsRevoked) {
@@ -328,7 +329,7 @@ TEST(Elastic, ABatchLesseeOnADeviceThatComesInIsRevoked) {
   devices.works(3, 1, JobClass::kUserFacing, 12);
   EXPECT_THAT(devices.decide(12), ElementsAre("1: lend 3"));
   devices.ends(3, 1, 30, 18);
-  EXPECT_THAT(devices.decide(31), IsEmpty()) << "for a second more it is the requests'";
+  EXPECT_THAT(devices.decide(31), IsEmpty()) << "for some seconds more it is the requests'";
 }
 
 TEST(Fifo, ClassesDoNotMatter) {

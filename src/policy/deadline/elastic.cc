@@ -8,7 +8,9 @@ namespace heddle::policy {
 namespace {
 
 constexpr double kFullest = 0.8;  // of the reserved devices' time
-constexpr Duration kShrinkAfter = std::chrono::seconds(1);
+// Batch kernels of seconds are lost with most devices that come in soon after they went out: with a second in place of
+// this, 3.3 percent of the work of kernels of 1 to 4 s was run again, and batch got no more done.
+constexpr Duration kShrinkAfter = std::chrono::seconds(4);
 constexpr Duration kLookEvery = std::chrono::milliseconds(500);
 
 }  // namespace

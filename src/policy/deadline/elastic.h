@@ -13,14 +13,15 @@ namespace heddle::policy {
 //                              put one after the other, by deadline, on the device that is free first; a device that is
 //                              to be revoked is free after what a revocation takes
 //                              one, if a request waits that would be late only because a revocation takes so long
-//   reserved    k devices, at most all: grown at once, shrunk when k was smaller for a second. Members
-//               stay; what comes in is idle, else what loses the least work
+//   reserved    k devices, at most all: grown at once, shrunk when k was smaller for 4 s, as what batch has for less
+//               is taken back in the middle of a kernel. Members stay; what comes in is idle, else what loses the least
+//               work
 //
 // Batch is placed on and lent the other devices only; the batch lessee of one that comes in is revoked. Requests go to
 // any idle device, reserved or not. One that is not reserved is not taken from batch for a request that has no device,
 // unless that is late and the batch lessee has had its turn of a second: so none waits for ever where none is reserved,
 // as when no request came for ten seconds. A request whose lessee is on such a device has it revoked all the same. A
-// batch lessee whose memory is on a device that comes in waits there until the device goes out again: up to 11 s after
+// batch lessee whose memory is on a device that comes in waits there until the device goes out again: up to 14 s after
 // the last request, and for as long as they come.
 //
 // The paper says no more than "a minimum number of accelerators needed to sustain the SLA": all of this was chosen.
