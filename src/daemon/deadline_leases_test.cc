@@ -212,7 +212,7 @@ TEST_F(DeadlineLeases, ElasticKeepsADeviceForRequests) {
   EXPECT_EQ(view(batch), "held");
   Session& more = asks(3, JobClass::kBatch);
   EXPECT_FALSE(family_->open({more.id, 0}, DeviceId{0})) << "it is kept for the next request";
-  for (const int seconds : {15, 2}) pass(std::chrono::seconds(seconds));
+  for (const int seconds : {15, 5}) pass(std::chrono::seconds(seconds));
   EXPECT_TRUE(family_->open({more.id, 0}, DeviceId{0})) << "requests have not come for long";
 }
 
