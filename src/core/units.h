@@ -3,6 +3,7 @@
 #include <chrono>
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -40,6 +41,12 @@ std::string to_string(Bytes bytes);
 // Time is monotonic nanoseconds since boot (CLOCK_MONOTONIC): the same clock in every process of a machine.
 using Duration = std::chrono::nanoseconds;
 using TimePoint = std::chrono::time_point<struct MonotonicTag, Duration>;
+
+// The earlier of two times, of which each may be never.
+inline std::optional<TimePoint> earlier(std::optional<TimePoint> one, std::optional<TimePoint> other) {
+  if (!one || !other) return one ? one : other;
+  return *one < *other ? one : other;
+}
 
 // "200ms", "1.5s", "2m", "1h". Errors name the text.
 Result<Duration> parse_duration(std::string_view text);

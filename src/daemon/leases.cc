@@ -335,11 +335,10 @@ void Leases::report_overdue(Device& on) {
 void Leases::schedule(Device& on) {
   const TimePoint now = shared_.now();
   std::optional<TimePoint> next = on.has_stray() ? std::nullopt : on.dispatch->next(now);
-  const auto at = [&next](TimePoint when) { next = next ? std::min(*next, when) : when; };
   const Duration limit = shared_.config.dispatch.return_limit;
   for (const auto& [id, lessee] : on.lessees) {
-    if (lessee.out && others_wait(on, id)) at(now + kLookEvery);
-    if (lessee.out && !lessee.overdue && lessee.ends != TimePoint::max()) at(lessee.ends + limit);
+    if (lessee.out && others_wait(on, id)) next = earlier(next, now + kLookEvery);
+    if (lessee.out && !lessee.overdue && lessee.ends != TimePoint::max()) next = earlier(next, lessee.ends + limit);
   }
   on.timer.reset();
   if (next) on.timer = shared_.loop.at(*next, [this, id = on.id] { shared_.events.post(LeasesDue{id}); });

@@ -9,9 +9,6 @@
 namespace heddle::daemon {
 namespace {
 
-// From a termination that came to nothing to the next try.
-constexpr Duration kTryAgain = std::chrono::milliseconds(200);
-
 Duration time_of(uint64_t nanoseconds) {
   return Duration(static_cast<int64_t>(nanoseconds));
 }
@@ -52,7 +49,7 @@ void Revocation::describe(const VirtualDevice& device, TimePoint now, policy::Se
 }
 
 bool Revocation::may_be_ordered(const VirtualDevice& device, TimePoint now) const {
-  return !refused_ || (now >= *refused_ + kTryAgain && present_obstacle(device).empty());
+  return !refused_ || (now >= *refused_ + policy::kTerminationRetry && present_obstacle(device).empty());
 }
 
 void Revocation::terminate(const VirtualDevice& device, TimePoint now) {

@@ -69,7 +69,7 @@ std::optional<TimePoint> Scheduler::next_deadline() const {
     const auto oldest = line.oldest(users_);
     if (oldest == line.waits().end()) continue;
     const TimePoint of_age = oldest->first.since + options_.age_limit;
-    if (of_age > seen_) next = next ? std::min(*next, of_age) : of_age;
+    if (of_age > seen_) next = earlier(next, of_age);
   }
   return next;
 }

@@ -13,7 +13,7 @@ class AwaitedBatch {
  public:
   explicit AwaitedBatch(const ModelState& state) : state_(state) {}
 
-  static constexpr Duration kWorkerStarts = std::chrono::seconds(2), kBegins = std::chrono::seconds(1);
+  static constexpr Duration kWorkerStarts = std::chrono::seconds(2);
 
   // Whether a batch task has work on the device, or is awaited there.
   bool there(const ModelState::Place& place, TimePoint now) const {
@@ -28,15 +28,14 @@ class AwaitedBatch {
     std::optional<TimePoint> next;
     for (const Lessee lessee : place.lessees) {
       const ModelState::Member& member = *state_.find(lessee);
-      if (!state_.is_request(member) && is_awaited(member, now))
-        next = next ? std::min(*next, until(member)) : until(member);
+      if (!state_.is_request(member) && is_awaited(member, now)) next = earlier(next, until(member));
     }
     return next;
   }
 
  private:
   static TimePoint until(const ModelState::Member& member) {
-    return member.since + (member.ready ? kBegins : kWorkerStarts);
+    return member.since + (member.ready ? kBatchTurn : kWorkerStarts);
   }
   static bool is_awaited(const ModelState::Member& member, TimePoint now) {
     return member.fresh && now < until(member);

@@ -13,8 +13,7 @@ namespace {
 
 // Of a request that was placed, at most: until its worker is there, and from then on until its first work.
 constexpr Duration kWorkerStarts = AwaitedBatch::kWorkerStarts, kAboutToBegin = std::chrono::milliseconds(10);
-// From a termination that came to nothing to the next try, and between looks whether that would do.
-constexpr Duration kTryAgain = std::chrono::milliseconds(200), kLookAgain = std::chrono::milliseconds(10);
+constexpr Duration kLookAgain = std::chrono::milliseconds(10);  // whether a termination would do that did not
 
 }  // namespace
 
@@ -190,7 +189,7 @@ void Deadline::revoke_for_late(const std::vector<Place*>& others, Coming& coming
 // memory, maybe for long: batch has a turn before the next try.
 size_t Deadline::late_that_revoke(const Place& place, size_t most, TimePoint now) const {
   const auto& late = state_.late_requests();
-  if (now >= place.lent + kTurn) return std::min(most, late.size());
+  if (now >= place.lent + kBatchTurn) return std::min(most, late.size());
   if (revocation_ == Revocation::kOff || !revokes_any()) return 0;
   size_t count = 0;
   for (auto it = late.rbegin(); it != late.rend() && it->first > place.lent && count < most; ++it) ++count;
@@ -243,13 +242,13 @@ std::optional<TimePoint> Deadline::terminates_at(const Place& place, const Membe
   const Member* first = first_waiting(place, now);
   const bool in_time = first && place.in_hurry;
   if (!in_time && !is_waited_for_late(place, now)) return {};
-  TimePoint at = place.lent + kTurn;
+  TimePoint at = place.lent + kBatchTurn;
   if (in_time) {
     const TimePoint latest = first->deadline() - state_.rates().at_most(first->tenant.app);
     const TimePoint last_chance = latest - state_.revocation_time(place);
     at = now + holder.drain > latest ? now : last_chance < first->arrival ? latest : last_chance;
   }
-  return place.drains ? std::max(at, *place.drains + kTryAgain) : at;
+  return place.drains ? std::max(at, *place.drains + kTerminationRetry) : at;
 }
 
 // When the holder's turn is over, if others wait for the device.
@@ -259,7 +258,7 @@ std::optional<TimePoint> Deadline::gives_way(const Place& place, const Member& h
   if (!next) return {};
   if (!holder.working) return state_.is_request(*next) ? now : holder.since + kMergeGap;
   if (state_.is_request(holder) && (!state_.is_request(*next) || !state_.is_late(holder, now))) return {};
-  return place.lent + kTurn;
+  return place.lent + kBatchTurn;
 }
 
 void Deadline::lend(Place& place, TimePoint now, std::vector<LeaseOrder>& out) {
@@ -305,10 +304,10 @@ std::optional<TimePoint> Deadline::next_taken_back(TimePoint now) const {
   std::optional<TimePoint> next;
   for (const Place& place : state_.places()) {
     if (!state_.has_batch(place)) continue;
-    const TimePoint over = std::max(from, place.lent + kTurn);
+    const TimePoint over = std::max(from, place.lent + kBatchTurn);
     const auto at = place.revoked ? terminates_at(place, *state_.holder_of(place), now) : std::optional(over);
     if (!at || (!place.revoked && over <= now)) continue;
-    next = next ? std::min(*next, *at) : *at;
+    next = earlier(next, at);
   }
   return next;
 }
@@ -318,7 +317,7 @@ std::optional<TimePoint> Deadline::next(DeviceId device, TimePoint now) const {
   const Place& there = state_.place(device);
   std::optional<TimePoint> next;
   const auto at = [&](std::optional<TimePoint> when) {
-    if (when) next = next ? std::min(*next, std::max(now, *when)) : std::max(now, *when);
+    if (when) next = earlier(next, std::max(now, *when));
   };
   if (device == state_.places().front().id) {
     at(next_reservation(now));

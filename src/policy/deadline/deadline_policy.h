@@ -45,7 +45,6 @@ class DeadlinePolicy {
   virtual std::optional<RevocationTime> revocation(DeviceId device) const = 0;
 
  protected:
-  static constexpr Duration kTurn = std::chrono::seconds(1);  // of who is in no hurry, while others wait
   static constexpr size_t kMoreTries = 16;  // requests that are tried behind ones that may wait for memory
 
   explicit DeadlinePolicy(ModelState state) : state_(std::move(state)) {}

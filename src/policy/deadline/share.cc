@@ -78,14 +78,13 @@ const Share::Member* Share::next_batch(const Place& place, TimePoint now) const 
 std::optional<TimePoint> Share::turn_ends(const Place& place, TimePoint now) const {
   const Member* const holder = state_.holder_of(place);
   if (!holder || place.withdrawn || !next_batch(place, now)) return {};
-  return holder->working ? place.lent + kTurn : holder->since + kMergeGap;
+  return holder->working ? place.lent + kBatchTurn : holder->since + kMergeGap;
 }
 
 std::optional<TimePoint> Share::next(DeviceId device, TimePoint now) const {
   const Place& there = state_.place(device);
   std::optional<TimePoint> next;
-  for (const auto& when : {turn_ends(there, now), AwaitedBatch(state_).next(there, now)})
-    if (when) next = next ? std::min(*next, *when) : *when;
+  for (const auto& when : {turn_ends(there, now), AwaitedBatch(state_).next(there, now)}) next = earlier(next, when);
   return next ? std::optional(std::max(now, *next)) : std::nullopt;
 }
 

@@ -80,7 +80,7 @@ std::optional<TimePoint> Token::next(TimePoint now) const {
   const auto not_before_now = [&](TimePoint time) { return std::max(time, now); };
   if (const Holder* holder = current(now)) {
     auto next = gives_way(*holder);
-    if (overlap_ && anybody_waits()) next = std::min(next.value_or(TimePoint::max()), holder->until);
+    if (overlap_ && anybody_waits()) next = earlier(next, holder->until);
     if (!overlap_ && next && *next >= holder->until) return {};  // its worker stops by itself
     return next ? std::optional(not_before_now(*next)) : next;
   }
@@ -89,8 +89,7 @@ std::optional<TimePoint> Token::next(TimePoint now) const {
   std::optional<TimePoint> next;
   for (const Lessees::Member& member : lessees_.members()) {
     if (!waits(member)) continue;
-    const TimePoint remains = something_remains(*member.job, now);
-    next = std::min(next.value_or(TimePoint::max()), remains);
+    next = earlier(next, something_remains(*member.job, now));
   }
   return next ? std::optional(not_before_now(*next)) : next;
 }

@@ -66,7 +66,7 @@ std::optional<TimePoint> TurnTaking::next(TimePoint now) const {
     if (!is_held(holder, now)) continue;
     const TimePoint ends = turn_ends(holder);
     if (ends >= holder.until) continue;  // its worker stops by itself
-    next = std::min(next.value_or(TimePoint::max()), std::max(now, ends));
+    next = earlier(next, std::max(now, ends));
   }
   return next;
 }
