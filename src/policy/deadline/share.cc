@@ -34,10 +34,13 @@ bool Share::plan(TimePoint now) {
   const auto for_batch = std::exchange(for_batch_, {});
   const size_t most = state_.places().size() + kMoreTries;
   for (const Member* request : state_.live_requests(now)) {
-    if (may_go_.size() < most) may_go_.push_back(request->lessee);
+    if (may_go_.size() == most) break;
+    may_go_.push_back(request->lessee);
   }
+  // Thousands, where requests ask for more than there is.
   for (const auto& [arrival, lessee] : state_.late_requests()) {
-    if (may_go_.size() < most) may_go_.push_back(lessee);
+    if (may_go_.size() == most) break;
+    may_go_.push_back(lessee);
   }
   for (const Place& place : state_.places()) {
     if (!AwaitedBatch(state_).there(place, now)) for_batch_.push_back(place.id);
