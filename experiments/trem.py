@@ -120,7 +120,7 @@ NAIVE = ("priority takes a GPU back for each request that finds none idle, and l
          "times a second, hardly any kernel of half a minute ends before the next revocation (with short kernels and epochs: see below)")
 PATIENT = ("a worker is terminated only where a request would be late if it were waited for: where there is time, until the last moment; "
            "to terminate one takes 15 ms")
-FEW = "elastic takes a device back some twenty times in all, each time from a kernel of seconds: two or three more are a percent"
+FEW = "elastic revokes a device some ten times in a pass: one revocation near the end of a kernel of 4 s is several percent"
 NOTHING_DONE = "at 2.0 all GPUs are the requests', and what batch had begun before is lost"
 
 

@@ -42,7 +42,7 @@ std::string to_string(Bytes bytes);
 using Duration = std::chrono::nanoseconds;
 using TimePoint = std::chrono::time_point<struct MonotonicTag, Duration>;
 
-// The earlier of two times, of which each may be never.
+// The earlier of two times. A time without a value never comes.
 inline std::optional<TimePoint> earlier(std::optional<TimePoint> one, std::optional<TimePoint> other) {
   if (!one || !other) return one ? one : other;
   return *one < *other ? one : other;

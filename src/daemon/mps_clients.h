@@ -98,8 +98,8 @@ inline bool makes_way_for_trials(const Registry& registry, const DeviceState& de
          });
 }
 
-// Whether others' contexts come before those of programs that go on in another kind of worker under MPS, and before
-// those that nobody has asked for.
+// Whether the contexts of workers that move programs back under MPS, and of workers that nobody has asked for, wait
+// until other contexts are created (warm_target.h has the order).
 inline bool others_come_first(const Shared& shared, const Mps& mps, const DeviceState& device) {
   ContextsWanted wanted;
   wanted.for_trials = makes_way_for_trials(shared.registry, device);

@@ -67,13 +67,13 @@ inline size_t reserve_target(const ReserveDemand& demand) {
   return within_free_memory(wanted, demand.free, demand.context);
 }
 
-// Whom a GPU's contexts are wanted for behind a fault. They are made one after the other (0.1 s each): those for trials
-// come first, as others' faults are known by their end; then those of programs that wait, which have none; programs
-// that go on outside of MPS until then come last.
+// Who needs a context on a GPU after a fault. The driver creates contexts one after the other, 0.1 s each. Contexts for
+// trials come first, because nobody knows before the trials end who is guilty. Then come those of programs that wait
+// without a worker, and last those of programs that run outside of MPS meanwhile.
 struct ContextsWanted {
   bool for_trials = false;
   size_t waiting = 0;   // programs that have no worker
-  size_t going_on = 0;  // programs whose worker outside of MPS has another one follow
+  size_t going_on = 0;  // programs outside of MPS that will move to a worker under it
 };
 
 // Whether the contexts of those that go on have to wait for the others'.

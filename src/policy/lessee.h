@@ -19,8 +19,7 @@ struct Lessee {
 // (service level objective). A batch job only wants to have been run.
 enum class JobClass : uint8_t { kBatch, kUserFacing };
 inline constexpr Duration kDefaultSlo = std::chrono::milliseconds(200);
-inline constexpr Duration kBatchTurn = std::chrono::seconds(1);  // with a device, while others wait for it
-// From a termination that came to nothing to the next try.
+// A worker that could not be terminated is tried again after so long.
 inline constexpr Duration kTerminationRetry = std::chrono::milliseconds(200);
 
 // What a job may have of a device, the same for all its lessees. A job's lessees share it.

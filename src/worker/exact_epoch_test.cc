@@ -60,8 +60,8 @@ struct ExactEpochTest : EpochHarness {
   static protocol::CopyEnd window_end(uint64_t address) { return {protocol::Place::kWindow, 0, 0, 0, address, 8, 8}; }
   static protocol::CopyEnd bulk_end(uint64_t position) { return {protocol::Place::kBulk, 0, 0, 0, position, 8, 8}; }
   uint64_t& in_bulk(uint64_t position) { return *reinterpret_cast<uint64_t*>(bulk_at(position)); }
-  // The worker is ended when no variable stands in another one's way: how long a save may wait depends on what the last
-  // one took.
+  // Ends the worker after its variables are saved, without which no other worker could go on. A save may be delayed, by
+  // what the last one took.
   void dies() {
     EXPECT_FALSE(is_unprotected());
     EXPECT_TRUE(eventually([&] { return control_page.log().variables_are_saved(); }));

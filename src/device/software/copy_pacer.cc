@@ -110,12 +110,11 @@ std::vector<Operation*> CopyPacer::abandon() {
 
 std::optional<TimePoint> CopyPacer::next() const {
   std::optional<TimePoint> next;
-  auto earlier = [&](TimePoint at) { next = next ? std::min(*next, at) : at; };
   for (const auto& queue : engines_) {
-    if (!queue.empty() && queue.front().piece) earlier(queue.front().piece->end);
+    if (!queue.empty() && queue.front().piece) next = earlier(next, queue.front().piece->end);
   }
   for (const auto& [operation, progress] : progress_) {
-    if (progress.timed && progress.moved) earlier(*progress.timed);
+    if (progress.timed && progress.moved) next = earlier(next, progress.timed);
   }
   return next;
 }

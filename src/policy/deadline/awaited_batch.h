@@ -35,7 +35,7 @@ class AwaitedBatch {
 
  private:
   static TimePoint until(const ModelState::Member& member) {
-    return member.since + (member.ready ? kBatchTurn : kWorkerStarts);
+    return member.since + (member.ready ? kTurnLength : kWorkerStarts);
   }
   static bool is_awaited(const ModelState::Member& member, TimePoint now) {
     return member.fresh && now < until(member);

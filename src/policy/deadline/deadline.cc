@@ -13,7 +13,8 @@ namespace {
 
 // Of a request that was placed, at most: until its worker is there, and from then on until its first work.
 constexpr Duration kWorkerStarts = AwaitedBatch::kWorkerStarts, kAboutToBegin = std::chrono::milliseconds(10);
-constexpr Duration kLookAgain = std::chrono::milliseconds(10);  // whether a termination would do that did not
+// Between looks whether a worker that could not be terminated can be now.
+constexpr Duration kLookAgain = std::chrono::milliseconds(10);
 
 }  // namespace
 
@@ -189,7 +190,7 @@ void Deadline::revoke_for_late(const std::vector<Place*>& others, Coming& coming
 // memory, maybe for long: batch has a turn before the next try.
 size_t Deadline::late_that_revoke(const Place& place, size_t most, TimePoint now) const {
   const auto& late = state_.late_requests();
-  if (now >= place.lent + kBatchTurn) return std::min(most, late.size());
+  if (now >= place.lent + kTurnLength) return std::min(most, late.size());
   if (revocation_ == Revocation::kOff || !revokes_any()) return 0;
   size_t count = 0;
   for (auto it = late.rbegin(); it != late.rend() && it->first > place.lent && count < most; ++it) ++count;
@@ -242,7 +243,7 @@ std::optional<TimePoint> Deadline::terminates_at(const Place& place, const Membe
   const Member* first = first_waiting(place, now);
   const bool in_time = first && place.in_hurry;
   if (!in_time && !is_waited_for_late(place, now)) return {};
-  TimePoint at = place.lent + kBatchTurn;
+  TimePoint at = place.lent + kTurnLength;
   if (in_time) {
     const TimePoint latest = first->deadline() - state_.rates().at_most(first->tenant.app);
     const TimePoint last_chance = latest - state_.revocation_time(place);
@@ -258,7 +259,7 @@ std::optional<TimePoint> Deadline::gives_way(const Place& place, const Member& h
   if (!next) return {};
   if (!holder.working) return state_.is_request(*next) ? now : holder.since + kMergeGap;
   if (state_.is_request(holder) && (!state_.is_request(*next) || !state_.is_late(holder, now))) return {};
-  return place.lent + kBatchTurn;
+  return place.lent + kTurnLength;
 }
 
 void Deadline::lend(Place& place, TimePoint now, std::vector<LeaseOrder>& out) {
@@ -304,7 +305,7 @@ std::optional<TimePoint> Deadline::next_taken_back(TimePoint now) const {
   std::optional<TimePoint> next;
   for (const Place& place : state_.places()) {
     if (!state_.has_batch(place)) continue;
-    const TimePoint over = std::max(from, place.lent + kBatchTurn);
+    const TimePoint over = std::max(from, place.lent + kTurnLength);
     const auto at = place.revoked ? terminates_at(place, *state_.holder_of(place), now) : std::optional(over);
     if (!at || (!place.revoked && over <= now)) continue;
     next = earlier(next, at);

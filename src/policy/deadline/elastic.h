@@ -13,9 +13,8 @@ namespace heddle::policy {
 //                              put one after the other, by deadline, on the device that is free first; a device that is
 //                              to be revoked is free after what a revocation takes
 //                              one, if a request waits that would be late only because a revocation takes so long
-//   reserved    k devices, at most all: grown at once, shrunk when k was smaller for 4 s, as what batch has for less
-//               is taken back in the middle of a kernel. Members stay; what comes in is idle, else what loses the least
-//               work
+//   reserved    k devices, at most all: grown at once, shrunk when k was smaller for 4 s (elastic.cc says why). Members
+//               stay; what comes in is idle, else what loses the least work
 //
 // Batch is placed on and lent the other devices only; the batch lessee of one that comes in is revoked. Requests go to
 // any idle device, reserved or not. One that is not reserved is not taken from batch for a request that has no device,

@@ -13,6 +13,9 @@
 
 namespace heddle::policy {
 
+// A batch lessee, or a request that is late, has a device for so long while others wait for it.
+inline constexpr Duration kTurnLength = std::chrono::seconds(1);
+
 // The devices of one model, who has them, who wants them, and who goes before whom: what a deadline policy decides by.
 //
 // A request is a burst of a user-facing lessee. It arrives with its first record, or, where the lessee has no device

@@ -44,7 +44,7 @@ bool Share::plan(TimePoint now) {
   }
   for (const Place& place : state_.places()) {
     if (!AwaitedBatch(state_).there(place, now)) for_batch_.push_back(place.id);
-    if (const auto next = AwaitedBatch(state_).next(place, now); next && (!opens_ || *next < *opens_)) opens_ = next;
+    opens_ = earlier(opens_, AwaitedBatch(state_).next(place, now));
   }
   return may_go != may_go_ || for_batch != for_batch_;
 }
@@ -81,7 +81,7 @@ const Share::Member* Share::next_batch(const Place& place, TimePoint now) const 
 std::optional<TimePoint> Share::turn_ends(const Place& place, TimePoint now) const {
   const Member* const holder = state_.holder_of(place);
   if (!holder || place.withdrawn || !next_batch(place, now)) return {};
-  return holder->working ? place.lent + kBatchTurn : holder->since + kMergeGap;
+  return holder->working ? place.lent + kTurnLength : holder->since + kMergeGap;
 }
 
 std::optional<TimePoint> Share::next(DeviceId device, TimePoint now) const {
