@@ -5,8 +5,8 @@
 namespace heddle::simulator {
 namespace {
 
-constexpr TimePoint after(int64_t seconds) {
-  return TimePoint{std::chrono::seconds(seconds)};
+constexpr TimePoint after(int64_t count) {
+  return TimePoint{std::chrono::seconds(count)};
 }
 
 JobOutcome job(int64_t arrived, int64_t ended, int64_t busy, size_t line = 0) {

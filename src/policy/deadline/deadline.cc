@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "policy/deadline/awaited_batch.h"
+#include "policy/deadline/end_in_time.h"
 #include "policy/dispatch/lessees.h"
 
 namespace heddle::policy {
@@ -13,7 +14,7 @@ namespace {
 
 // Of a request that was placed, at most: until its worker is there, and from then on until its first work.
 constexpr Duration kWorkerStarts = AwaitedBatch::kWorkerStarts, kAboutToBegin = std::chrono::milliseconds(10);
-// Between looks whether a worker that could not be terminated can be now.
+// Between looks whether a worker that could not be terminated can be now, and whether requests end in time elsewhere.
 constexpr Duration kLookAgain = std::chrono::milliseconds(10);
 
 }  // namespace
@@ -76,7 +77,7 @@ void Deadline::give_up_some(TimePoint now) {
     if (revocation_ != Revocation::kOff || !batch) free.push_back(state_.free_at(place, now));
     revocable |= revocation_ != Revocation::kOff && batch;
   }
-  if (live_.empty() || free.empty() || state_.all_end_in_time(live_, free)) return;
+  if (live_.empty() || free.empty() || all_end_in_time(state_, live_, free)) return;
   planned_.clear();
   std::vector<const Member*> hopeful;
   const TimePoint first = *std::min_element(free.begin(), free.end());
@@ -86,7 +87,7 @@ void Deadline::give_up_some(TimePoint now) {
       continue;
     }
     planned_.push_back(request);
-    if (state_.all_end_in_time(planned_, free)) continue;
+    if (all_end_in_time(state_, planned_, free)) continue;
     const auto longest = std::max_element(
         planned_.begin(), planned_.end(),
         [&](const Member* one, const Member* other) { return state_.expected(*one) < state_.expected(*other); });
@@ -231,8 +232,20 @@ bool Deadline::is_waited_for_late(const Place& place, TimePoint now) const {
   return !late.empty() && late.rbegin()->first > place.lent;
 }
 
+// Whether the requests without a device all end in time on others than this one, which batch has: on those that are
+// idle, that requests have, or that batch was made to leave already.
+bool Deadline::end_in_time_elsewhere(const Place& place, TimePoint now) const {
+  std::vector<TimePoint> free;
+  for (const Place& other : state_.places()) {
+    if (other.id == place.id || (state_.has_batch(other) && !other.terminated)) continue;
+    if (const auto at = surely_free_at(state_, other, now)) free.push_back(*at);
+  }
+  return surely_end_in_time(state_, live_, free);
+}
+
 // When what is in flight of the holder may not be waited for any longer: the request that goes first is late if it
 // does not have the device a revocation's time later. At once where it would be, by what is known of what is in flight.
+// But no work is lost for requests as long as other devices will do for all of them.
 // A request that has had less time than that from the start on is waited for as long as it may begin, as what is in
 // flight is likely to end sooner. It is left what its like take at most: programs of one name ask for unlike work.
 // For a request that is late already: when the holder has had its turn. Where that came to nothing it is tried again
@@ -241,7 +254,7 @@ std::optional<TimePoint> Deadline::terminates_at(const Place& place, const Membe
   if (revocation_ != Revocation::kHard || place.terminated) return {};
   if (place.drains && holder.exposed) return {};
   const Member* first = first_waiting(place, now);
-  const bool in_time = first && place.in_hurry;
+  const bool in_time = first && place.in_hurry && (first->device || !end_in_time_elsewhere(place, now));
   if (!in_time && !is_waited_for_late(place, now)) return {};
   TimePoint at = place.lent + kTurnLength;
   if (in_time) {
@@ -331,8 +344,10 @@ std::optional<TimePoint> Deadline::next(DeviceId device, TimePoint now) const {
   }
   const Member& holder = *state_.holder_of(there);
   if (there.revoked && holder.working) {
-    at(terminates_at(there, holder, now));
-    if (there.drains) at(now + kLookAgain);
+    const auto terminates = terminates_at(there, holder, now);
+    at(terminates);
+    const bool may_yet = revocation_ == Revocation::kHard && !there.terminated && !live_.empty();
+    if (there.drains || (!terminates && may_yet)) at(now + kLookAgain);
   }
   at(gives_way(there, holder, now));
   return next;

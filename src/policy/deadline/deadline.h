@@ -8,8 +8,8 @@ namespace heddle::policy {
 enum class Revocation {
   kOff,   // not at all: its burst ends, or its turn
   kSoft,  // it is withdrawn: what is in flight ends, the rest of the burst waits
-  kHard,  // the same, but what is in flight is terminated and run again where a waiting request would else be late:
-          // at once, or when what seemed to end in time did not
+  kHard,  // the same, but what is in flight is terminated and run again where a waiting request would else be late,
+          // on this device and on all others: at once, or when what seemed to end in time did not
 };
 
 // Deadlines (TReM): who of the lessees of all devices of a model issues work where, so that requests of user-facing
@@ -93,6 +93,7 @@ class Deadline : public DeadlinePolicy {
   const Member* first_waiting(const Place& place, TimePoint now) const;
   std::optional<TimePoint> kept_until(const Place& place, TimePoint now) const;
   bool is_waited_for_late(const Place& place, TimePoint now) const;
+  bool end_in_time_elsewhere(const Place& place, TimePoint now) const;
   std::optional<TimePoint> terminates_at(const Place& place, const Member& holder, TimePoint now) const;
   std::optional<TimePoint> next_taken_back(TimePoint now) const;
   std::optional<TimePoint> gives_way(const Place& place, const Member& holder, TimePoint now) const;

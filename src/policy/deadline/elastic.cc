@@ -4,6 +4,8 @@
 #include <cmath>
 #include <tuple>
 
+#include "policy/deadline/end_in_time.h"
+
 namespace heddle::policy {
 namespace {
 
@@ -40,7 +42,7 @@ void Elastic::reserve(TimePoint now) {
     for (size_t at = 0; at < all.size(); ++at) {
       if (at < count || !state().has_batch(*all[at])) free.push_back(state().free_at(*all[at], now));
     }
-    return state().all_end_in_time(planned_requests(), free);
+    return all_end_in_time(state(), planned_requests(), free);
   };
   while (k < all.size() && !are_enough(k)) ++k;
 

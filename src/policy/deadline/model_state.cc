@@ -1,8 +1,6 @@
 #include "policy/deadline/model_state.h"
 
 #include <algorithm>
-#include <functional>
-#include <queue>
 #include <tuple>
 
 #include "policy/dispatch/lessees.h"
@@ -265,18 +263,6 @@ TimePoint ModelState::free_at(const Place& place, TimePoint now) const {
   };
   const auto next = std::find_if(place.lessees.begin(), place.lessees.end(), asks);
   return now + expected(*find(*next));
-}
-
-bool ModelState::all_end_in_time(const std::vector<const Member*>& requests, const std::vector<TimePoint>& free) const {
-  if (free.empty()) return requests.empty();
-  std::priority_queue<TimePoint, std::vector<TimePoint>, std::greater<>> next(free.begin(), free.end());
-  for (const Member* request : requests) {
-    const TimePoint end = next.top() + expected(*request);
-    if (end > request->deadline()) return false;
-    next.pop();
-    next.push(end);
-  }
-  return true;
 }
 
 }  // namespace heddle::policy

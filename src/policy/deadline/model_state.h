@@ -109,8 +109,6 @@ class ModelState {
   const Member* next_on(const Place& place, TimePoint now) const;
   // When the place is free for the next request, as far as that is known.
   TimePoint free_at(const Place& place, TimePoint now) const;
-  // Whether the requests all end in time if they are put one after the other on the place that is free first.
-  bool all_end_in_time(const std::vector<const Member*>& requests, const std::vector<TimePoint>& free) const;
   const RequestRates& rates() const { return rates_; }
   // Until a place that is revoked is free: what 99 of 100 took, of the latest. That of all places together where few
   // were measured on this one, 22 ms before there are any.
