@@ -33,7 +33,7 @@ TEST(MayLeaveAgain, OneWithMuchMemoryStaysForTenTimesItsWay) {
   EXPECT_TRUE(may_leave_again(task, milliseconds(1000), at(20'100)));
 }
 
-struct HasWork : testing::Test {
+struct HasWork : ::testing::Test {
   HasWork() {
     auto ring = std::move(*protocol::RingMemory::create({}));
     device.ring = std::move(ring.second);

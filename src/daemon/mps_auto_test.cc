@@ -1,6 +1,7 @@
 // MPS for those whose work can be run again: they share their faults, and outlive them; whoever has other work does it
 // outside of MPS, where no other program's fault ends it.
 
+#include "daemon/proc_file.h"
 #include "daemon/testing/mps_fixture.h"
 #include "daemon/warm_target.h"
 
@@ -64,6 +65,36 @@ TEST_F(MpsAutoTest, NoOtherProgramsFaultReachesItThere) {
   EXPECT_TRUE(origin.wait_fault(700));
   expect_served(idle);
   apart.host_calls_return();
+  expect_served(apart);
+  EXPECT_EQ(worker_of(apart), worker);
+}
+
+// MPS, which does not come back by itself here, starts faster while nobody computes beside it.
+TEST_F(MpsAutoTest, ThereItIsHeldBackForAMomentWhileMpsStarts) {
+  ASSERT_NO_FATAL_FAILURE(start_auto());
+  TestClient apart = running(kMemory), origin = running(kMemory);
+  ASSERT_NO_FATAL_FAILURE(goes_on_apart(apart));
+  const pid_t worker = worker_of(apart);
+  mps_.go_away();
+  fault(origin, kRepeatable);
+  house_->wait_for("ps", [&](const Json&) { return is_stopped(worker); });
+  house_->wait_for("ps", [&](const Json&) { return !is_stopped(worker); });
+  expect_served(apart);
+  EXPECT_EQ(worker_of(apart), worker);
+  mps_.come_back();
+  expect_gpu_serves();
+}
+
+TEST_F(MpsAutoTest, HeddledDiesWhileItIsHeldBack) {
+  ASSERT_NO_FATAL_FAILURE(start_auto());
+  TestClient apart = running(kMemory), origin = running(kMemory);
+  ASSERT_NO_FATAL_FAILURE(goes_on_apart(apart));
+  const pid_t worker = worker_of(apart);
+  mps_.go_away();
+  fault(origin, kRepeatable);
+  house_->wait_for("ps", [&](const Json&) { return is_stopped(worker); });
+  house_->kill(house_->heddled());
+  mps_.come_back();
   expect_served(apart);
   EXPECT_EQ(worker_of(apart), worker);
 }

@@ -28,6 +28,13 @@ inline bool is_apart(const Shared& shared, const DeviceState& device, const Mps&
   return mps.serves(device.id) && found && found->apart;
 }
 
+// Whether the programs of a device had a fault in common a short time ago: mostly MPS is back after that, with a
+// worker.
+inline bool is_behind_fault(const DeviceState& device, TimePoint now) {
+  constexpr Duration kBack = std::chrono::seconds(3);
+  return device.last_shared_fault != TimePoint{} && now - device.last_shared_fault < kBack;
+}
+
 // What kind of worker is to serve the virtual device.
 inline Worker::Kind kind_for(const Shared& shared, const Mps& mps, const DeviceState& device,
                              std::pair<SessionId, uint32_t> who) {
@@ -96,6 +103,13 @@ inline bool makes_way_for_trials(const Registry& registry, const DeviceState& de
          std::any_of(registry.workers.begin(), registry.workers.end(), [&](const auto& each) {
            return each.second.state == Worker::State::kStarting && is_ready_for_trials(each.second, device.id);
          });
+}
+
+// How many workers the GPU's MPS has, or will have.
+inline size_t mps_workers(const Registry& registry, DeviceId device) {
+  return static_cast<size_t>(std::count_if(registry.workers.begin(), registry.workers.end(), [&](const auto& each) {
+    return each.second.device == device && !each.second.outside_mps();
+  }));
 }
 
 // Whether the contexts of workers that move programs back under MPS, and of workers that nobody has asked for, wait

@@ -11,7 +11,7 @@ using State = Lease::State;
 constexpr Duration kWindow = std::chrono::milliseconds(2);
 
 // A session with a task and one segment.
-struct OpenLease : testing::Test {
+struct OpenLease : ::testing::Test {
   OpenLease() {
     session.devices.resize(1);
     device().control = std::move(protocol::ControlPage::create()->second);

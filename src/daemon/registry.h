@@ -271,14 +271,14 @@ struct Worker {
   uint64_t serial = 0;
   bool has_served = false;  // the session's virtual device, in a task before: it has everything but that task's memory
   TimePoint kept_since{};
-  std::string last_fault;    // what it reported of the session that it serves
-  bool killed = false;       // by heddled
-  bool died = false;         // or is dying, by itself
-  bool called_away = false;  // its task is to go on in a worker of another kind
-  bool terminating = false;  // by heddled, so that its task leaves the device: it is stopped, or killed
-  bool given_up = false;     // its task, as it was told to: it is ending
-  Bytes driver_memory;       // that its context has grown by, on the accounts of the tasks that it served
-  bool returning = false;    // came back to a restarted heddled, and was not told yet what it may be missing
+  std::string last_fault;             // what it reported of the session that it serves
+  bool killed = false, died = false;  // by heddled; by itself, or it is dying
+  bool held_back = false;             // by heddled, stopped for a moment (held_back.h)
+  bool called_away = false;           // its task is to go on in a worker of another kind
+  bool terminating = false;           // by heddled, so that its task leaves the device: it is stopped, or killed
+  bool given_up = false;              // its task, as it was told to: it is ending
+  Bytes driver_memory;                // that its context has grown by, on the accounts of the tasks that it served
+  bool returning = false;             // came back to a restarted heddled, and was not told yet what it may be missing
 
   bool outside_mps() const { return kind == Kind::kOutsideMps; }
 };

@@ -27,7 +27,7 @@ void StoppedWorkers::look() {
   const std::set<WorkerId> before = std::exchange(stopped_, {});
   for (const auto& [id, worker] : shared_.registry.workers) {
     serves |= worker.state == Worker::State::kBound;
-    if (!is_stopped(worker.pid)) continue;
+    if (worker.held_back || !is_stopped(worker.pid)) continue;
     if (!before.contains(id)) {
       stopped_.insert(id);
       continue;

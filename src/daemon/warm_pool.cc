@@ -87,6 +87,7 @@ size_t target_for(DeviceState& state, const Shared& shared, WarmDemand demand) {
 
 void Workers::refill(DeviceId device) {
   DeviceState& state = device_of(device);
+  held_back_.look(device, recovering(device));
   if (stopping_ || state.health == DeviceState::Health::kFaulted) return;
   serve_outside_mps(device);
   if (recovering(device)) return;
@@ -100,11 +101,14 @@ void Workers::refill(DeviceId device) {
   if (target != shared_.config.warm_workers)
     state.pool_timer = shared_.loop.after(kPoolLook, [this, device] { refill(device); });
   const auto waiting = [&](Worker::Kind kind) {
-    return wanting(shared_, mps_, state, kind) + (makes_way ? 0 : to_move(shared_, mps_, state, kind));
+    return wanting(shared_, mps_, state, kind) +
+           (makes_way ? 0 : std::min(to_move(shared_, mps_, state, kind), kMovesAtOnce));
   };
+  // MPS starts its server, which takes a quarter of a second, when its first client comes.
+  const size_t first = makes_way && under_mps(device) && mps_workers(shared_.registry, device) == 0;
   supply(device, {.kind = Worker::Kind::kBatch, .waiting = waiting(Worker::Kind::kBatch), .shrinks = !makes_way});
   supply(device, {.kind = Worker::Kind::kWhole,
-                  .waiting = waiting(Worker::Kind::kWhole),
+                  .waiting = std::max(waiting(Worker::Kind::kWhole), first),
                   .greeted = std::min(greeted, target),
                   .warm = target,
                   .shrinks = !makes_way});

@@ -67,14 +67,17 @@ inline size_t reserve_target(const ReserveDemand& demand) {
   return within_free_memory(wanted, demand.free, demand.context);
 }
 
-// Who needs a context on a GPU after a fault. The driver creates contexts one after the other, 0.1 s each. Contexts for
-// trials come first, because nobody knows before the trials end who is guilty. Then come those of programs that wait
-// without a worker, and last those of programs that run outside of MPS meanwhile.
+// Who needs a context on a GPU after a fault. The driver creates contexts one after the other, 0.1 s each: six that are
+// begun at once are all there after 0.6 s, and none before. Contexts for trials come first, because nobody knows before
+// the trials end who is guilty. Then come those of programs that wait without a worker, and last, one after the other,
+// those of programs that run outside of MPS meanwhile, so that who comes then waits for one of these at most.
 struct ContextsWanted {
   bool for_trials = false;
   size_t waiting = 0;   // programs that have no worker
   size_t going_on = 0;  // programs outside of MPS that will move to a worker under it
 };
+
+inline constexpr size_t kMovesAtOnce = 1;
 
 // Whether the contexts of those that go on have to wait for the others'.
 inline bool others_come_first(const ContextsWanted& wanted) {

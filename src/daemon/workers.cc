@@ -18,7 +18,6 @@ using protocol::MessageType;
 
 constexpr Duration kFirstBackoff = std::chrono::milliseconds(100);
 constexpr Duration kLongestBackoff = std::chrono::seconds(10);
-constexpr Duration kMpsComesBack = std::chrono::seconds(3);  // mostly, with a worker
 constexpr size_t kMostStrangers = 256;  // connections on the worker socket that have not said who they are
 
 // How a worker ends that its device did not want (protocol::kDeviceRefuses).
@@ -75,8 +74,7 @@ Worker* Workers::take_warm(DeviceId device, std::pair<SessionId, uint32_t> whom)
     ++outside_ready;
   }
   // Behind a fault those that are not tried need not wait for MPS either, where the others leave them a worker.
-  const TimePoint fault = state.last_shared_fault;
-  const bool after_fault = fault != TimePoint{} && shared_.now() - fault < kMpsComesBack;
+  const bool after_fault = is_behind_fault(state, shared_.now());
   const size_t tried = wanting(shared_, mps_, state, Worker::Kind::kOutsideMps);
   return after_fault && outside_ready > tried ? stands_outside : nullptr;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "daemon/held_back.h"
 #include "daemon/mps_recovery.h"
 #include "daemon/shared.h"
 #include "daemon/stopped_workers.h"
@@ -117,6 +118,7 @@ class Workers {
   MpsRecovery recovery_;
   std::set<DeviceId> recovering_;
   StoppedWorkers stopped_;
+  HeldBack held_back_;
   std::set<WorkerId> taking_off_;  // by MPS
   FreeMemory free_memory_ = [](DeviceId) { return Bytes{}; };
   bool stopping_ = false;

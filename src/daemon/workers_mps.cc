@@ -46,7 +46,8 @@ Workers::Workers(Shared& shared, Launch launch, Mps& mps)
           shared.loop, mps, commands_, shared.log,
           {[this](DeviceId device) { recover(device, {"the MPS control daemon of the program's GPU has ended"}); },
            [this](DeviceId device) { recovered(device); }}),
-      stopped_(shared) {}
+      stopped_(shared),
+      held_back_(shared) {}
 
 void Workers::connect(FreeMemory free_memory) {
   free_memory_ = std::move(free_memory);
@@ -56,6 +57,7 @@ void Workers::connect(FreeMemory free_memory) {
 void Workers::stop() {
   stopping_ = true;
   recovery_.stop();
+  held_back_.stop();
 }
 
 bool counts_though_killed(const protocol::Packet& packet) {
@@ -80,6 +82,7 @@ bool Workers::recover(DeviceId device, const SharedFault& fault) {
     at_work += served && computes(*served);
     end_client(worker);
   }
+  held_back_.look(device, true);
   client_gone(device);
   // Their contexts take longer to make than the old ones to end.
   const bool can_be_tried = shared_.config.durability.level != DurabilityConfig::Level::kOff;

@@ -1,0 +1,68 @@
+#include "daemon/held_back.h"
+
+#include <csignal>
+
+#include "daemon/mps_clients.h"
+#include "daemon/spawn.h"
+
+namespace heddle::daemon {
+namespace {
+
+// One that is to be terminated is stopped for that (terminations.h).
+bool may_be_held(const Worker& worker, const DeviceState& device) {
+  return worker.device == device.id && worker.outside_mps() && worker.state == Worker::State::kBound &&
+         !device.on_trial.contains({worker.session, worker.virtual_device}) && !worker.killed && !worker.terminating;
+}
+
+}  // namespace
+
+// MPS, or the contexts of those that are tried, or that wait.
+bool HeldBack::is_awaited(DeviceId device, bool recovering) const {
+  const DeviceState& state = shared_.registry.devices[device.value];
+  const bool contexts = makes_way_for_trials(shared_.registry, state) || !state.wanting.empty();
+  return !stopped_ && (recovering || (contexts && is_behind_fault(state, shared_.now())));
+}
+
+void HeldBack::look(DeviceId device, bool recovering) {
+  const bool awaited = is_awaited(device, recovering);
+  Gpu& gpu = gpus_[device];
+  const TimePoint now = shared_.now();
+  const bool too_long = gpu.since && now - *gpu.since >= kHeldLongest;
+  if (awaited && !too_long && now >= gpu.next) return hold(gpu, device);
+  if (gpu.since) let_go(gpu, device);
+}
+
+void HeldBack::hold(Gpu& gpu, DeviceId device) {
+  const DeviceState& state = shared_.registry.devices[device.value];
+  for (auto& [id, worker] : shared_.registry.workers) {
+    if (worker.held_back || !may_be_held(worker, state)) continue;
+    kill_process(worker.process, SIGSTOP);
+    worker.held_back = true;
+    shared_.log->debug("worker {} is held back: device {} is busy with what others wait for", id.value, device.value);
+    if (gpu.since) continue;
+    gpu.since = shared_.now();
+    gpu.timer = shared_.loop.after(kHeldLongest, [this, device] { let_go(gpus_.at(device), device); });
+  }
+}
+
+void HeldBack::let_go(Gpu& gpu, DeviceId device) {
+  const TimePoint now = shared_.now();
+  for (auto& [id, worker] : shared_.registry.workers) {
+    if (worker.device != device || !std::exchange(worker.held_back, false)) continue;
+    if (!worker.terminating) kill_process(worker.process, SIGCONT);
+  }
+  const Duration held = now - *gpu.since;
+  shared_.log->info("workers outside of device {}'s MPS were held back for {}", device.value, to_string(held));
+  gpu.since.reset();
+  gpu.next = now + held;
+  gpu.timer.reset();
+}
+
+void HeldBack::stop() {
+  stopped_ = true;
+  for (auto& [device, gpu] : gpus_) {
+    if (gpu.since) let_go(gpu, device);
+  }
+}
+
+}  // namespace heddle::daemon
