@@ -9,9 +9,13 @@ namespace heddle::daemon {
 namespace {
 
 // One that is to be terminated is stopped for that (terminations.h).
-bool may_be_held(const Worker& worker, const DeviceState& device) {
-  return worker.device == device.id && worker.outside_mps() && worker.state == Worker::State::kBound &&
-         !device.on_trial.contains({worker.session, worker.virtual_device}) && !worker.killed && !worker.terminating;
+bool may_be_held(Registry& registry, const Worker& worker) {
+  if (!worker.outside_mps() || worker.killed || worker.terminating) return false;
+  const VirtualDevice* served = registry.served_by(worker).second;
+  const DeviceState& device = registry.devices[worker.device.value];
+  const std::pair who(worker.session, worker.virtual_device);
+  if (!served || device.on_trial.contains(who)) return false;
+  return served->apart || (device.tried.contains(who) && !device.wanting.empty());
 }
 
 }  // namespace
@@ -33,9 +37,8 @@ void HeldBack::look(DeviceId device, bool recovering) {
 }
 
 void HeldBack::hold(Gpu& gpu, DeviceId device) {
-  const DeviceState& state = shared_.registry.devices[device.value];
   for (auto& [id, worker] : shared_.registry.workers) {
-    if (worker.held_back || !may_be_held(worker, state)) continue;
+    if (worker.device != device || worker.held_back || !may_be_held(shared_.registry, worker)) continue;
     kill_process(worker.process, SIGSTOP);
     worker.held_back = true;
     shared_.log->debug("worker {} is held back: device {} is busy with what others wait for", id.value, device.value);

@@ -12,7 +12,8 @@ namespace heddle::daemon {
 // 2.4 s, while they are held back after 0.5 s, as when the GPU has no others (H100, docs/results/2026-11-28-gpu.md).
 //
 // That costs those programs a pause, and nothing else: for kHeldLongest at most, and behind it they go on for at least
-// as long as they were held back. What they have handed to the GPU goes on meanwhile. Who is tried is never held back.
+// as long as they were held back. What they have handed to the GPU goes on meanwhile. Who is tried is never held back;
+// whose trial is over, and who will go on under MPS, is only while others have no worker at all.
 //
 // A heddled that dies meanwhile leaves them stopped; its successor has them go on (stopped_workers.h).
 class HeldBack {

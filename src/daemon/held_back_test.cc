@@ -21,12 +21,13 @@ class HeldBackTest : public ::testing::Test, protected testing::Books {
     registry_.devices.emplace_back().id = kDevice;
   }
   ~HeldBackTest() override {
+    for (auto& [id, session] : registry_.sessions) session.devices[0].worker = nullptr;
     for (const auto& [id, worker] : registry_.workers) {
       kill_process(worker.process, SIGKILL);
       (void)reap(worker.process);
     }
   }
-  // One that serves a program, and does nothing.
+  // One that serves a program, which is apart where its worker is outside of MPS, and does nothing.
   Worker& worker(Worker::Kind kind = Worker::Kind::kOutsideMps) {
     SpawnOptions options;
     options.program = "/bin/sleep";
@@ -42,6 +43,10 @@ class HeldBackTest : public ::testing::Test, protected testing::Books {
     worker.session = SessionId{id.value};
     worker.pid = child->pid;
     worker.process = std::move(child->pidfd);
+    Session& session = registry_.sessions[worker.session];
+    session.devices.resize(1);
+    session.devices[0].apart = worker.outside_mps();
+    session.devices[0].worker = &worker;
     return worker;
   }
   // A signal takes a moment.
@@ -68,12 +73,29 @@ TEST_F(HeldBackTest, WhoComputesOutsideOfMpsIsAsLongAsSomethingIsAwaited) {
   EXPECT_TRUE(becomes(outside, false));
 }
 
-TEST_F(HeldBackTest, WhoIsTriedIsNot) {
+TEST_F(HeldBackTest, WhoIsTriedIsNotAndLaterOnlyForWhoHasNoWorker) {
   const Worker &tried = worker(), &other = worker();
-  registry_.devices[0].on_trial.insert({tried.session, 0});
+  DeviceState& device = registry_.devices[0];
+  registry_.sessions[tried.session].devices[0].apart = false;
+  device.on_trial.insert({tried.session, 0});
   held_back_.look(kDevice, true);
   EXPECT_TRUE(becomes(other, true));
-  EXPECT_FALSE(is_stopped(tried.pid));
+  EXPECT_FALSE(tried.held_back);
+  device.tried.swap(device.on_trial);
+  held_back_.look(kDevice, true);
+  EXPECT_FALSE(tried.held_back);
+  device.wanting.emplace_back(SessionId{9}, 0);
+  held_back_.look(kDevice, true);
+  EXPECT_TRUE(becomes(tried, true));
+}
+
+// Served there because MPS was not back: it has waited itself.
+TEST_F(HeldBackTest, WhoHasItsWorkerThereOnlyForAWhileIsNot) {
+  const Worker& served = worker();
+  registry_.sessions[served.session].devices[0].apart = false;
+  registry_.devices[0].wanting.emplace_back(SessionId{9}, 0);
+  held_back_.look(kDevice, true);
+  EXPECT_FALSE(served.held_back);
 }
 
 TEST_F(HeldBackTest, WhoComesLaterIs) {

@@ -15,6 +15,8 @@ using Health = DeviceState::Health;
 constexpr Duration kTrialLook = std::chrono::milliseconds(2);
 // A kernel may take longer. Then the others go on beside it.
 constexpr Duration kLongestTrial = std::chrono::seconds(10);
+// From judgement on, in which the contexts of all trials are made: 0.1 s each.
+constexpr Duration kTogether = std::chrono::milliseconds(600);
 // Of a misaligned access MPS tells some 100 ms late, when its program may have ended (tests/gpu/faults.py).
 constexpr Duration kLateFault = std::chrono::seconds(1);
 constexpr size_t kMostSuspicions = 3;
@@ -32,10 +34,17 @@ bool SharedFaults::may_be_served(const Session& session, const VirtualDevice& de
   const DeviceState& on = shared_.registry.devices[device.task->device.value];
   const Lessee who{session.id, device.index};
   if (on.health == Health::kFaulted) return false;
-  if (on.on_trial.contains(who)) return cases_.at(on.id).trials.at(who).leaving == TimePoint{};
+  if (on.on_trial.contains(who)) return cases_.at(on.id).trials.at(who).leaving == TimePoint{} && trials_may_begin(on);
   // Under MPS all others are served beside the trials, while it is started anew only outside of it (take_warm).
   return workers_.under_mps(on.id) ? on.health == Health::kTrial || !workers_.recovering(on.id)
                                    : on.health == Health::kHealthy && !workers_.recovering(on.id);
+}
+
+// Under MPS a fault that comes again outside of it keeps contexts from being made for as long as the driver looks into
+// it: 0.2 to 0.9 s (docs/results/2026-11-28-gpu.md).
+bool SharedFaults::trials_may_begin(const DeviceState& on) const {
+  const bool waits = workers_.under_mps(on.id) && makes_way_for_trials(shared_.registry, on);
+  return !waits || shared_.now() - cases_.at(on.id).judged >= kTogether;
 }
 
 // Nobody else's work can have been the cause: nobody is bound there, but for those that have faulted and do nothing
@@ -111,6 +120,7 @@ void SharedFaults::faulted(DeviceId id, const SharedFault& fault) {
   }
   if (!fault.own_text.empty()) of.reports[fault.origin] = {fault.cuda_error, fault.own_text};
   device_of(id).health = Health::kFaulted;
+  device_of(id).tried.clear();
   device_of(id).last_shared_fault = shared_.now();
   for (const auto& [worker_id, worker] : shared_.registry.workers) {
     const bool stayed = worker.state == Worker::State::kLeaving && worker.kept_since != TimePoint{};
@@ -144,6 +154,8 @@ void SharedFaults::judge_all(DeviceId id) {
     return std::pair(a.arrived, a.who) < std::pair(b.arrived, b.who);
   });
   device_of(id).health = Health::kTrial;
+  of.judged = shared_.now();
+  of.together = shared_.loop.after(kTogether, [this, id] { shared_.events.post(ExecutorWanted{id}); });
   try_next(id);
 }
 
@@ -231,6 +243,7 @@ void SharedFaults::end_trial(DeviceId id, const Lessee& who, bool guilty) {
   cases_.at(id).found |= guilty;
   cases_.at(id).trials.erase(who);
   device_of(id).on_trial.erase(who);
+  device_of(id).tried.insert(who);
   try_next(id);
 }
 

@@ -23,10 +23,11 @@ namespace heddle::daemon {
 //   another worker. One whose work cannot be run again gets the error, as nobody could tell how much of it was done.
 //   The others are suspects, where a kernel has failed; where a worker or a control daemon has died, nobody is.
 // - Trial: suspects run their work again, each where its fault is nobody else's. On a GPU under MPS that is outside of
-//   it, where processes share nothing: all at once, and while MPS is started anew; once that takes clients, all others
-//   are served as ever. Elsewhere one after the other, the one whose task is oldest first, alone on the device. One
-//   that faults then gets its error. One that has done what was under way at the fault, or has run for kLongestTrial,
-//   leaves its worker for another one: at once, or under MPS, where it goes on meanwhile, when one stands ready.
+//   it, where processes share nothing: all at once, when all of their workers stand ready or after kTogether, and while
+//   MPS is started anew; once that takes clients, all others are served as ever. Elsewhere one after the other, the one
+//   whose task is oldest first, alone on the device. One that faults then gets its error. One that has done what was
+//   under way at the fault, or has run for kLongestTrial, leaves its worker for another one: at once, or under MPS,
+//   where it goes on meanwhile, when one stands ready.
 // - A fault under MPS meanwhile is no business of those that are tried outside.
 //
 // A program may fail only in company: one that was a suspect kMostSuspicions times within kMemory gets the error, where
@@ -86,7 +87,8 @@ class SharedFaults {
     std::deque<Suspect> left;  // to be tried
     std::map<Lessee, Trial> trials;
     bool found = false;  // somebody whose fault it may have been has the error
-    EventLoop::Timer timer;
+    TimePoint judged{};
+    EventLoop::Timer timer, together;
   };
 
   DeviceState& device_of(DeviceId id) { return shared_.registry.devices[id.value]; }
@@ -99,6 +101,7 @@ class SharedFaults {
   void judge_all(DeviceId id);
   void try_next(DeviceId id);
   void healthy(DeviceId id);
+  bool trials_may_begin(const DeviceState& on) const;
   Course look(DeviceId id, Trial& trial);
   Course look_at_work(DeviceId id, Trial& trial, Session& session, VirtualDevice& device);
   void end_trial(DeviceId id, const Lessee& who, bool guilty);

@@ -1,5 +1,7 @@
 // One fault of a kind, or a kernel without end, or a neighbour that works and checks what it computes.
-// Usage: faults address|assert|trap|misaligned   ends with status 3 once the fault is seen, and prints its code
+// Usage: faults address|assert|trap|misaligned   prints when it launches its kernel (seconds of the monotonic clock),
+// and
+//                                                ends with status 3 once the fault is seen, with its code
 //        faults endless                          a kernel that ends with its process
 //        faults work SECONDS [pinned]            PASS, or the code of what stopped it and status 4; `pinned`: its
 //                                                kernels update pinned memory, and so cannot be run again
@@ -46,6 +48,7 @@ int stopped(cudaError_t error, int status) {
 int fault(void (*kernel)(int*)) {
   int* at = nullptr;
   if (cudaError_t error = cudaMalloc(&at, 4096)) return stopped(error, 1);
+  std::printf("faults: at %.6f\n", now());
   kernel<<<1, 32>>>(at);
   const cudaError_t error = cudaDeviceSynchronize();
   return stopped(error, error == cudaSuccess ? 0 : 3);

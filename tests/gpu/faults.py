@@ -14,9 +14,10 @@ A misaligned access is known late under MPS: natively too cudaDeviceSynchronize 
 error and stopped by it counts as a neighbour, and the time runs on until the first program that has its result.
 
 With --survive ([durability] level = "full", programs that share their faults) every neighbour must go on to a right
-result, and the time from the faulty program's start until all of them compute again counts, as `heddle ps` says of them; its own
-start, and the trial that finds it, are part of it. Of the four neighbours N (--pinned) update pinned memory in place, which cannot
-be run again: with mps = "auto" they are outside of MPS, and are not to notice anything.
+result, and the time from the launch of the kernel that faults, as its program prints it, until all of them compute again counts, as
+`heddle ps` says of them. What the driver takes to tell of the fault, and the trial that finds it, are part of it. (Until 28 November
+2026 it counted from the faulty program's start.) Of the four neighbours N (--pinned) update pinned memory in place, which cannot be
+run again: with mps = "auto" they are outside of MPS, and lose nothing but a moment.
 
 Exit status: 1 where anything of that does not hold or a program was served later than GOAL seconds.
 """
@@ -44,6 +45,14 @@ def parent_of(pid):
         return 0
 
 
+def is_stopped(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] == "T"
+    except OSError:
+        return True
+
+
 class Heddle:
     def __init__(self, options):
         self.options = options
@@ -56,18 +65,25 @@ class Heddle:
         answer = subprocess.run([self.options.heddle, "ps", "--json"], capture_output=True, text=True, timeout=20)
         return json.loads(answer.stdout).get("sessions", []) if answer.returncode == 0 else []
 
-    def compute_again(self, programs, begin, limit=20):
-        """Seconds from `begin` until all of the programs compute in another worker than before, be it on trial; None after
-        the limit, and where one of them has ended before it was seen."""
-        wanted, back = {program.pid for program in programs}, set()
+    def compute_again(self, programs, limit=20):
+        """When all of the programs are seen computing: each in another worker than before, be it on trial, and then those that are
+        outside of MPS, which may have been held back meanwhile. None after the limit, and where one has ended before it was seen."""
+        begin = time.monotonic()
+        wanted, back, apart = {program.pid for program in programs}, set(), set()
         while time.monotonic() - begin < limit:
             for session in self.sessions():
-                resumed = any(task.get("resumptions") and task.get("state") in ("running", "in trial") for task in session.get("tasks", []))
-                apart = any(task.get("apart") and task.get("state") == "running" for task in session.get("tasks", []))
-                if (resumed or apart) and session.get("usage", {}).get("busy_now"):
-                    back.add(parent_of(session.get("pid", 0)))
+                program = parent_of(session.get("pid", 0))
+                computes = session.get("usage", {}).get("busy_now")
+                for task in session.get("tasks", []):
+                    if computes and task.get("resumptions") and task.get("state") in ("running", "in trial") and not task.get("apart"):
+                        back.add(program)
+                    if task.get("apart") and task.get("state") == "running":
+                        apart.add(program)
+                        others_are_back = wanted <= back | apart
+                        if computes and others_are_back and not is_stopped(task.get("worker_pid", 0)):
+                            back.add(program)
             if wanted <= back:
-                return time.monotonic() - begin
+                return time.monotonic()
             if any(program.poll() is not None for program in programs if program.pid not in back):
                 return None
             time.sleep(0.01)
@@ -96,23 +112,31 @@ def end(process, limit):
 
 
 def provoke(heddle, kind):
-    """Returns the moment from which on a new program counts, and what went wrong, if anything."""
+    """Returns the moment from which on a new program counts, when the kernel that faults was launched, and what went wrong, if
+    anything."""
     if kind != "killed":
         faulty = heddle.start(kind)
         output, errors = end(faulty, 30)
         seen = faulty.returncode == 3 or (faulty.returncode == 0 and kind in LATE)
         told = "" if seen else f"the faulty program: status {faulty.returncode}, {output.strip()} {errors.strip()}"
-        return time.monotonic(), told
+        return time.monotonic(), launched_at(output), told
     faulty = heddle.start("endless")
     worker = heddle.worker_of(faulty)
     if worker is None:
         os.killpg(faulty.pid, signal.SIGKILL)
         faulty.communicate()
-        return time.monotonic(), "no worker of the endless kernel was found"
+        return time.monotonic(), None, "no worker of the endless kernel was found"
     time.sleep(0.2)  # into the kernel
     os.kill(worker, signal.SIGKILL)
     begin = time.monotonic()
-    return begin, (faulty, "")
+    return begin, begin, (faulty, "")
+
+
+def launched_at(output):
+    for line in output.splitlines():
+        if line.startswith("faults: at "):
+            return float(line.split()[2])
+    return None
 
 
 def new_program(heddle):
@@ -129,11 +153,10 @@ def surviving_round(heddle, kind, pinned):
     """As one_round, but of the neighbours: how long until all of them compute again, whenever the faulty program ends."""
     neighbours = [heddle.start("work", "8", *(["pinned"] if number < pinned else [])) for number in range(4)]
     time.sleep(3)  # until the workers stand ready that are to
-    begin = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(1) as aside:
         faulty = aside.submit(provoke, heddle, kind)
-        seconds = heddle.compute_again(neighbours, begin)
-        _, told = faulty.result()
+        again = heddle.compute_again(neighbours)
+        _, launched, told = faulty.result()
     wrong = [told] if told else []
     stopped = 0
     for neighbour in neighbours:
@@ -142,15 +165,17 @@ def surviving_round(heddle, kind, pinned):
             continue
         stopped += 1
         wrong.append(f"a neighbour: status {neighbour.returncode}: {output.strip()} {errors.strip()}"[:300])
-    if seconds is None:
+    if again is None:
         wrong.append("not all neighbours were seen computing in another worker, within 20 s or before one had ended")
-    return seconds or 20.0, stopped, wrong
+    elif launched is None:
+        wrong.append("the faulty program did not say when it launched its kernel")
+    return again - launched if again and launched else 20.0, stopped, wrong
 
 
 def one_round(heddle, kind):
     neighbours = [heddle.start("work", "3") for _ in range(5)]
     time.sleep(1.5)
-    begin, told = provoke(heddle, kind)
+    begin, _, told = provoke(heddle, kind)
     victim = None
     if isinstance(told, tuple):
         victim, told = told
