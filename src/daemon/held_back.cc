@@ -20,11 +20,13 @@ bool may_be_held(Registry& registry, const Worker& worker) {
 
 }  // namespace
 
-// MPS, or the contexts of those that are tried, or that wait.
+// MPS, the contexts of those that are tried, or that wait, or the trials' end.
 bool HeldBack::is_awaited(DeviceId device, bool recovering) const {
   const DeviceState& state = shared_.registry.devices[device.value];
-  const bool contexts = makes_way_for_trials(shared_.registry, state) || !state.wanting.empty();
-  return !stopped_ && (recovering || (contexts && is_behind_fault(state, shared_.now())));
+  const TimePoint now = shared_.now();
+  const bool trials = !state.on_trial.empty() && now - state.last_shared_fault < kHeldLongest;
+  const bool waiting = !state.wanting.empty() && is_behind_fault(state, now);
+  return !stopped_ && (recovering || trials || waiting);
 }
 
 void HeldBack::look(DeviceId device, bool recovering) {

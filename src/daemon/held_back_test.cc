@@ -90,6 +90,18 @@ TEST_F(HeldBackTest, WhoIsTriedIsNotAndLaterOnlyForWhoHasNoWorker) {
 }
 
 // Served there because MPS was not back: it has waited itself.
+TEST_F(HeldBackTest, UntilTheTrialsEndThatBeginSoon) {
+  const Worker& outside = worker();
+  DeviceState& device = registry_.devices[0];
+  device.last_shared_fault = clock_.now();
+  device.on_trial.emplace(SessionId{9}, 0);
+  held_back_.look(kDevice, false);
+  EXPECT_TRUE(outside.held_back);
+  device.on_trial.clear();
+  held_back_.look(kDevice, false);
+  EXPECT_FALSE(outside.held_back);
+}
+
 TEST_F(HeldBackTest, WhoHasItsWorkerThereOnlyForAWhileIsNot) {
   const Worker& served = worker();
   registry_.sessions[served.session].devices[0].apart = false;

@@ -279,8 +279,8 @@ struct DeviceState {
   std::vector<MemoryRequest> contexts_awaited;  // what is asked for again when workers have ended for it
   std::deque<std::pair<SessionId, uint32_t>> wanting;  // virtual devices with a grant and without a worker
   Health health = Health::kHealthy;
-  size_t expected_trials = 0;  // workers wanted outside of MPS, before it is known for whom
-  TimePoint last_left{};       // when a worker that had served somebody was gone last
+  size_t expected_outside = 0;  // workers wanted outside of MPS, before it is known for whom
+  TimePoint last_left{};        // when a worker that had served somebody was gone last
   TimePoint last_shared_fault{};
   // Virtual devices: served apart from all others; whose trial is over since the last fault.
   std::set<std::pair<SessionId, uint32_t>> on_trial, tried;

@@ -142,7 +142,7 @@ void SharedFaults::cleared(DeviceId id) {
 
 void SharedFaults::judge_all(DeviceId id) {
   Case& of = cases_[id];
-  device_of(id).expected_trials = 0;
+  device_of(id).expected_outside = 0;
   for (auto& [session_id, session] : shared_.registry.sessions) {
     for (VirtualDevice& device : session.devices) {
       if (device.task && device.control && device.task->device == id && has_device(device.task->state))

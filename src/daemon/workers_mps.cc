@@ -87,7 +87,8 @@ bool Workers::recover(DeviceId device, const SharedFault& fault) {
   // Their contexts take longer to make than the old ones to end.
   const bool can_be_tried = shared_.config.durability.level != DurabilityConfig::Level::kOff;
   if (!under_mps(device) || !fault.kernel || !can_be_tried) return true;
-  device_of(device).expected_trials = at_work;
+  // One for a program that waits already: sooner there than MPS.
+  device_of(device).expected_outside = at_work + !device_of(device).wanting.empty();
   serve_outside_mps(device);
   return true;
 }
@@ -108,7 +109,7 @@ void Workers::serve_outside_mps(DeviceId device) {
   const bool calm = state.health == DeviceState::Health::kHealthy && !recovering(device);
   const Worker::Kind kind = Worker::Kind::kOutsideMps;
   const size_t needed =
-      std::max(wanting(shared_, mps_, state, kind) + to_move(shared_, mps_, state, kind), state.expected_trials);
+      std::max(wanting(shared_, mps_, state, kind) + to_move(shared_, mps_, state, kind), state.expected_outside);
   const size_t wanted =
       std::max(needed, under_mps(device) ? reserve_of(shared_, state, free_memory_(device), calm) : 0);
   const TimePoint ends = state.last_bound + kReserveStays;

@@ -15,7 +15,8 @@ error and stopped by it counts as a neighbour, and the time runs on until the fi
 
 With --survive ([durability] level = "full", programs that share their faults) every neighbour must go on to a right
 result, and the time from the launch of the kernel that faults, as its program prints it, until all of them compute again counts, as
-`heddle ps` says of them. What the driver takes to tell of the fault, and the trial that finds it, are part of it. (Until 28 November
+`heddle ps` says of them. The fault comes when the workers stand ready that heddled has for trials, 8 s after the neighbours' start at
+the latest. What the driver takes to tell of the fault, and the trial that finds it, are part of it. (Until 28 November
 2026 it counted from the faulty program's start.) Of the four neighbours N (--pinned) update pinned memory in place, which cannot be
 run again: with mps = "auto" they are outside of MPS, and lose nothing but a moment.
 
@@ -89,6 +90,18 @@ class Heddle:
             time.sleep(0.01)
         return None
 
+    def await_ready(self, calm=1.5, least=3, most=8):
+        """Until the workers stand ready that are to: their number has not changed for a while. Beside programs outside of MPS each takes
+        half a second, and they are made one after the other."""
+        begin = since = time.monotonic()
+        number = None
+        while time.monotonic() - begin < most and (time.monotonic() - since < calm or time.monotonic() - begin < least):
+            answer = subprocess.run([self.options.heddle, "devices", "--json"], capture_output=True, text=True, timeout=20)
+            now = [device.get("warm_workers") for device in json.loads(answer.stdout).get("devices", [])]
+            if now != number:
+                number, since = now, time.monotonic()
+            time.sleep(0.1)
+
     def worker_of(self, program):
         """The worker of a program's running task; None where it does not come within 20 s."""
         for _ in range(400):
@@ -151,8 +164,8 @@ def told_why(program, errors):
 
 def surviving_round(heddle, kind, pinned):
     """As one_round, but of the neighbours: how long until all of them compute again, whenever the faulty program ends."""
-    neighbours = [heddle.start("work", "8", *(["pinned"] if number < pinned else [])) for number in range(4)]
-    time.sleep(3)  # until the workers stand ready that are to
+    neighbours = [heddle.start("work", "12", *(["pinned"] if number < pinned else [])) for number in range(4)]
+    heddle.await_ready()
     with concurrent.futures.ThreadPoolExecutor(1) as aside:
         faulty = aside.submit(provoke, heddle, kind)
         again = heddle.compute_again(neighbours)
