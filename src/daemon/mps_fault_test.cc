@@ -86,6 +86,30 @@ TEST_F(MpsFaultTest, SuspectsAreTriedAtOnceAndOthersServedMeanwhile) {
   for (TestClient* busy : {&one, &two}) goes_on_under_mps(*busy);
 }
 
+// Two workers stand ready, and two more are on their way for a while. Those that have one wait for the others.
+TEST_F(MpsFaultTest, TrialsBeginTogether) {
+  ASSERT_NO_FATAL_FAILURE(start_gpu("[durability]\nlevel = \"full\"\n"));
+  TestClient one = running(Bytes{4 * kMiB});
+  wait_until_ready(0);
+  TestClient origin = running(Bytes{4 * kMiB}), two = running(Bytes{4 * kMiB}), three = running(Bytes{4 * kMiB});
+  house_->wait_for("devices", [](const Json& answer) { return answer["devices"][0]["warm_workers"] >= 3; });
+  house_->slow_workers(std::chrono::milliseconds(200));
+  for (TestClient* busy : {&one, &two, &three}) compute(*busy, kRepeatableLong);
+  const TimePoint began = MonotonicClock().now();
+  fault(origin, kRepeatable);
+  size_t served = 0;
+  house_->wait_for("ps", [&](const Json& ps) {
+    served = 0;
+    for (const Json& session : ps["sessions"]) {
+      const Json& task = session["tasks"][0];
+      served += task["state"] == "in trial" && task.value("worker_pid", 0) > 1;
+    }
+    return served != 0;
+  });
+  if (MonotonicClock().now() - began > std::chrono::milliseconds(500)) GTEST_SKIP() << "the machine is too slow";
+  EXPECT_GE(served, 3u) << "the fourth one may have had its error already";
+}
+
 TEST_F(MpsFaultTest, WorkersForTrialsStandReadyWhereWorkCanBeRunAgain) {
   ASSERT_NO_FATAL_FAILURE(start_gpu("[durability]\nlevel = \"full\"\n"));
   TestClient busy = running(Bytes{4 * kMiB});

@@ -370,6 +370,11 @@ int main(int argc, char** argv) {
     fails >> status;
     return status == 0 ? 9 : status;
   }
+  if (std::ifstream slow(daemon + ".slow"); slow) {
+    useconds_t milliseconds = 0;
+    slow >> milliseconds;
+    ::usleep(1000 * milliseconds);
+  }
   ::signal(SIGURG, [](int) { taken_off = 1; });
   return FakeWorker(Socket(Fd(3)), daemon).run();
 }

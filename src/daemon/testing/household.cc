@@ -162,6 +162,10 @@ void Household::fail_workers(bool fail, int status) {
   }
 }
 
+void Household::slow_workers(std::chrono::milliseconds by) const {
+  std::ofstream(socket_ + ".worker.slow") << by.count() << std::endl;
+}
+
 Result<Fd> open_pidfd(pid_t pid) {
   Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!fd) return fail_errno(-1, "cannot open a pidfd of process %d", pid);

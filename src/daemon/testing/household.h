@@ -44,6 +44,8 @@ class Household {
   void wait_for_end_or_answer(const Fd& process, pid_t old);
   // From now on workers end at their start, with this exit status, or no longer do.
   void fail_workers(bool fail, int status = 9);
+  // From now on workers take so long to start.
+  void slow_workers(std::chrono::milliseconds by) const;
   // SIGTERM, and the vault's exit status; -1 when it does not end.
   int stop();
 
