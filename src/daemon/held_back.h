@@ -10,7 +10,7 @@ namespace heddle::daemon {
 // are made for programs that wait, and others are tried. The driver does that in hundreds of steps, each of which waits
 // for its slice of time beside programs that compute outside of MPS: beside two of these MPS takes its first client
 // again after 2.4 s, while they are held back after 0.5 s, as when the GPU has no others; and a trap in a trial is
-// dealt with after 2 s, or 0.5 (H100, docs/results/2026-11-28-gpu.md).
+// dealt with after 2 s, or 0.5 (H100, docs/results/2026-11-28-gpu-second.md).
 //
 // That costs those programs a pause, and nothing else: for kHeldLongest at most, and behind it they go on for at least
 // as long as they were held back. What they have handed to the GPU goes on meanwhile. Who is tried is never held back;

@@ -41,7 +41,7 @@ bool SharedFaults::may_be_served(const Session& session, const VirtualDevice& de
 }
 
 // Under MPS a fault that comes again outside of it keeps contexts from being made for as long as the driver looks into
-// it: 0.2 to 0.9 s (docs/results/2026-11-28-gpu.md).
+// it: 0.2 to 0.9 s (docs/results/2026-11-28-gpu-second.md).
 bool SharedFaults::trials_may_begin(const DeviceState& on) const {
   const bool waits = workers_.under_mps(on.id) && makes_way_for_trials(shared_.registry, on);
   return !waits || shared_.now() - cases_.at(on.id).judged >= kTogether;

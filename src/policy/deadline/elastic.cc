@@ -10,8 +10,9 @@ namespace heddle::policy {
 namespace {
 
 constexpr double kFullest = 0.8;  // of the reserved devices' time
-// A device that batch has for a shorter time is often revoked in the middle of a kernel. With kernels of 1 to 4 s, 3.3
-// percent of batch work was run again at 1 s and 2.0 percent at 4 s, and batch got about as much done.
+// A device that batch has for a shorter time is often revoked in the middle of a kernel. With kernels of 1 to 4 s, and
+// devices taken back that other devices would have done for, 3.3 percent of batch work was run again at 1 s and 2.0 at
+// 4 s, and batch got about as much done (docs/results/2026-11-26-trem-software.md).
 constexpr Duration kShrinkAfter = std::chrono::seconds(4);
 constexpr Duration kLookEvery = std::chrono::milliseconds(500);
 
