@@ -26,7 +26,9 @@ bool HeldBack::is_awaited(DeviceId device, bool recovering) const {
   const TimePoint now = shared_.now();
   const bool trials = !state.on_trial.empty() && now - state.last_shared_fault < kHeldLongest;
   const bool waiting = !state.wanting.empty() && is_behind_fault(state, now);
-  return !stopped_ && (recovering || trials || waiting);
+  // Who is held back cannot return its lease.
+  const bool in_time = shared_.config.dispatch.return_limit > 2 * kHeldLongest;
+  return in_time && !stopped_ && (recovering || trials || waiting);
 }
 
 void HeldBack::look(DeviceId device, bool recovering) {

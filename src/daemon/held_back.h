@@ -16,6 +16,8 @@ namespace heddle::daemon {
 // as long as they were held back. What they have handed to the GPU goes on meanwhile. Who is tried is never held back;
 // whose trial is over, and who will go on under MPS, is only while others have no worker at all.
 //
+// Nobody is where leases have to be back sooner than that ([dispatch] return_limit).
+//
 // A heddled that dies meanwhile leaves them stopped; its successor has them go on (stopped_workers.h).
 class HeldBack {
  public:

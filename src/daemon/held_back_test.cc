@@ -165,6 +165,13 @@ TEST_F(HeldBackTest, AtTheEndNobodyStays) {
   EXPECT_FALSE(outside.held_back);
 }
 
+TEST_F(HeldBackTest, NobodyIsWhereALeaseWouldComeBackTooLate) {
+  const Worker& outside = worker();
+  shared_.config.dispatch.return_limit = HeldBack::kHeldLongest;
+  held_back_.look(kDevice, true);
+  EXPECT_FALSE(outside.held_back);
+}
+
 // Programs that wait have nothing to do with others' contexts but behind a fault.
 TEST_F(HeldBackTest, ForWhoWaitsOnlyBehindAFault) {
   const Worker& outside = worker();
