@@ -8,7 +8,7 @@
 namespace heddle::daemon {
 namespace {
 
-// One that is to be terminated is stopped for that (terminations.h).
+// A worker that is being terminated is left to Terminations, which stops and continues it itself.
 bool may_be_held(Registry& registry, const Worker& worker) {
   if (!worker.outside_mps() || worker.killed || worker.terminating) return false;
   const VirtualDevice* served = registry.served_by(worker).second;
@@ -20,13 +20,13 @@ bool may_be_held(Registry& registry, const Worker& worker) {
 
 }  // namespace
 
-// MPS, the contexts of those that are tried, or that wait, or the trials' end.
+// Whether programs wait for MPS to start, for a trial to end, or for a worker.
 bool HeldBack::is_awaited(DeviceId device, bool recovering) const {
   const DeviceState& state = shared_.registry.devices[device.value];
   const TimePoint now = shared_.now();
   const bool trials = !state.on_trial.empty() && now - state.last_shared_fault < kHeldLongest;
   const bool waiting = !state.wanting.empty() && is_behind_fault(state, now);
-  // Who is held back cannot return its lease.
+  // A worker that is stopped cannot return its lease.
   const bool in_time = shared_.config.dispatch.return_limit > 2 * kHeldLongest;
   return in_time && !stopped_ && (recovering || trials || waiting);
 }
@@ -34,10 +34,8 @@ bool HeldBack::is_awaited(DeviceId device, bool recovering) const {
 void HeldBack::look(DeviceId device, bool recovering) {
   const bool awaited = is_awaited(device, recovering);
   Gpu& gpu = gpus_[device];
-  const TimePoint now = shared_.now();
-  const bool too_long = gpu.since && now - *gpu.since >= kHeldLongest;
-  if (awaited && !too_long && now >= gpu.next) return hold(gpu, device);
-  if (gpu.since) let_go(gpu, device);
+  if (awaited && shared_.now() >= gpu.next) return hold(gpu, device);
+  if (gpu.since) resume(gpu, device);
 }
 
 void HeldBack::hold(Gpu& gpu, DeviceId device) {
@@ -48,11 +46,11 @@ void HeldBack::hold(Gpu& gpu, DeviceId device) {
     shared_.log->debug("worker {} is held back: device {} is busy with what others wait for", id.value, device.value);
     if (gpu.since) continue;
     gpu.since = shared_.now();
-    gpu.timer = shared_.loop.after(kHeldLongest, [this, device] { let_go(gpus_.at(device), device); });
+    gpu.timer = shared_.loop.after(kHeldLongest, [this, device] { resume(gpus_.at(device), device); });
   }
 }
 
-void HeldBack::let_go(Gpu& gpu, DeviceId device) {
+void HeldBack::resume(Gpu& gpu, DeviceId device) {
   const TimePoint now = shared_.now();
   for (auto& [id, worker] : shared_.registry.workers) {
     if (worker.device != device || !std::exchange(worker.held_back, false)) continue;
@@ -68,7 +66,7 @@ void HeldBack::let_go(Gpu& gpu, DeviceId device) {
 void HeldBack::stop() {
   stopped_ = true;
   for (auto& [device, gpu] : gpus_) {
-    if (gpu.since) let_go(gpu, device);
+    if (gpu.since) resume(gpu, device);
   }
 }
 

@@ -6,40 +6,39 @@
 
 namespace heddle::daemon {
 
-// Workers outside of a GPU's MPS are held back (SIGSTOP) behind a fault under it, while processes end there, contexts
-// are made for programs that wait, and others are tried. The driver does that in hundreds of steps, each of which waits
-// for its slice of time beside programs that compute outside of MPS: beside two of these MPS takes its first client
-// again after 2.4 s, while they are held back after 0.5 s, as when the GPU has no others; and a trap in a trial is
-// dealt with after 2 s, or 0.5 (H100, docs/results/2026-11-28-gpu-second.md).
+// After a fault under a GPU's MPS, heddled stops the workers that compute outside of MPS (SIGSTOP) while the GPU's dead
+// clients end, contexts are created for programs that wait, and suspects are tried. The driver does that in hundreds of
+// steps, and each step waits for its time slice beside such workers. Beside two of them MPS accepts its first client
+// after 2.4 s, and after 0.5 s while they are stopped; a trap in a trial takes 2 s, or 0.5 (H100,
+// docs/results/2026-11-28-gpu-second.md).
 //
-// That costs those programs a pause, and nothing else: for kHeldLongest at most, and behind it they go on for at least
-// as long as they were held back. What they have handed to the GPU goes on meanwhile. Who is tried is never held back;
-// whose trial is over, and who will go on under MPS, is only while others have no worker at all.
+// The workers' programs notice a pause of kHeldLongest at most, and then run for at least as long as they were stopped.
+// Work that they have already handed to the GPU runs on. A worker on trial is never stopped. A worker whose trial is
+// over, and which will move back under MPS, is stopped only while another program has no worker at all. No worker is
+// stopped if [dispatch] return_limit is as short as the pause, since a stopped worker cannot return its lease.
 //
-// Nobody is where leases have to be back sooner than that ([dispatch] return_limit).
-//
-// A heddled that dies meanwhile leaves them stopped; its successor has them go on (stopped_workers.h).
+// If heddled dies meanwhile, the workers stay stopped until its successor continues them (stopped_workers.h).
 class HeldBack {
  public:
   static constexpr Duration kHeldLongest = std::chrono::seconds(1);
 
   explicit HeldBack(Shared& shared) : shared_(shared) {}
 
-  // Something has happened there. `recovering`: its MPS is being started anew.
+  // Called whenever workers or programs of the device have changed. `recovering`: its MPS is being started anew.
   void look(DeviceId device, bool recovering);
-  // heddled ends: nobody stays behind, now and later.
+  // heddled ends: continues all workers, and stops none from now on.
   void stop();
 
  private:
   struct Gpu {
-    std::optional<TimePoint> since;
-    TimePoint next{};
+    std::optional<TimePoint> since;  // when the first of its workers was stopped
+    TimePoint next{};                // before that none may be stopped again
     EventLoop::Timer timer;
   };
 
   bool is_awaited(DeviceId device, bool recovering) const;
   void hold(Gpu& gpu, DeviceId device);
-  void let_go(Gpu& gpu, DeviceId device);
+  void resume(Gpu& gpu, DeviceId device);
 
   Shared& shared_;
   std::map<DeviceId, Gpu> gpus_;

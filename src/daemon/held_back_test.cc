@@ -89,7 +89,6 @@ TEST_F(HeldBackTest, WhoIsTriedIsNotAndLaterOnlyForWhoHasNoWorker) {
   EXPECT_TRUE(becomes(tried, true));
 }
 
-// Served there because MPS was not back: it has waited itself.
 TEST_F(HeldBackTest, UntilTheTrialsEndThatBeginSoon) {
   const Worker& outside = worker();
   DeviceState& device = registry_.devices[0];
@@ -102,6 +101,7 @@ TEST_F(HeldBackTest, UntilTheTrialsEndThatBeginSoon) {
   EXPECT_FALSE(outside.held_back);
 }
 
+// The program was served outside of MPS because MPS was not back: it has waited already.
 TEST_F(HeldBackTest, WhoHasItsWorkerThereOnlyForAWhileIsNot) {
   const Worker& served = worker();
   registry_.sessions[served.session].devices[0].apart = false;

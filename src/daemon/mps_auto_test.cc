@@ -26,6 +26,15 @@ class MpsAutoTest : public MpsGpuTest {
     EXPECT_TRUE(client.wait_completed(kept)) << client.error_text();
     EXPECT_FALSE(is_mps_client(worker_of(client)));
   }
+  // Its worker, which is stopped because MPS starts anew behind `origin`'s fault, and does not come back by itself.
+  pid_t held_back(TestClient& apart, TestClient& origin) {
+    goes_on_apart(apart);
+    const pid_t worker = worker_of(apart);
+    mps_.go_away();
+    fault(origin, kRepeatable);
+    house_->wait_for("ps", [&](const Json&) { return is_stopped(worker); });
+    return worker;
+  }
   Json task_of(const TestClient& client) {
     const Json ps = *house_->ask({{"command", "ps"}, {"from", client.welcome().session}});
     for (const Json& session : ps["sessions"]) {
@@ -69,15 +78,10 @@ TEST_F(MpsAutoTest, NoOtherProgramsFaultReachesItThere) {
   EXPECT_EQ(worker_of(apart), worker);
 }
 
-// MPS, which does not come back by itself here, starts faster while nobody computes beside it.
 TEST_F(MpsAutoTest, ThereItIsHeldBackForAMomentWhileMpsStarts) {
   ASSERT_NO_FATAL_FAILURE(start_auto());
   TestClient apart = running(kMemory), origin = running(kMemory);
-  ASSERT_NO_FATAL_FAILURE(goes_on_apart(apart));
-  const pid_t worker = worker_of(apart);
-  mps_.go_away();
-  fault(origin, kRepeatable);
-  house_->wait_for("ps", [&](const Json&) { return is_stopped(worker); });
+  const pid_t worker = held_back(apart, origin);
   house_->wait_for("ps", [&](const Json&) { return !is_stopped(worker); });
   expect_served(apart);
   EXPECT_EQ(worker_of(apart), worker);
@@ -88,11 +92,7 @@ TEST_F(MpsAutoTest, ThereItIsHeldBackForAMomentWhileMpsStarts) {
 TEST_F(MpsAutoTest, HeddledDiesWhileItIsHeldBack) {
   ASSERT_NO_FATAL_FAILURE(start_auto());
   TestClient apart = running(kMemory), origin = running(kMemory);
-  ASSERT_NO_FATAL_FAILURE(goes_on_apart(apart));
-  const pid_t worker = worker_of(apart);
-  mps_.go_away();
-  fault(origin, kRepeatable);
-  house_->wait_for("ps", [&](const Json&) { return is_stopped(worker); });
+  const pid_t worker = held_back(apart, origin);
   house_->kill(house_->heddled());
   mps_.come_back();
   expect_served(apart);

@@ -70,12 +70,12 @@ TEST_F(UsageOf, CopiesCountApart) {
 }
 
 TEST_F(UsageOf, StreamsSideBySideCountOnce) {
-  const Measured measured = measure({HEDDLE_E2E_PROGRAMS "/device_time", "streams", "60000000"});
+  const Measured measured = measure({HEDDLE_E2E_PROGRAMS "/device_time", "streams", "90000000"});
   EXPECT_EQ(measured.launches, 2u);
   EXPECT_GT(measured.busy_ns, 0u);
   EXPECT_LE(measured.busy_ns, measured.wall_ns);
-  // They take about as long, and began together, but for what the host was busy with: a tenth of a second, and more.
-  EXPECT_LT(10 * measured.busy_ns, 9 * measured.kernel_ns);
+  // They began together and took about as long. A busy host may start the second one a tenth of a second later.
+  EXPECT_LT(10 * measured.busy_ns, 8 * measured.kernel_ns);
 }
 
 TEST_F(UsageOf, TopShowsAJobAtWork) {

@@ -1,7 +1,6 @@
 // One fault of a kind, or a kernel without end, or a neighbour that works and checks what it computes.
-// Usage: faults address|assert|trap|misaligned   prints when it launches its kernel (seconds of the monotonic clock),
-// and
-//                                                ends with status 3 once the fault is seen, with its code
+// Usage: faults address|assert|trap|misaligned   prints the monotonic clock's seconds before the launch, then the
+//                                                fault's code, and ends with status 3
 //        faults endless                          a kernel that ends with its process
 //        faults work SECONDS [pinned]            PASS, or the code of what stopped it and status 4; `pinned`: its
 //                                                kernels update pinned memory, and so cannot be run again

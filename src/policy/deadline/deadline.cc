@@ -346,8 +346,9 @@ std::optional<TimePoint> Deadline::next(DeviceId device, TimePoint now) const {
   if (there.revoked && holder.working) {
     const auto terminates = terminates_at(there, holder, now);
     at(terminates);
-    const bool may_yet = revocation_ == Revocation::kHard && !there.terminated && !live_.empty();
-    if (there.drains || (!terminates && may_yet)) at(now + kLookAgain);
+    const bool may_be_terminated = revocation_ == Revocation::kHard && !there.terminated;
+    const bool others_may_do = may_be_terminated && !terminates && !live_.empty();
+    if (there.drains || others_may_do) at(now + kLookAgain);
   }
   at(gives_way(there, holder, now));
   return next;

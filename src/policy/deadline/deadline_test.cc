@@ -137,14 +137,19 @@ TEST(Priority, HardRevocationTerminatesAtOnceWhatWouldMakeTheRequestLate) {
   EXPECT_THAT(devices.decide(10), ElementsAre("0: terminate 1"));
 }
 
-// On the first device a request has been for 10 ms, of 40.
-TEST(Priority, NoWorkIsLostForARequestThatEndsInTimeElsewhere) {
+// A request of 40 ms on the first device, and batch on the second, in a kernel of seconds.
+Devices request_beside_batch() {
   Devices devices("priority:hard", 2);
   devices.known("app", 40);
   devices.works(2, 0, JobClass::kUserFacing, 0);
   devices.batch(1, 1, 0);
   EXPECT_THAT(devices.decide(0), ElementsAre("0: lend 2", "1: lend 1"));
   devices.in_flight(1, 5000, 100);
+  return devices;
+}
+
+TEST(Priority, NoWorkIsLostForARequestThatEndsInTimeElsewhere) {
+  Devices devices = request_beside_batch();
   devices.request(3, 10);
   EXPECT_THAT(devices.decide(10), ElementsAre("1: withdraw 1"));
   EXPECT_EQ(devices.next(1, 10), moment(20)) << "to look again";
@@ -154,26 +159,16 @@ TEST(Priority, NoWorkIsLostForARequestThatEndsInTimeElsewhere) {
 }
 
 TEST(Priority, WhatTakesLongerThanItsLikeIsNotReliedOn) {
-  Devices devices("priority:hard", 2);
-  devices.known("app", 40);
-  devices.works(2, 0, JobClass::kUserFacing, 0);
-  devices.batch(1, 1, 0);
-  devices.decide(0);
-  devices.in_flight(1, 5000, 100);
+  Devices devices = request_beside_batch();
   devices.request(3, 10);
   devices.decide(10);
   EXPECT_THAT(devices.decide(40), IsEmpty());
   EXPECT_THAT(devices.decide(41), ElementsAre("1: terminate 1"));
 }
 
-// Five of them, one after the other behind the one that is there, would take until 240.
+// Five of them, one after the other behind the one on the first device, would end at 240.
 TEST(Priority, WorkIsLostForRequestsOfWhichNotAllEndInTimeElsewhere) {
-  Devices devices("priority:hard", 2);
-  devices.known("app", 40);
-  devices.works(2, 0, JobClass::kUserFacing, 0);
-  devices.batch(1, 1, 0);
-  devices.decide(0);
-  devices.in_flight(1, 5000, 100);
+  Devices devices = request_beside_batch();
   for (const uint64_t session : {3, 4, 5, 6}) devices.request(session, 10);
   EXPECT_THAT(devices.decide(10), ElementsAre("1: withdraw 1")) << "the last one by 200";
   devices.request(7, 10);
