@@ -59,6 +59,10 @@ function(heddle_product directory)
   add_dependencies(product ${ARGN})
 endfunction()
 
+# Seconds after which ctest ends a test that hangs: more than the longest of its waits (120 s) and than the minutes for
+# which a virtual machine stands still at times.
+set(HEDDLE_TEST_TIMEOUT 600)
+
 # heddle_test(NAME SOURCES a_test.cc ... USES rooms ... [LABEL label] [TIMEOUT seconds] [APART])
 # One GoogleTest program; every TEST in it becomes one ctest entry. One label at most; LABEL_tests builds all that have it.
 # Labels: `e2e`, whole programs; `concurrent`, what ThreadSanitizer looks at.
@@ -77,7 +81,7 @@ function(heddle_test name)
   # Tests are compiled more often than they run: optimised, they take three times as long.
   target_compile_options(${name} PRIVATE -O0)
   if(NOT TEST_TIMEOUT)
-    set(TEST_TIMEOUT 120)
+    set(TEST_TIMEOUT ${HEDDLE_TEST_TIMEOUT})
   endif()
   set(properties TIMEOUT ${TEST_TIMEOUT})
   if(TEST_LABEL)

@@ -14,8 +14,8 @@
 #include <thread>
 
 #include "cli/daemon_link.h"
-#include "core/clock.h"
 #include "core/sanitizer.h"
+#include "core/testing/patience.h"
 
 extern char** environ;
 
@@ -216,9 +216,9 @@ Json Node::ask(const Json& command) {
 }
 
 bool Node::eventually(const std::function<bool()>& holds, Duration limit) {
-  const TimePoint end = MonotonicClock().now() + limit;
+  Patience patience(limit);
   while (!holds()) {
-    if (MonotonicClock().now() > end) return false;
+    if (patience.is_over()) return false;
     std::this_thread::sleep_for(kPoll);
   }
   return true;
@@ -293,6 +293,15 @@ pid_t Node::kill_at_work(pid_t last, std::optional<uint32_t> virtual_device) {
   };
   const pid_t worker = stop_worker(busy_task, [](const Json& now) { return now["drained"] == true; });
   return worker > 1 && ::kill(worker, SIGKILL) == 0 ? worker : -1;
+}
+
+void Node::stand_still(Duration time) {
+  std::vector<pid_t> all = keeper_pids();
+  const auto others = processes_of_node();
+  all.insert(all.end(), others.begin(), others.end());
+  for (const pid_t pid : all) ::kill(pid, SIGSTOP);
+  std::this_thread::sleep_for(time);
+  for (const pid_t pid : all) ::kill(pid, SIGCONT);
 }
 
 pid_t Node::daemon_pid() {

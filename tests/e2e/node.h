@@ -106,6 +106,9 @@ class Node {
   // work that can be run again; -1 where it comes to none. `last`: was killed before, and may be named still.
   pid_t kill_at_work(pid_t last = 0, std::optional<uint32_t> virtual_device = {});
 
+  // All of its processes stand still for so long, as when their machine is suspended.
+  void stand_still(Duration time);
+
   pid_t daemon_pid();
   pid_t vault_pid();
   std::vector<pid_t> worker_pids();

@@ -1,6 +1,6 @@
 #include "daemon/testing/client.h"
 
-#include "core/clock.h"
+#include "core/testing/patience.h"
 #include "protocol/bell.h"
 
 namespace heddle::daemon::testing {
@@ -24,7 +24,7 @@ Result<TestClient> TestClient::open(const std::string& path, uint64_t job, uint6
 }
 
 Status TestClient::resume(const std::string& path) {
-  const TimePoint until = MonotonicClock().now() + kPatience;
+  Patience patience(kPatience);
   for (;;) {
     auto socket = connect_to(path);
     if (!socket) return tl::unexpected(socket.error());
@@ -36,8 +36,7 @@ Status TestClient::resume(const std::string& path) {
     auto welcome = sent ? socket_.expect<Welcome>(kPatience) : tl::unexpected(sent.error());
     if (welcome) return {};
     // Accepted by the kernel, and then by nobody: that heddled has died.
-    if (welcome.error().code != ErrorCode::kPeerDied || MonotonicClock().now() > until)
-      return tl::unexpected(welcome.error());
+    if (welcome.error().code != ErrorCode::kPeerDied || patience.is_over()) return tl::unexpected(welcome.error());
   }
 }
 
@@ -97,11 +96,11 @@ void TestClient::fill(uint64_t address, uint32_t value) {
 
 template <class Condition>
 bool TestClient::wait_until(Condition condition) {
-  const TimePoint until = MonotonicClock().now() + kPatience;
+  Patience patience(kPatience);
   for (;;) {
     const uint32_t seen = read_bell(header().to_client);
     if (condition()) return true;
-    if (MonotonicClock().now() > until) return false;
+    if (patience.is_over()) return false;
     wait_bell(header().to_client, seen, std::chrono::milliseconds(100));
   }
 }

@@ -16,7 +16,7 @@
 #include <sstream>
 #include <thread>
 
-#include "core/clock.h"
+#include "core/testing/patience.h"
 
 namespace heddle::daemon::testing {
 namespace {
@@ -54,9 +54,9 @@ Result<std::unique_ptr<Household>> Household::start(const std::string& config, S
   auto child = spawn(options);
   if (!child) return tl::unexpected(child.error());
   house->vault_ = std::move(*child);
-  const TimePoint until = MonotonicClock().now() + kPatience;
+  Patience patience(kPatience);
   while (!house->ask({{"command", "ping"}})) {
-    if (MonotonicClock().now() > until || has_ended(house->vault_.pidfd))
+    if (patience.is_over() || has_ended(house->vault_.pidfd))
       return fail(ErrorCode::kTimeout, "heddled does not answer");
     std::this_thread::sleep_for(kLook);
   }
@@ -130,11 +130,11 @@ void Household::signal(pid_t pid, int number) {
 }
 
 Household::Json Household::wait_for(const std::string& command, const std::function<bool(const Json&)>& condition) {
-  const TimePoint until = MonotonicClock().now() + kPatience;
+  Patience patience(kPatience);
   for (;;) {
     const auto answer = ask({{"command", command}});
     if (answer && condition(*answer)) return *answer;
-    if (MonotonicClock().now() > until) {
+    if (patience.is_over()) {
       Json last = answer ? *answer : Json{{"error", answer.error().text}};
       ADD_FAILURE() << "waited " << to_string(kPatience) << " for what '" << command << "' last answered: " << last;
       return last;
@@ -144,8 +144,8 @@ Household::Json Household::wait_for(const std::string& command, const std::funct
 }
 
 void Household::wait_for_end_or_answer(const Fd& process, pid_t old) {
-  const TimePoint until = MonotonicClock().now() + kPatience;
-  while (!has_ended(process) && MonotonicClock().now() < until) {
+  Patience patience(kPatience);
+  while (!has_ended(process) && !patience.is_over()) {
     const pid_t now = heddled();
     if (now > 0 && now != old) return;
     std::this_thread::sleep_for(kLook);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/clock.h"
+#include "core/testing/patience.h"
 
 namespace heddle::worker {
 namespace {
@@ -175,8 +175,8 @@ void SessionHarness::fail_device(uint32_t cuda_error, const char* text) {
 }
 
 bool SessionHarness::eventually(const std::function<bool()>& holds) {
-  const TimePoint limit = MonotonicClock().now() + std::chrono::seconds(60);
-  while (MonotonicClock().now() < limit) {
+  Patience patience(std::chrono::seconds(60));
+  while (!patience.is_over()) {
     const uint32_t seen = protocol::read_bell(header().to_client);
     if (holds()) return true;
     protocol::wait_bell(header().to_client, seen, std::chrono::milliseconds(2));
