@@ -4,6 +4,8 @@
 
 #include <cerrno>
 
+#include "core/log.h"
+
 namespace heddle::daemon {
 
 EventLoop::Watch& EventLoop::Watch::operator=(Watch&& other) noexcept {
@@ -79,10 +81,23 @@ int EventLoop::timeout_ms(Duration patience) const {
   return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(std::min(patience, kLongest)).count());
 }
 
+// All ready descriptors in one round, so that none waits several rounds behind a crowd of others.
+int EventLoop::sleep(int timeout_ms) {
+  const TimePoint asleep = clock_.now();
+  const int ready = ::epoll_wait(epoll_.get(), ready_.data(), kMostReady, timeout_ms);
+  const TimePoint awake = clock_.now();
+  const Duration stood_still = awake - asleep - std::chrono::milliseconds(timeout_ms);
+  if (timeout_ms >= 0 && stood_still > kStoodStill) {
+    awake_since_ = awake;
+    logger("heddled")->warn("heddled did not run for {}: its machine or container was stopped, or is very busy",
+                            to_string(stood_still));
+  }
+  return ready;
+}
+
 Status EventLoop::run_once(Duration patience) {
   commit();
-  // All ready descriptors in one round, so that none waits several rounds behind a crowd of others.
-  const int ready = ::epoll_wait(epoll_.get(), ready_.data(), kMostReady, timeout_ms(patience));
+  const int ready = sleep(timeout_ms(patience));
   if (ready < 0 && errno != EINTR) return fail_errno(-1, "cannot wait for events");
   for (int i = 0; i < ready; ++i) {
     const epoll_event event = ready_[static_cast<size_t>(i)];

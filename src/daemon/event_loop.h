@@ -76,9 +76,15 @@ class EventLoop {
   Status run();
   void stop() { stopped_ = true; }
 
+  // When this process last went on after it had stood still: its machine was suspended, its container paused. Others
+  // stood still with it, so what they owe is owed from then on.
+  TimePoint awake_since() const { return awake_since_; }
+  static constexpr Duration kStoodStill = std::chrono::seconds(1);  // beyond what the loop meant to sleep
+
  private:
   EventLoop(const Clock& clock, Fd epoll) : clock_(clock), epoll_(std::move(epoll)) {}
   int timeout_ms(Duration patience) const;
+  int sleep(int timeout_ms);
   void serve_timers();
   void serve_deferred();
 
@@ -89,6 +95,7 @@ class EventLoop {
   std::vector<epoll_event> ready_ = std::vector<epoll_event>(kMostReady);
   uint64_t last_id_ = 0;
   bool stopped_ = false;
+  TimePoint awake_since_{};
   // Shared with the round that is calling a handler, which may remove its own watch meanwhile.
   std::unordered_map<uint64_t, std::shared_ptr<Handler>> handlers_;
   std::map<std::pair<TimePoint, uint64_t>, Work> timers_;

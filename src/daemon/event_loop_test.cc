@@ -78,6 +78,25 @@ TEST_F(EventLoopTest, DeferredWorkRunsAtTheEndOfTheRoundEvenWhenItDefers) {
   EXPECT_EQ(order, "ab");
 }
 
+// Time that goes by from each look at the clock to the next, as where the process is stopped between the two.
+struct StoppedClock : Clock {
+  TimePoint now() const override { return TimePoint{} + by * ++looks; }
+  Duration by{};
+  mutable int looks = 0;
+};
+
+TEST(Standstill, IsNoticedByWhoSleptThroughIt) {
+  StoppedClock clock;
+  const auto loop = *EventLoop::create(clock);
+  clock.by = EventLoop::kStoodStill;
+  ASSERT_TRUE(loop->run_once(Duration{}));
+  EXPECT_EQ(loop->awake_since(), TimePoint{}) << "a busy machine";
+  clock.by = EventLoop::kStoodStill + Duration{1};
+  const TimePoint before = clock.now();
+  ASSERT_TRUE(loop->run_once(Duration{}));
+  EXPECT_GT(loop->awake_since(), before);
+}
+
 class ConnectionTest : public EventLoopTest {
  protected:
   void SetUp() override {

@@ -318,16 +318,21 @@ void Leases::say_who_is_wanted(Device& on) {
   }
 }
 
+// When it will be, or has been; none where nothing is owed, or that was reported.
+std::optional<TimePoint> Leases::Lessee::overdue_at(const Shared& shared) const {
+  if (!out || overdue || ends == TimePoint::max()) return std::nullopt;
+  return std::max(ends, shared.loop.awake_since()) + shared.config.dispatch.return_limit;
+}
+
 // A kernel of that length, a worker that is stopped, or one that lies: the others wait for the device all the same.
 void Leases::report_overdue(Device& on) {
-  const Duration limit = shared_.config.dispatch.return_limit;
   for (auto& [id, lessee] : on.lessees) {
-    if (!lessee.out || lessee.overdue || shared_.now() < lessee.ends || shared_.now() - lessee.ends < limit) continue;
+    if (const auto at = lessee.overdue_at(shared_); !at || shared_.now() < *at) continue;
     lessee.overdue = true;
     const std::string text = stringf(
         "its work on device %lu went on for %s after its turn was over; dispatch policy %s waits for %s (return_limit)",
         static_cast<unsigned long>(on.id.value), to_string(shared_.now() - lessee.ends).c_str(),
-        shared_.config.dispatch.policy.c_str(), to_string(limit).c_str());
+        shared_.config.dispatch.policy.c_str(), to_string(shared_.config.dispatch.return_limit).c_str());
     shared_.events.post(LeaseOverdue{id.session, text});
   }
 }
@@ -335,10 +340,9 @@ void Leases::report_overdue(Device& on) {
 void Leases::schedule(Device& on) {
   const TimePoint now = shared_.now();
   std::optional<TimePoint> next = on.has_stray() ? std::nullopt : on.dispatch->next(now);
-  const Duration limit = shared_.config.dispatch.return_limit;
   for (const auto& [id, lessee] : on.lessees) {
     if (lessee.out && others_wait(on, id)) next = earlier(next, now + kLookEvery);
-    if (lessee.out && !lessee.overdue && lessee.ends != TimePoint::max()) next = earlier(next, lessee.ends + limit);
+    next = earlier(next, lessee.overdue_at(shared_));
   }
   on.timer.reset();
   if (next) on.timer = shared_.loop.at(*next, [this, id = on.id] { shared_.events.post(LeasesDue{id}); });

@@ -108,6 +108,7 @@ class Leases {
 
     bool always_wanted() const { return prompt || on_host; }
     bool has_turn(TimePoint now) const { return out && lease.state == protocol::Lease::State::kHeld && now < ends; }
+    std::optional<TimePoint> overdue_at(const Shared& shared) const;
   };
   struct Device {
     DeviceId id;

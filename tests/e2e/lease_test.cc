@@ -213,6 +213,17 @@ TEST_F(ImpatientLeases, AWorkerThatDoesNotGiveTheLeaseBackFailsItsProgram) {
   expect_empty();
 }
 
+// The limit is over when they go on, and heddled is the first of them.
+TEST_F(ImpatientLeases, NobodyFailsBecauseEverybodyStoodStill) {
+  if (kSanitized) GTEST_SKIP() << "what is in flight may take as long as the limit";
+  Process first = spawn(2 * kShort), second = spawn(2 * kShort);
+  ASSERT_FALSE(await("held", "waits").empty());
+  node.stand_still(std::chrono::seconds(3));
+  expect_pass(first);
+  expect_pass(second);
+  expect_empty();
+}
+
 // Two programs, one of whose worker is stopped: it holds the device beyond its turn until the test goes on.
 struct DrainingLeases : Leases {
   void SetUp() override {

@@ -18,8 +18,8 @@
 #include <random>
 #include <thread>
 
-#include "core/clock.h"
 #include "core/sanitizer.h"
+#include "core/testing/patience.h"
 #include "steps.h"
 #include "told.h"
 
@@ -31,10 +31,17 @@ constexpr unsigned kEvents = kSanitized ? 60 : 200;
 constexpr size_t kPrograms = 5;  // at once
 constexpr Duration kPatience = std::chrono::seconds(120);
 
-enum class Event { kWorker, kHeddled, kVault, kKeeper, kProgram, kGuilty, kStop, kSuspend, kSwap, kResume, kCount };
-constexpr const char* kNames[] = {"workers killed",  "heddleds killed", "vaults killed",   "keepers killed",
-                                  "programs killed", "faults",          "workers stopped", "jobs suspended",
-                                  "jobs swapped",    "jobs resumed"};
+enum class Event { kWorker, kHeddled, kVault, kKeeper, kProgram, kGuilty, kStop, kSuspend, kSwap, kResume, kStill };
+
+// Some are more likely than others: it takes a while until heddled and its programs have found each other again.
+struct Kind {
+  const char* name;
+  double weight;
+};
+constexpr std::array kKinds{Kind{"workers killed", 20},  Kind{"heddleds killed", 6}, Kind{"vaults killed", 4},
+                            Kind{"keepers killed", 6},   Kind{"programs killed", 8}, Kind{"faults", 4},
+                            Kind{"workers stopped", 10}, Kind{"jobs suspended", 10}, Kind{"jobs swapped", 14},
+                            Kind{"jobs resumed", 18},    Kind{"standstills", 3}};
 
 class Storm {
  public:
@@ -71,11 +78,10 @@ class Storm {
     return sum;
   }
 
-  // Some kinds are more likely than others: it takes a while until heddled and its programs have found each other
-  // again.
   size_t draw() {
-    static constexpr std::array<double, static_cast<size_t>(Event::kCount)> kWeights{20, 6, 4, 6, 8, 4, 10, 10, 14, 18};
-    return std::discrete_distribution<size_t>(kWeights.begin(), kWeights.end())(random_);
+    std::array<double, kKinds.size()> weights;
+    std::transform(kKinds.begin(), kKinds.end(), weights.begin(), [](const Kind& kind) { return kind.weight; });
+    return std::discrete_distribution<size_t>(weights.begin(), weights.end())(random_);
   }
 
   Job start(bool guilty = false) {
@@ -126,8 +132,10 @@ class Storm {
         return ask_job("suspend", false);
       case Event::kSwap:
         return ask_job("suspend", true);
-      default:
+      case Event::kResume:
         return ask_job("resume", false);
+      default:
+        return stand_still();
     }
   }
 
@@ -136,6 +144,13 @@ class Storm {
 
   void continue_worker() {
     if (stopped_ && random_() % 2 == 0) signal(*std::exchange(stopped_, std::nullopt), SIGCONT);
+  }
+
+  // Longer than heddled waits for a vault. A worker that was stopped goes on with them.
+  bool stand_still() {
+    node_.stand_still(std::chrono::milliseconds(1200));
+    stopped_.reset();
+    return true;
   }
 
   std::vector<pid_t> workers_at_work() {
@@ -203,8 +218,8 @@ class Storm {
   // Nothing more happens, and everybody may go on: all come to their ends.
   void calm_down() {
     if (stopped_) signal(*stopped_, SIGCONT);
-    const TimePoint until = MonotonicClock().now() + kPatience;
-    while (!jobs_.empty() && MonotonicClock().now() < until) {
+    Patience patience(kPatience);
+    while (!jobs_.empty() && !patience.is_over()) {
       for (const Json& job : node_.ask({{"command", "ps"}}).value("jobs", Json::array()))
         node_.ask({{"command", "resume"}, {"job", job["job"]}});
       reap();
@@ -224,7 +239,7 @@ class Storm {
   }
 
   void report() const {
-    for (size_t i = 0; i < counts_.size(); ++i) std::printf("%u %s, ", counts_[i], kNames[i]);
+    for (size_t i = 0; i < counts_.size(); ++i) std::printf("%u %s, ", counts_[i], kKinds[i].name);
     std::printf("%u of the workers at work; %u programs right, %u told why not\n", hit_at_work_, right_, told_);
     EXPECT_GT(hit_at_work_, 0u) << "nothing was disturbed";
     EXPECT_GT(right_, told_);
@@ -236,7 +251,7 @@ class Storm {
   std::mt19937 random_{setting("HEDDLE_STORM_SEED", 20264)};
   std::list<Job> jobs_;
   std::optional<pid_t> stopped_;
-  std::array<unsigned, static_cast<size_t>(Event::kCount)> counts_{};
+  std::array<unsigned, kKinds.size()> counts_{};
   unsigned hit_at_work_ = 0, right_ = 0, told_ = 0;
 };
 
