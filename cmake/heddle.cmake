@@ -59,8 +59,8 @@ function(heddle_product directory)
   add_dependencies(product ${ARGN})
 endfunction()
 
-# Seconds after which ctest ends a test that hangs: more than the longest of its waits (120 s) and than the minutes for
-# which a virtual machine stands still at times.
+# Seconds after which ctest ends a test that hangs. Longer than any wait in a test (120 s), even if the test's virtual
+# machine is stopped for some minutes meanwhile.
 set(HEDDLE_TEST_TIMEOUT 600)
 
 # heddle_test(NAME SOURCES a_test.cc ... USES rooms ... [LABEL label] [TIMEOUT seconds] [APART])

@@ -88,7 +88,7 @@ void Clients::command(Client& client, const protocol::Command& command) {
 
 void Clients::session_message(Client& client, uint64_t key, protocol::Packet packet) {
   Session* session = shared_.registry.find_session(client.session);
-  if (!session || session->ending) return forget(key);  // its process has ended, and had said this before
+  if (!session || session->ending) return forget(key);  // sent before its process ended
   if (session->connection != client.connection.get()) return refuse(key, {ErrorCode::kNotFound, "the session is over"});
   if (const Status done = requests_.handle(*session, std::move(packet)); !done) {
     tasks_.fail_session(*session, kCudaNotPermitted, "the program broke heddle's protocol: " + done.error().text);

@@ -81,7 +81,8 @@ int EventLoop::timeout_ms(Duration patience) const {
   return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(std::min(patience, kLongest)).count());
 }
 
-// All ready descriptors in one round, so that none waits several rounds behind a crowd of others.
+// Collects all ready descriptors in one round, so that none waits several rounds behind a crowd of others. Notices
+// standstills.
 int EventLoop::sleep(int timeout_ms) {
   const TimePoint asleep = clock_.now();
   const int ready = ::epoll_wait(epoll_.get(), ready_.data(), kMostReady, timeout_ms);

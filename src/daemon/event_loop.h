@@ -76,10 +76,12 @@ class EventLoop {
   Status run();
   void stop() { stopped_ = true; }
 
-  // When this process last went on after it had stood still: its machine was suspended, its container paused. Others
-  // stood still with it, so what they owe is owed from then on.
+  // When this process last resumed after a standstill, that is, a sleep that took kStoodStill longer than the loop had
+  // asked for: the machine was suspended, or the container paused. TimePoint{} if there was none. Workers and programs
+  // stood still as well, so a limit on what they owe heddled counts from this time at the earliest. A standstill that
+  // ends before the loop would have woken is not noticed.
   TimePoint awake_since() const { return awake_since_; }
-  static constexpr Duration kStoodStill = std::chrono::seconds(1);  // beyond what the loop meant to sleep
+  static constexpr Duration kStoodStill = std::chrono::seconds(1);
 
  private:
   EventLoop(const Clock& clock, Fd epoll) : clock_(clock), epoll_(std::move(epoll)) {}

@@ -78,14 +78,14 @@ TEST_F(EventLoopTest, DeferredWorkRunsAtTheEndOfTheRoundEvenWhenItDefers) {
   EXPECT_EQ(order, "ab");
 }
 
-// Time that goes by from each look at the clock to the next, as where the process is stopped between the two.
+// Advances by `by` at each look, as if the process were stopped between any two of them.
 struct StoppedClock : Clock {
   TimePoint now() const override { return TimePoint{} + by * ++looks; }
   Duration by{};
   mutable int looks = 0;
 };
 
-TEST(Standstill, IsNoticedByWhoSleptThroughIt) {
+TEST(Standstill, IsNoticedByTheLoopThatSleptThroughIt) {
   StoppedClock clock;
   const auto loop = *EventLoop::create(clock);
   clock.by = EventLoop::kStoodStill;

@@ -318,7 +318,7 @@ void Leases::say_who_is_wanted(Device& on) {
   }
 }
 
-// When it will be, or has been; none where nothing is owed, or that was reported.
+// When the lease becomes overdue. None if it is not out, has no end, or was reported as overdue already.
 std::optional<TimePoint> Leases::Lessee::overdue_at(const Shared& shared) const {
   if (!out || overdue || ends == TimePoint::max()) return std::nullopt;
   return std::max(ends, shared.loop.awake_since()) + shared.config.dispatch.return_limit;

@@ -17,8 +17,9 @@ namespace heddle::daemon {
 //   idle --lend--> held --withdraw, or its time is over--> draining --LeaseReturned, or the task is over or stopped-->
 //   idle
 //
-// A lease is out from lend to return. One that is not back within dispatch.return_limit fails its session. Under a
-// policy that is not exclusive nothing of that is written (open_lease.h) and nobody is told anything.
+// A lease is out from lend to return. One that is not back within dispatch.return_limit fails its session; the limit
+// begins anew after a standstill (EventLoop::awake_since). Under a policy that is not exclusive nothing of that is
+// written (open_lease.h) and nobody is told anything.
 //
 // After a restart of heddled workers may have work on a device that the new policy knows nothing of, under a lease or
 // because the last policy was not exclusive. Such a stray one counts as a lease that is withdrawn, and the device is

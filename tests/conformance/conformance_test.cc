@@ -1,5 +1,7 @@
 #include "conformance_test.h"
 
+#include "core/testing/patience.h"
+
 namespace heddle::conformance {
 namespace {
 
@@ -126,15 +128,16 @@ void ConformanceTest::take(Duration timeout) {
 }
 
 device::Completion ConformanceTest::wait_for(device::Tag tag) {
-  auto deadline = std::chrono::steady_clock::now() + kPatience;
+  constexpr Duration kRound = std::chrono::milliseconds(500);
+  Patience patience(kPatience);
   std::unique_lock lock(taken_mutex_);
-  while (!done_.count(tag) && std::chrono::steady_clock::now() < deadline) {
+  while (!done_.count(tag) && !patience.is_over()) {
     if (taker_.joinable()) {
-      taken_.wait_until(lock, deadline);
+      taken_.wait_for(lock, kRound);
       continue;
     }
     lock.unlock();
-    take(std::chrono::milliseconds(500));
+    take(kRound);
     lock.lock();
   }
   EXPECT_TRUE(done_.count(tag)) << "tag " << tag << " did not complete";

@@ -213,7 +213,7 @@ TEST_F(ImpatientLeases, AWorkerThatDoesNotGiveTheLeaseBackFailsItsProgram) {
   expect_empty();
 }
 
-// The limit is over when they go on, and heddled is the first of them.
+// return_limit is over when the processes resume, and heddled looks at its leases before the workers can return them.
 TEST_F(ImpatientLeases, NobodyFailsBecauseEverybodyStoodStill) {
   if (kSanitized) GTEST_SKIP() << "what is in flight may take as long as the limit";
   Process first = spawn(2 * kShort), second = spawn(2 * kShort);

@@ -106,7 +106,7 @@ class Node {
   // work that can be run again; -1 where it comes to none. `last`: was killed before, and may be named still.
   pid_t kill_at_work(pid_t last = 0, std::optional<uint32_t> virtual_device = {});
 
-  // All of its processes stand still for so long, as when their machine is suspended.
+  // Stops all processes of the node for so long, as if their machine were suspended.
   void stand_still(Duration time);
 
   pid_t daemon_pid();

@@ -146,7 +146,7 @@ class Storm {
     if (stopped_ && random_() % 2 == 0) signal(*std::exchange(stopped_, std::nullopt), SIGCONT);
   }
 
-  // Longer than heddled waits for a vault. A worker that was stopped goes on with them.
+  // For longer than heddled waits for its vault. Afterwards the worker that kStop has stopped runs again, too.
   bool stand_still() {
     node_.stand_still(std::chrono::milliseconds(1200));
     stopped_.reset();

@@ -1,7 +1,8 @@
 #pragma once
 
-// How long a test waits, in time that its machine ran. A virtual machine may stand still for minutes and takes what is
-// waited for with it: a wait of two minutes was over after half a minute of theirs.
+// How long a test waits, counted in time for which its machine ran. A virtual machine may be stopped for minutes, and
+// the programs that the test waits for are stopped with it: by the clock alone the test would give up on programs that
+// had no time to run.
 
 #include <algorithm>
 
@@ -14,7 +15,8 @@ class Patience {
   explicit Patience(Duration limit, const Clock& clock = monotonic())
       : clock_(clock), left_(limit), last_(clock.now()) {}
 
-  // Asked in every round of the wait. A round that was longer than it can be on a machine that runs counts as that.
+  // Called once in each round of the wait. A round that takes longer than kLongestRound counts as kLongestRound: for
+  // the rest of it the machine was stopped.
   bool is_over() {
     const TimePoint now = clock_.now();
     left_ -= std::min(now - last_, kLongestRound);
