@@ -1,6 +1,6 @@
 #!/bin/sh
 # Which room may include which: the arrows of docs/architecture.md. Linking cannot check headers; this does. Then that
-# units do not include each other in cycles, and that files and classes stay small enough to be read.
+# units do not include each other in cycles, and that files stay small enough to be read.
 set -u
 cd "$(dirname "$0")/../src" || exit 2
 
@@ -73,12 +73,4 @@ for file in $(find . -name '*.h' -o -name '*.cc' -o -name '*.cpp'); do
     status=1
   fi
 done
-# Fewer than 40 methods a class (methods.awk counts them).
-large=$(find . -name '*.h' | sed 's,^\./,,' | xargs awk -f ../tests/methods.awk | while read -r methods class; do
-  [ "$methods" -lt 40 ] || echo "src/$class has $methods methods"
-done)
-if [ -n "$large" ]; then
-  printf '%s: 40 and more are more than one idea\n' "$large" >&2
-  status=1
-fi
 exit $status
