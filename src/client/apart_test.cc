@@ -231,7 +231,7 @@ TEST_F(ApartTest, AnEventIsReachedBehindTheSideDevicesWork) {
   EXPECT_EQ(cudaEventQuery(event), cudaErrorNotReady);
   meeting->gates[0].open();
   EXPECT_EQ(cudaEventSynchronize(event), cudaSuccess);
-  EXPECT_TRUE(runtime().opened(1)->ring().stream_reached(0, runtime().opened(1)->ring().last_work()));
+  EXPECT_TRUE(runtime().opened(1)->ring().stream_reached(0, runtime().opened(1)->ring().last_work().sequence));
   EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
 }
 

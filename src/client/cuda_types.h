@@ -210,6 +210,7 @@ inline constexpr unsigned cudaHostAllocPortable = 1, cudaHostAllocMapped = 2, cu
 inline constexpr unsigned cudaHostRegisterPortable = 1, cudaHostRegisterMapped = 2, cudaHostRegisterIoMemory = 4,
                           cudaHostRegisterReadOnly = 8;
 inline constexpr unsigned cudaMemAttachGlobal = 1, cudaMemAttachHost = 2, cudaMemAttachSingle = 4;
+inline constexpr unsigned cudaDeviceScheduleSpin = 1, cudaDeviceScheduleYield = 2, cudaDeviceScheduleBlockingSync = 4;
 inline constexpr unsigned cudaDeviceScheduleMask = 7, cudaDeviceMask = 0xff;
 
 }  // namespace heddle::client

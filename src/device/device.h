@@ -37,7 +37,14 @@ struct Dim3 {
 };
 
 using Tag = uint64_t;
+// Tags with this bit are of the caller's own operations, which are never reported (Context::report_to).
+inline constexpr Tag kUnreportedTag = 1ull << 63;
 using StreamIndex = uint32_t;
+
+// Words of 8 bytes in host memory, one for each stream: stream i's at `first` + i * `stride`.
+struct ProgressWords {
+  uint64_t first = 0, stride = 0;
+};
 
 struct Completion {
   Tag tag = 0;
@@ -168,10 +175,23 @@ class Context {
   virtual Status release(Tag) = 0;
 
   // Nothing more is handed over for now: completions of what was are wanted soon. A device that is asked for them, and
-  // asks seldom while there is more to hand over, asks now.
-  virtual void flush() {}
+  // asks seldom while there is more to hand over, asks now. False where the ends of some will be noticed only behind
+  // those of others: fence() changes that.
+  virtual bool flush() { return true; }
   // The same for what was handed over until now, although more follows: somebody waits for the end of this part.
   virtual void fence() {}
+  // Tells whether somebody waits for completions of what is under way: the thread that takes them looks for them
+  // without a pause then, and without sleeping while there are processors to spare. `reported`: the device reports all
+  // ends by itself that somebody may wait for (report_to). Before anything is handed over; called on that thread.
+  using IsAwaited = std::function<bool(bool reported)>;
+  virtual void awaited_by(IsAwaited /*is_awaited*/) {}
+  // From now on the device may itself write, to a stream's word, the tag up to which the stream's operations are done,
+  // at a flush or a fence, while `reports(true)` was the latest call: ahead of the completion, which follows. A device
+  // that cannot do so writes nothing. The words' memory is host memory that the device may pin for as long as the
+  // context lives. Before anything is handed over.
+  virtual void report_to(ProgressWords /*words*/, Bytes /*size*/) {}
+  // Of what is handed over from now on. The thread that issues.
+  virtual void reports(bool /*on*/) {}
   // Moves completions to `out`, in the order in which they happened on each stream; sleeps until there is one, wake()
   // was called, or `timeout` (forever where negative) passed. Returns how many.
   virtual size_t completions(std::span<Completion> out, Duration timeout) = 0;

@@ -4,13 +4,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <ctime>
-#include <thread>
-
-#include "core/clock.h"
 
 namespace heddle::protocol {
 namespace {
@@ -18,19 +14,6 @@ namespace {
 long futex(std::atomic<uint32_t>& word, int operation, uint32_t value, const timespec* timeout) {
   // Shared futexes: the two ends are different processes.
   return ::syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), operation, value, timeout, nullptr, 0);
-}
-
-// Waking a sleeper costs 5 us on bare metal, about 50 us on a virtual machine; looking for no longer than that never
-// more than doubles the price of a wait (Karlin et al., Competitive randomized algorithms for nonuniform problems).
-constexpr Duration kShortWatch = std::chrono::microseconds(5), kLongWatch = std::chrono::microseconds(50);
-// With fewer processors, those who look take them from those who are looked for.
-constexpr unsigned kProcessorsToSpare = 4;
-constexpr int kLooksPerClock = 16;
-
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
 }
 
 }  // namespace
@@ -55,20 +38,13 @@ bool wait_bell(Bell& bell, uint32_t seen, Duration timeout) {
   return !timed_out;
 }
 
-Duration spare_watch() {
-  static const bool spare = std::thread::hardware_concurrency() >= kProcessorsToSpare;
-  return spare ? kLongWatch : Duration::zero();
-}
-
-bool watch_bell(Bell& bell, uint32_t seen, Duration timeout) {
-  const MonotonicClock clock;
-  const TimePoint end = clock.now() + std::max(kShortWatch, spare_watch());
-  do {
-    for (int look = 0; look < kLooksPerClock; ++look) {
-      if (read_bell(bell) != seen) return true;
-      relax();
-    }
-  } while (clock.now() < end);
+bool watch_bell(Bell& bell, uint32_t seen, Duration timeout, WaitMode mode) {
+  Looker looker(timeout.count() < 0 ? Duration::max() : timeout, mode);
+  while (looker.goes_on()) {
+    if (read_bell(bell) == seen) continue;
+    looker.found();
+    return true;
+  }
   return wait_bell(bell, seen, timeout);
 }
 

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "core/spare_processors.h"
 #include "core/units.h"
 #include "protocol/ring.h"
 
@@ -15,11 +16,8 @@ void ring_bell(Bell& bell);
 uint32_t read_bell(const Bell& bell);
 // False when the time ran out.
 bool wait_bell(Bell& bell, uint32_t seen, Duration timeout);
-// The same, but looks at the bell for some microseconds before it sleeps, and for longer (spare_watch) where there are
-// processors to spare: for a waiter with nothing else to do whose answer is often there sooner than a sleeper could be
-// woken.
-bool watch_bell(Bell& bell, uint32_t seen, Duration timeout);
-// How long this machine can afford to look; zero where it has few processors.
-Duration spare_watch();
+// The same, but looks at the bell before it sleeps, for as long as there are processors to spare (spare_processors.h):
+// for a waiter with nothing else to do.
+bool watch_bell(Bell& bell, uint32_t seen, Duration timeout, WaitMode mode = WaitMode::kAuto);
 
 }  // namespace heddle::protocol

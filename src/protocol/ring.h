@@ -12,7 +12,8 @@
 // committed (never to be run again). Record space may be used again once committed has passed it; so may a payload's
 // place in the bulk area, which the client alone gives out (client/device/bulk_area.h), once that of its records has.
 // With durability off committed follows completed. Else both are shown at each commit, and completed before it where
-// the work would be repeated exactly.
+// the work would be repeated exactly. Where nothing has to be committed first, the device itself says how far a stream
+// is (StreamSlot::device_completed), so that nobody stands between it and a program that waits.
 //
 // Thread safety: one producer (the client serialises its threads), one consumer. Fields are written by one side only,
 // named at each. A consumer trusts nothing here: it copies a record out before it looks at it, and checks every length,
@@ -27,7 +28,7 @@
 namespace heddle::protocol {
 
 inline constexpr uint32_t kRingMagic = 0x52444c48;  // "HLDR"
-inline constexpr uint32_t kProtocolVersion = 12;
+inline constexpr uint32_t kProtocolVersion = 13;
 
 inline constexpr uint32_t kMaxStreams = 1024;  // stream 0 is the legacy default stream
 inline constexpr uint32_t kMaxEvents = 8192;
@@ -97,9 +98,12 @@ struct RingHeader {
   std::atomic<uint64_t> stack_bytes, heap_bytes, print_bytes, pending_launches;
   std::atomic<uint32_t> checks;  // 1: kernels' accesses are checked. Set before the first task
   // A record that somebody waits for, or has asked whether it is done: the latest such, or the first that is not
-  // committed where it is about that. Who waits says it again each time it looks; the worker may make it 0 when it has
-  // shown the record, and rings.
+  // committed where it is about that. A thread that waits says it again each time it looks; the worker may make it 0
+  // when it has shown the record, and rings.
   std::atomic<uint64_t> wanted;
+  // The same, where a stream's `device_completed` is not enough: it is the worker's own words that somebody waits for.
+  // The worker looks for ends without a pause while there is one.
+  std::atomic<uint64_t> watched;
 
   alignas(64) TaskTotals task_totals;  // client
   alignas(64) IdleTable idle;          // client and worker
@@ -134,6 +138,9 @@ struct alignas(64) StreamSlot {
   std::atomic<uint64_t> completed;     // worker: sequence of the last record of this stream that is done
   std::atomic<uint64_t> host_reached;  // worker: the stream stands at this kHostCall record
   std::atomic<uint64_t> host_done;     // client: that call has returned
+  // The device: sequence of a record of this stream up to which all of its records are done, ahead of `completed` by
+  // what the worker needs to see it. Events have no time yet then, and nothing is committed.
+  std::atomic<uint64_t> device_completed;
 };
 inline constexpr uint32_t kStreamLive = 1, kStreamNonBlocking = 2;
 

@@ -100,6 +100,7 @@ Checked<Execution::Step> Execution::hand_over(const protocol::Record& record, co
   parts_.usage.hand_over(record.header.type);
   const bool apart = parts_.long_work.is_timed_apart(sequence);
   if (apart) parts_.context.fence();
+  parts_.reports.look();
   const Status status = call(record.header.stream, sequence);
   if (status && apart) parts_.context.fence();
   if (status) return Step::kTaken;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/clock.h"
 #include "core/log.h"
 
 namespace heddle::worker {
@@ -67,7 +68,7 @@ void Issuer::run() {
       attend_lease_meanwhile();
       continue;
     }
-    parts_.context.flush();
+    flush();
     parts_.usage.end_burst_at(parts_.progress.completed());
     if (lease_.exclusive()) {
       attend_lease();
@@ -85,14 +86,42 @@ void Issuer::run() {
   }
 }
 
-// Between two launches of a program that waits for each. Without processors to spare it would wait for this thread's
-// looking, too.
+// Nothing more is in the ring. Behind work that is under way the device is asked for the end of the rest later, but at
+// once where somebody waits for it.
+void Issuer::flush() {
+  parts_.reports.look();
+  if (wants_fence()) {
+    parts_.context.fence();
+    fenced_ = entered_;
+  } else if (parts_.context.flush()) {
+    fenced_ = entered_;
+  }
+}
+
+bool Issuer::wants_fence() const {
+  const uint64_t wanted = parts_.ring.header().wanted.load(std::memory_order_relaxed);
+  return wanted > fenced_ && wanted <= entered_;
+}
+
+// Between two launches of a program that waits for each it looks. Without processors to spare the program would wait
+// for this thread's looking, too.
+bool Issuer::watch(protocol::Bell& bell, uint32_t seen, Duration timeout) {
+  if (gate_.serving() && spare_processors().are_there(MonotonicClock().now())) {
+    Looker looker(timeout);
+    while (looker.goes_on()) {
+      if (protocol::read_bell(bell) == seen && !wants_fence()) continue;
+      looker.found();
+      return true;
+    }
+  }
+  return protocol::wait_bell(bell, seen, timeout);
+}
+
 void Issuer::rest(protocol::Bell& bell, uint32_t seen) {
-  const bool watch = gate_.serving() && protocol::spare_watch() > Duration::zero();
   const Duration undisturbed = lease_.exclusive() ? patience() : nap_;
   const Duration longest =
       std::min({undisturbed, save_in_.value_or(undisturbed), parts_.epoch.patience().value_or(undisturbed)});
-  const bool rung = (watch ? protocol::watch_bell : protocol::wait_bell)(bell, seen, std::min(nap_, longest));
+  const bool rung = watch(bell, seen, std::min(nap_, longest));
   if (rung || longest < nap_) return;
   const bool again = nap_ > kFirstSleep;
   nap_ = std::min(2 * nap_, kLongestSleep);
@@ -199,7 +228,9 @@ Checked<Issuer::Step> Issuer::issue() {
     parts_.commit.reset();
     return execution_.here(record_);
   }
-  if (needs_device(header.type) && lease_.exclusive()) return execute_leased();
+  const bool leased = needs_device(header.type) && lease_.exclusive();
+  parts_.reports.leased(leased);
+  if (leased) return execute_leased();
   return execution_.execute(record_);
 }
 

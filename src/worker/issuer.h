@@ -102,7 +102,10 @@ class Issuer {
   Checked<Step> host_call();
   Step defer(Deferred::Kind kind);
   Step end_task();
+  void flush();
+  bool wants_fence() const;
   void rest(protocol::Bell& bell, uint32_t seen);
+  bool watch(protocol::Bell& bell, uint32_t seen, Duration timeout);
 
   SessionParts parts_;
   Modules& modules_;
@@ -122,6 +125,7 @@ class Issuer {
   std::optional<Duration> save_in_;            // until variables are to be saved; the bell may ring first
   std::optional<protocol::LogState> goes_on_;  // until that is done
   uint64_t entered_ = 0;                       // sequence of the record taken last
+  uint64_t fenced_ = 0;                        // up to there the device says by itself when it is done
   uint64_t reclaims_ = 0;                      // of heddled's requests, those that were met
   Duration nap_{};                             // how long the ring was silent so far, and is slept on next
   WorkerLease lease_;

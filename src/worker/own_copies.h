@@ -14,7 +14,7 @@ namespace heddle::worker {
 class OwnCopies {
  public:
   // Tags with this bit are theirs.
-  static constexpr device::Tag kTag = 1ull << 63;
+  static constexpr device::Tag kTag = device::kUnreportedTag;
   // Those of waits have this one, too.
   static constexpr device::Tag kWaitTag = 1ull << 62;
 

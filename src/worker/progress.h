@@ -68,6 +68,13 @@ class Progress {
   // When that very record is done, whatever of those before it is not.
   void wake_issuer_when_done(uint64_t sequence) { watched_.store(sequence, std::memory_order_seq_cst); }
 
+  // Any thread: whether the issuer waits for the end of anything.
+  bool wakes_issuer() const {
+    return wake_at_.load(std::memory_order_relaxed) != kNever ||
+           wake_once_at_.load(std::memory_order_relaxed) != kNever ||
+           watched_.load(std::memory_order_relaxed) > completed_.load(std::memory_order_relaxed);
+  }
+
   // Either thread. Publishes, and wakes who waits for it.
   void finish(std::span<const Finished> records);
   void finish(uint64_t sequence);
@@ -143,7 +150,7 @@ class Progress {
   std::atomic<uint64_t> completed_{0};
   std::atomic<uint64_t> held_at_{0};  // what was completed when the epoch began
   std::atomic<uint64_t> shown_{0};    // ahead of its commit
-  std::atomic<uint64_t> wake_at_{kNever}, wake_once_at_{kNever}, watched_{kNever};
+  std::atomic<uint64_t> wake_at_{kNever}, wake_once_at_{kNever}, watched_{0};
 };
 
 }  // namespace heddle::worker

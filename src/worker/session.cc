@@ -58,8 +58,9 @@ Session::Session(std::unique_ptr<protocol::RingMemory> ring, Page page, std::uni
       guard_(options_.guarded, *commit_),
       epoch_(*ring_, modules_, own_copies_, *commit_, *progress_, variables_, long_work_, page.budget, guard_,
              std::move(page.undo), ring_->buffers(options_.window.base), options_.all_sms),
-      parts_{context,    *ring_,     *commit_,    *progress_, fault_,    usage_,
-             in_flight_, variables_, own_copies_, epoch_,     long_work_},
+      reports_(context, *ring_, *commit_),
+      parts_{context,    *ring_,     *commit_,    *progress_, fault_,     usage_,
+             in_flight_, variables_, own_copies_, epoch_,     long_work_, reports_},
       completions_(parts_) {}
 
 // Of the same task, so that somebody was at it before; or of one before it, which has left values in the variables of
@@ -71,6 +72,12 @@ void Session::run(protocol::RingReader reader, protocol::ControlPage lease, cons
   const Issuer::Binding binding{options_.model, options_.window, options_.task_serial,
                                 goes_on || has_variables ? std::optional(log) : std::nullopt};
   issuer_ = std::make_unique<Issuer>(parts_, modules_, binding, reader, WorkerLease(std::move(lease)));
+  parts_.context.awaited_by([this](bool reported) {
+    const uint64_t completed = progress_->completed();
+    const protocol::RingHeader& header = ring_->header();
+    return header.watched.load(std::memory_order_relaxed) > completed || progress_->wakes_issuer() ||
+           (!reported && header.wanted.load(std::memory_order_relaxed) > completed);
+  });
   completing_ = std::thread([this] { completions_.run(); });
   issuing_ = std::thread([this] { issuer_->run(); });
 }

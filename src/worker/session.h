@@ -60,6 +60,7 @@ class Session {
   LongWork long_work_;
   Guard guard_;
   Epoch epoch_;
+  Reports reports_;
   SessionParts parts_;
   Completions completions_;
   std::unique_ptr<Issuer> issuer_;

@@ -11,6 +11,7 @@
 #include "worker/long_work.h"
 #include "worker/modules.h"
 #include "worker/progress.h"
+#include "worker/reports.h"
 #include "worker/usage.h"
 #include "worker/variables.h"
 
@@ -29,6 +30,7 @@ struct SessionParts {
   OwnCopies& own_copies;
   Epoch& epoch;
   LongWork& long_work;
+  Reports& reports;
 };
 
 }  // namespace heddle::worker

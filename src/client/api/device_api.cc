@@ -15,6 +15,12 @@ namespace {
 
 std::atomic<unsigned> device_flags{0};
 
+WaitMode wait_mode_of(unsigned flags) {
+  if (flags & cudaDeviceScheduleBlockingSync) return WaitMode::kBlock;
+  if (flags & cudaDeviceScheduleYield) return WaitMode::kYield;
+  return flags & cudaDeviceScheduleSpin ? WaitMode::kSpin : WaitMode::kAuto;
+}
+
 Answer<uint32_t> device_count() {
   auto session = runtime().session();
   if (!session) return tl::unexpected(std::move(session).error());
@@ -109,6 +115,7 @@ HEDDLE_EXPORT cudaError_t cudaSetDeviceFlags(unsigned flags) {
   return answer([&]() -> Done {
     if (flags & ~cudaDeviceMask) return refuse(cudaErrorInvalidValue);
     device_flags = flags;
+    wait_mode() = wait_mode_of(flags);
     return {};
   });
 }

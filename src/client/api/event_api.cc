@@ -37,7 +37,7 @@ Done check_capture(cudaEvent_t event) {
 
 Done query(const EventRef& ref) {
   HEDDLE_ANSWER(ref.device->failure());
-  if (ref.device->ring().event_reached(ref.slot, ref.state.last)) return {};
+  if (ref.device->ring().event_reached(ref.slot, ref.state.stream, ref.state.last)) return {};
   HEDDLE_ANSWER(ref.device->start_pending());
   HEDDLE_ANSWER(ref.device->session().look());
   return refuse(cudaErrorNotReady);
@@ -51,8 +51,10 @@ Done elapsed(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   if (!to) return tl::unexpected(std::move(to).error());
   if (((from->state.flags | to->state.flags) & cudaEventDisableTiming) || from->state.last == 0 || to->state.last == 0)
     return refuse(cudaErrorInvalidResourceHandle);
-  HEDDLE_ANSWER(query(*from));
-  HEDDLE_ANSWER(query(*to));
+  for (const auto& event : {*from, *to}) {
+    HEDDLE_ANSWER(query(event));
+    HEDDLE_ANSWER(event.device->task().await_time(event.slot, event.state.last));
+  }
   const auto nanoseconds =
       static_cast<int64_t>(to->device->ring().event_time(to->slot) - from->device->ring().event_time(from->slot));
   *milliseconds = static_cast<float>(static_cast<double>(nanoseconds) * 1e-6);
@@ -119,7 +121,8 @@ HEDDLE_EXPORT cudaError_t cudaEventQuery(cudaEvent_t event) {
 HEDDLE_EXPORT cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return on_event(event, [event](const EventRef& ref) -> Done {
     HEDDLE_ANSWER(check_capture(event));
-    HEDDLE_ANSWER(ref.device->task().synchronize_event(ref.slot, ref.state.last));
+    const WaitMode mode = ref.state.flags & cudaEventBlockingSync ? WaitMode::kBlock : wait_mode().load();
+    HEDDLE_ANSWER(ref.device->task().synchronize_event(ref.slot, ref.state.stream, ref.state.last, mode));
     memory_pools().synchronized(*ref.device);
     return {};
   });

@@ -72,21 +72,21 @@ Done DeviceTask::need_segment(uint64_t number) {
   (*record)->a = number;
   (*record)->b = 0;
   // Waited for like work: a worker that comes to it when the segment was released again would wait forever.
-  ring_.publish_work();
+  ring_.publish_work(0);
   return {};
 }
 
 Done DeviceTask::start_pending() {
   const Lock lock = ring_.lock();
-  if (task_.begun() || ring_.last_work() <= last_end_) return ring_.failure();
+  if (task_.begun() || ring_.last_work().sequence <= last_end_) return ring_.failure();
   return prepare(Begin::kYes);
 }
 
-template <class IsDone>
-Done DeviceTask::finish(IsDone&& is_done) {
+template <class IsDone, class IsReported>
+Done DeviceTask::finish(IsDone&& is_done, IsReported&& is_reported, WaitMode mode) {
   if (!is_done()) {
     HEDDLE_ANSWER(start_pending());
-    const Done waited = ring_.wait_until(is_done);
+    const Done waited = ring_.wait_until(is_done, is_reported, mode);
     ring_.drain_prints();
     HEDDLE_ANSWER(waited);
   }
@@ -95,20 +95,27 @@ Done DeviceTask::finish(IsDone&& is_done) {
 }
 
 Done DeviceTask::synchronize_stream(uint32_t stream, uint64_t sequence) {
-  return finish([&] { return ring_.stream_reached(stream, sequence); });
+  return finish([&] { return ring_.stream_reached(stream, sequence); },
+                [&] { return ring_.device_reached(stream, sequence); }, wait_mode().load(std::memory_order_relaxed));
 }
 
-Done DeviceTask::synchronize_event(uint32_t event, uint64_t sequence) {
-  return finish([&] { return ring_.event_reached(event, sequence); });
+Done DeviceTask::synchronize_event(uint32_t event, uint32_t stream, uint64_t sequence, WaitMode mode) {
+  return finish([&] { return ring_.event_reached(event, stream, sequence); },
+                [&] { return ring_.device_reached(stream, sequence); }, mode);
+}
+
+Done DeviceTask::await_time(uint32_t event, uint64_t sequence) {
+  return ring_.wait_until([&] { return ring_.event_seen(event, sequence); });
 }
 
 Done DeviceTask::synchronize() {
-  uint64_t sequence;
+  RingPort::LastWork last;
   {
     const Lock lock = ring_.lock();
-    sequence = ring_.last_work();
+    last = ring_.last_work();
   }
-  return finish([&] { return ring_.reached(sequence); });
+  return finish([&] { return ring_.reached(last); }, [&] { return ring_.device_reached(last); },
+                wait_mode().load(std::memory_order_relaxed));
 }
 
 Answer<bool> DeviceTask::begin_apart(DeviceTask& side) {

@@ -71,7 +71,10 @@ class DeviceTask : private TaskVoice {
   // The same, then waits for the stream's or the event's record or for all work, prints what kernels printed, and tells
   // what went wrong.
   Done synchronize_stream(uint32_t stream, uint64_t sequence);
-  Done synchronize_event(uint32_t event, uint64_t sequence);
+  // Of an event's record on that stream; `mode`: how the thread waits.
+  Done synchronize_event(uint32_t event, uint32_t stream, uint64_t sequence, WaitMode mode);
+  // Until it is known when that was, of a record that is done.
+  Done await_time(uint32_t event, uint64_t sequence);
   Done synchronize();
 
  private:
@@ -95,8 +98,8 @@ class DeviceTask : private TaskVoice {
   }
 
   void resume_resting();
-  template <class IsDone>
-  Done finish(IsDone&& is_done);
+  template <class IsDone, class IsReported>
+  Done finish(IsDone&& is_done, IsReported&& is_reported, WaitMode mode);
 
   // Only the wait for space calls this out of line: it begins the task, without which no space would ever come.
   template <class HasSpace>

@@ -40,16 +40,19 @@ void RingPort::release_bulk(uint64_t position, uint64_t sequence) {
 }
 
 // A worker that has taken everything shows it by itself once it is done; one that has more to take is told.
-void RingPort::want(uint64_t sequence) const {
+void RingPort::want(uint64_t sequence, Told told) const {
   protocol::RingHeader& head = header();
+  if (told == Told::kByWorker) head.watched.store(sequence, std::memory_order_relaxed);
+  if (head.wanted.load(std::memory_order_relaxed) == sequence) return;
+  head.wanted.store(sequence, std::memory_order_relaxed);
   if (head.holds_back.load(std::memory_order_relaxed) == 0) return;
-  if (head.wanted.exchange(sequence, std::memory_order_relaxed) == sequence) return;
   if (sequence != head.last_sequence.load(std::memory_order_relaxed)) protocol::ring_bell(head.to_worker);
 }
 
 // A worker that has shown everything commits it in its own time, unless it is told.
 void RingPort::want_commit() const {
   protocol::RingHeader& head = header();
+  head.watched.store(committed() + 1, std::memory_order_relaxed);
   if (head.holds_back.load(std::memory_order_relaxed) == 0) return;
   head.wanted.store(committed() + 1, std::memory_order_relaxed);
   protocol::ring_bell(head.to_worker);

@@ -8,6 +8,7 @@
 #include "client/device/add_only_list.h"
 #include "client/device/bulk_area.h"
 #include "client/link/session.h"
+#include "client/wait_mode.h"
 #include "core/clock.h"
 #include "protocol/ring_writer.h"
 
@@ -77,10 +78,20 @@ class RingPort {
       ask_for_device();
     return sequence;
   }
-  uint64_t publish_work() { return last_work_ = publish(); }
+  uint64_t publish_work(uint32_t stream) {
+    const uint64_t sequence = publish();
+    if (last_work_.stream != stream) last_work_ = {last_work_.sequence, stream, last_work_.sequence};
+    return last_work_.sequence = sequence;
+  }
   uint64_t last_sequence() const { return writer_.last_sequence(); }
-  // The last record of a stream: what a program that waits for the device waits for.
-  uint64_t last_work() const { return last_work_; }
+  // The last record of a stream, and the last one before it that is another stream's: what a program that waits for the
+  // device waits for.
+  struct LastWork {
+    uint64_t sequence = 0;
+    uint32_t stream = 0;
+    uint64_t elsewhere = 0;
+  };
+  const LastWork& last_work() const { return last_work_; }
 
   // --- bulk area: under the lock, but for bulk_at() ---
   // A payload's place; nullopt where there is no space now.
@@ -99,13 +110,31 @@ class RingPort {
 
   // --- how far the worker is ---
   uint64_t committed() const { return header().committed.load(std::memory_order_acquire); }
-  // What is not reached is wanted from then on.
+  // Whether the records up to there are done, as the worker says. What is not reached is wanted from then on.
   bool reached(uint64_t sequence) const { return is_behind(header().completed, sequence); }
-  bool stream_reached(uint32_t stream, uint64_t sequence) const {
-    return is_behind(memory_.streams()[stream].completed, sequence);
+  bool stream_seen(uint32_t stream, uint64_t sequence) const {
+    return is_behind(stream_slot(stream).completed, sequence);
   }
-  bool event_reached(uint32_t event, uint64_t sequence) const {
+  // Of a record of an event. event_time() is there.
+  bool event_seen(uint32_t event, uint64_t sequence) const {
     return is_behind(memory_.events()[event].completed, sequence);
+  }
+  // The same, or the device itself has said so already, as it does of streams whose work need not be committed first.
+  bool reached(const LastWork& last) const {
+    return device_reached(last) || is_behind(header().completed, last.sequence, Told::kByDevice);
+  }
+  bool stream_reached(uint32_t stream, uint64_t sequence) const {
+    return device_reached(stream, sequence) || is_behind(stream_slot(stream).completed, sequence, Told::kByDevice);
+  }
+  bool event_reached(uint32_t event, uint32_t stream, uint64_t sequence) const {
+    return device_reached(stream, sequence) || is_behind(memory_.events()[event].completed, sequence, Told::kByDevice);
+  }
+  bool device_reached(uint32_t stream, uint64_t sequence) const {
+    return stream_slot(stream).device_completed.load(std::memory_order_acquire) >= sequence;
+  }
+  bool device_reached(const LastWork& last) const {
+    return device_reached(last.stream, last.sequence) &&
+           header().completed.load(std::memory_order_acquire) >= last.elsewhere;
   }
   // The commit of all that is done is wanted, with which nothing of it is ever run again: it makes space in the ring
   // and the bulk area.
@@ -127,21 +156,28 @@ class RingPort {
   }
 
   // --- waiting: without the lock, but for space in the ring ---
-  // Sleeps until `done()`; an error when the session or the device fails first.
-  template <class IsDone>
-  Done wait_until(IsDone&& done) const {
+  // Waits until `done()`; an error when the session or the device fails first. The thread looks, as `mode` says, and
+  // then sleeps. `reported()`: what makes done() true without a bell, because the device itself has said it; it is
+  // asked very often, and only while the thread looks.
+  template <class IsDone, class IsReported>
+  Done wait_until(IsDone&& done, IsReported&& reported, WaitMode mode) const {
     const MonotonicClock clock;
     for (TimePoint looked = clock.now();;) {
       const uint32_t seen = protocol::read_bell(header().to_client);
       if (done()) return {};
       drain_reports();
       HEDDLE_ANSWER(failure());
-      protocol::watch_bell(header().to_client, seen, kLookEvery);
+      wait_once(seen, reported, mode);
       const TimePoint now = clock.now();
       if (now - looked < kLookEvery) continue;  // a system call; bells may ring often
       HEDDLE_ANSWER(session_.look());
       looked = now;
     }
+  }
+  template <class IsDone>
+  Done wait_until(IsDone&& done) const {
+    return wait_until(
+        done, [] { return false; }, wait_mode().load(std::memory_order_relaxed));
   }
 
   // What kernels printed, and what is for standard error.
@@ -152,15 +188,26 @@ class RingPort {
  private:
   static constexpr Duration kLookEvery = std::chrono::milliseconds(100);
 
+  template <class IsReported>
+  void wait_once(uint32_t seen, IsReported&& reported, WaitMode mode) const {
+    Looker looker(kLookEvery, mode);
+    while (looker.goes_on()) {
+      if (protocol::read_bell(header().to_client) == seen && !reported()) continue;
+      return looker.found();
+    }
+    protocol::wait_bell(header().to_client, seen, kLookEvery);
+  }
   void ask_for_device();
   Done group_failure() const;
   Done read_failure() const;
-  bool is_behind(const std::atomic<uint64_t>& mark, uint64_t sequence) const {
+  // Who may say so first.
+  enum class Told { kByWorker, kByDevice };
+  bool is_behind(const std::atomic<uint64_t>& mark, uint64_t sequence, Told told = Told::kByWorker) const {
     if (mark.load(std::memory_order_acquire) >= sequence) return true;
-    want(sequence);
+    want(sequence, told);
     return false;
   }
-  void want(uint64_t sequence) const;
+  void want(uint64_t sequence, Told told) const;
 
   Session& session_;
   const uint32_t index_, home_index_;
@@ -173,7 +220,7 @@ class RingPort {
   protocol::RingWriter writer_;
   BulkArea bulk_;
   std::atomic<uint64_t> bulk_releases_{0};
-  uint64_t last_work_ = 0;
+  LastWork last_work_;
 };
 
 // Sleeps until `is_done()`, which a commit of what is done brings about: each look asks for one.

@@ -12,7 +12,7 @@ Streams::Streams(RingPort& ring) : ring_(ring) {
 Answer<uint32_t> Streams::open(bool non_blocking, int priority) {
   const Lock lock = ring_.lock();
   const auto slot = table_.open({0, non_blocking, priority}, [&](uint32_t index, const StreamState& state) {
-    return ring_.stream_reached(index, state.last);
+    return ring_.stream_seen(index, state.last);
   });
   if (!slot)
     return refuse(cudaErrorMemoryAllocation, stringf("all %u streams of a device are in use", protocol::kMaxStreams));
@@ -52,7 +52,7 @@ void Streams::set_priority(uint32_t slot, int priority) {
 Answer<uint64_t> Events::open(unsigned flags) {
   const Lock lock = ring_.lock();
   const auto slot =
-      table_.open({0, flags}, [&](uint32_t i, const EventState& state) { return ring_.event_reached(i, state.last); });
+      table_.open({0, flags}, [&](uint32_t i, const EventState& state) { return ring_.event_seen(i, state.last); });
   if (!slot)
     return refuse(cudaErrorMemoryAllocation, stringf("all %u events of a device are in use", protocol::kMaxEvents));
   return table_.handle(ring_.index(), *slot);

@@ -41,6 +41,7 @@ class Streams {
 struct EventState {
   uint64_t last = 0;  // sequence of the kEventRecord; 0: never recorded
   unsigned flags = 0;
+  uint32_t stream = 0;  // that it was recorded on last
 };
 
 class Events {
@@ -58,7 +59,10 @@ class Events {
   std::optional<Found> find(const Handle& handle);
 
   // Under the lock: the event was recorded.
-  void recorded(uint32_t slot, uint64_t sequence) { table_.at(slot).last = sequence; }
+  void recorded(uint32_t slot, uint32_t stream, uint64_t sequence) {
+    table_.at(slot).last = sequence;
+    table_.at(slot).stream = stream;
+  }
 
  private:
   RingPort& ring_;

@@ -68,7 +68,7 @@ class VirtualDevice {
   }
   // Of a record that is work of the stream. Returns its sequence.
   uint64_t publish(uint32_t stream) {
-    const uint64_t sequence = ring_.publish_work();
+    const uint64_t sequence = ring_.publish_work(stream);
     streams_.at(stream).last = sequence;
     if (side_devices_.has_insiders()) [[unlikely]]
       published_meanwhile(stream, sequence);

@@ -284,14 +284,14 @@ void ManagedMemory::await_submitters() {
 
 Done ManagedMemory::await_work(VirtualDevice& device) {
   HEDDLE_ANSWER(device.start_pending());
-  uint64_t sequence;
+  RingPort::LastWork last;
   {
     const VirtualDevice::Lock lock = device.lock();
-    sequence = device.ring().last_work();
+    last = device.ring().last_work();
   }
   return device.ring().wait_until([&] {
     serve_host_calls();
-    return device.ring().reached(sequence);
+    return device.ring().reached(last);
   });
 }
 

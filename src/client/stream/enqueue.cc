@@ -105,8 +105,8 @@ Done join_side_devices(const StreamRef& stream) {
   uint64_t sum = 0;
   home.side_devices().for_each([&](VirtualDevice& side) {
     const VirtualDevice::Lock lock = side.lock();
-    const std::vector<Mark> last{{0, side.ring().last_work()}};
-    sum += side.ring().last_work();
+    const std::vector<Mark> last{{0, side.ring().last_work().sequence}};
+    sum += side.ring().last_work().sequence;
     if (!side.side_devices().reached(last)) behind.emplace_back(&side, last);
   });
   if (behind.empty()) return {};

@@ -10,8 +10,9 @@ Done wait_across(const StreamRef& stream, const EventRef& event) {
   VirtualDevice* const there = event.device;
   const uint32_t slot = event.slot;
   const uint64_t until = event.state.last;
+  const uint32_t on = event.state.stream;
   return enqueue_wait_until(stream, VirtualDevice::Begin::kYes,
-                            [=] { return there->ring().event_reached(slot, until) || !there->failure(); });
+                            [=] { return there->ring().event_reached(slot, on, until) || !there->failure(); });
 }
 
 }  // namespace
@@ -32,13 +33,13 @@ Done record_event(const EventRef& event, const StreamRef& stream) {
   HEDDLE_ANSWER(event.device->prepare(VirtualDevice::Begin::kNo));
   auto sequence = event.device->append_plain(protocol::RecordType::kEventRecord, stream.slot, event.slot);
   if (!sequence) return tl::unexpected(std::move(sequence).error());
-  event.device->events().recorded(event.slot, *sequence);
+  event.device->events().recorded(event.slot, stream.slot, *sequence);
   return {};
 }
 
 Done wait_for_event(const StreamRef& stream, const EventRef& event) {
   HEDDLE_ANSWER(stream.device->failure());
-  if (event.device->ring().event_reached(event.slot, event.state.last)) return {};
+  if (event.device->ring().event_reached(event.slot, event.state.stream, event.state.last)) return {};
   if (event.device != stream.device) return wait_across(stream, event);
   return enqueue_wait(stream, event.state.last, event.slot);
 }

@@ -217,14 +217,23 @@ Status CudaContext::release(device::Tag tag) {
   return engine_->release(tag);
 }
 
-void CudaContext::flush() {
+bool CudaContext::flush() {
   engine_->make_current();
-  engine_->flush();
+  return engine_->flush();
 }
 
 void CudaContext::fence() {
   engine_->make_current();
   engine_->fence();
+}
+
+// Where the memory cannot be pinned, or the device cannot write there in stream order, completions alone tell.
+void CudaContext::report_to(device::ProgressWords words, Bytes size) {
+  engine_->make_current();
+  int can_write = 0;
+  driver_.cuDeviceGetAttribute(&can_write, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, device_);
+  window_->pin_later(words.first & ~uint64_t{4095}, Bytes{size.value + (words.first & 4095)});
+  if (can_write != 0 && window_->pinned(words.first, size.value)) engine_->report_to(words);
 }
 
 size_t CudaContext::completions(std::span<device::Completion> out, Duration timeout) {

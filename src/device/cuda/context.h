@@ -46,8 +46,11 @@ class CudaContext : public device::Context {
   Status wait(device::StreamIndex stream, device::Tag awaited, device::Tag tag) override;
   Status hold(device::StreamIndex stream, device::Tag tag) override;
   Status release(device::Tag tag) override;
-  void flush() override;
+  bool flush() override;
   void fence() override;
+  void awaited_by(IsAwaited is_awaited) override { engine_->awaited_by(std::move(is_awaited)); }
+  void report_to(device::ProgressWords words, Bytes size) override;
+  void reports(bool on) override { engine_->reports(on); }
 
   size_t completions(std::span<device::Completion> out, Duration timeout) override;
   void wake() override;

@@ -71,6 +71,7 @@ namespace heddle::cuda {
   X(cuStreamCreateWithPriority)                  \
   X(cuStreamDestroy)                             \
   X(cuStreamWaitEvent)                           \
+  X(cuStreamWriteValue64)                        \
   X(cuStreamSynchronize)                         \
   X(cuEventCreate)                               \
   X(cuEventDestroy)                              \

@@ -94,6 +94,7 @@ Status Engine::submit(device::StreamIndex index, device::Tag tag, Work work) {
   const auto found = in_flight_.streams().find(index);
   if (!found) return tl::unexpected(found.error());
   Status status = submission_.submit(**found, in_flight_.begin_operation(tag), std::move(work));
+  settled_.store(false, std::memory_order_relaxed);
   announce();
   return status;
 }
@@ -135,15 +136,19 @@ void Engine::fail(CUresult sticky) {
   announce();
 }
 
-void Engine::flush() {
+bool Engine::flush() {
   std::lock_guard lock(mutex_);
-  if (in_flight_.faulted() || in_flight_.empty()) return;
+  settled_.store(true, std::memory_order_relaxed);
+  if (in_flight_.faulted() || in_flight_.empty()) return true;
   if (const CUresult result = flush_streams(); result != CUDA_SUCCESS) in_flight_.fail_all(result);
   announce();
+  const auto& streams = in_flight_.streams().all();
+  return std::all_of(streams.begin(), streams.end(), [](const auto& stream) { return stream->unfenced == 0; });
 }
 
 void Engine::fence() {
   std::lock_guard lock(mutex_);
+  settled_.store(true, std::memory_order_relaxed);
   if (in_flight_.faulted()) return;
   for (const auto& stream : in_flight_.streams().all()) {
     if (stream->unfenced == 0) continue;
@@ -151,6 +156,16 @@ void Engine::fence() {
       return in_flight_.fail_all(result);
   }
   announce();
+}
+
+void Engine::report_to(device::ProgressWords words) {
+  std::lock_guard lock(mutex_);
+  in_flight_.report_to(words);
+}
+
+void Engine::reports(bool on) {
+  std::lock_guard lock(mutex_);
+  in_flight_.reports(on);
 }
 
 // Behind a fence that is still outstanding, the next one is recorded when it has been passed: a program that launches

@@ -3,8 +3,10 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <vector>
 
+#include "core/spare_processors.h"
 #include "device/cuda/submission.h"
 
 // One context's operations: gives them to the driver (Submission) and finds out when they are done (InFlight).
@@ -13,8 +15,11 @@
 // may be waiting for (marks, holds, copies), behind every 64th operation, behind the last one where no more comes for
 // now (flush) or its end is wanted all the same (fence), and behind what has been under way for a while without one.
 // The thread that takes completions looks at the oldest fence of each stream: seldom while more is handed over,
-// continually once somebody waits and nothing is, then ever less often, so that a short kernel is noticed within two
-// microseconds and a long one costs no processor.
+// continually while somebody waits and nothing is, for as long as there are processors to spare; then ever less often.
+// So an end that is waited for is noticed within two microseconds, and work that nobody waits for costs no processor.
+//
+// A program that waits for a stream need not wait for that: where its worker allows it, the device itself writes to the
+// stream's word at each fence (report_to).
 //
 // Faults come back from the driver with a look at a fence, or with a call. They are sticky: everything that has not
 // completed completes with the code, and so does everything that is handed over later.
@@ -41,8 +46,11 @@ class Engine {
   Status submit(device::StreamIndex index, device::Tag tag, Work work);
   Status release(device::Tag hold);
   Result<uint32_t> open_library(library::Library library);
-  void flush();
+  bool flush();
   void fence();
+  void awaited_by(device::Context::IsAwaited is_awaited) { is_awaited_ = std::move(is_awaited); }
+  void report_to(device::ProgressWords words);
+  void reports(bool on);
   size_t completions(std::span<device::Completion> out, Duration timeout);
   void wake();
 
@@ -69,8 +77,10 @@ class Engine {
   void look_at_all(std::unique_lock<std::mutex>& lock);
   bool ask(Look& look, bool prints);
   void rest(std::unique_lock<std::mutex>& lock, TimePoint deadline);
+  bool looks_for_awaited();
   void spin_idle(Duration most) const;
   void spin_busy(Duration most) const;
+  bool is_awaited() const { return is_awaited_(in_flight_.urgent() == 0); }
 
   const Driver& driver_;
   const CUcontext context_;
@@ -84,9 +94,12 @@ class Engine {
   Textures textures_;
   Submission submission_;
   bool woken_ = false, sleeping_ = false;
-  std::vector<Look> looks_;  // of the thread that takes completions
+  std::vector<Look> looks_;  // this and the next two: of the thread that takes completions
+  device::Context::IsAwaited is_awaited_ = [](bool) { return true; };
+  std::optional<Looker> looker_;  // since the last news, while somebody waits
 
   std::atomic<uint64_t> handed_over_{0};
+  std::atomic<bool> settled_{true};  // nothing was handed over since the last flush or fence
   std::atomic<bool> wanted_{false};  // wake() was called
 };
 

@@ -14,10 +14,9 @@ namespace {
 
 // How long the thread that takes completions stays awake for more work, and for work that runs.
 constexpr Duration kIdleSpin = std::chrono::microseconds(50), kBusySpin = std::chrono::microseconds(100);
-// Between two looks while it is awake. A look takes the driver's lock, and sends whoever is launching meanwhile to
-// sleep: so what somebody waits for is looked at often only once nothing has been handed over for kSettled. Who waits
-// launches nothing.
-constexpr Duration kSettled = std::chrono::microseconds(1), kLook = std::chrono::microseconds(100);
+// Between two looks while it is awake. A look takes the driver's lock, and keeps whoever is launching meanwhile from
+// it: so what somebody waits for is looked at often only while nothing more is to be handed over.
+constexpr Duration kLook = std::chrono::microseconds(100);
 // Asleep, between two looks: a 16th of the time that has passed without news, within these.
 constexpr Duration kShortestNap = std::chrono::microseconds(5), kLongestNap = std::chrono::microseconds(50);
 
@@ -43,7 +42,11 @@ size_t Engine::completions(std::span<device::Completion> out, Duration timeout) 
   const TimePoint deadline = timeout < Duration::zero() ? TimePoint::max() : now() + timeout;
   for (;;) {
     if (!in_flight_.empty() && !in_flight_.anything_done()) look(lock);
-    if (in_flight_.anything_done()) return in_flight_.take(out);
+    if (in_flight_.anything_done()) {
+      if (looker_) looker_->found();
+      looker_.reset();
+      return in_flight_.take(out);
+    }
     if (std::exchange(woken_, false)) {
       wanted_.store(false, std::memory_order_relaxed);
       return 0;
@@ -136,13 +139,20 @@ void Engine::rest(std::unique_lock<std::mutex>& lock, TimePoint deadline) {
   lock.unlock();
   if (!busy) {
     spin_idle(std::min(kIdleSpin - quiet, deadline - at));
-  } else if (quiet < kBusySpin) {
+  } else if (quiet < kBusySpin || looks_for_awaited()) {
     spin_busy(std::min(kLook, deadline - at));
   } else {
     sleep_precisely();
     std::this_thread::sleep_for(std::min(std::clamp(quiet / 16, kShortestNap, kLongestNap), deadline - at));
   }
   lock_soon(lock);
+}
+
+// What was handed over or done last is no news any more, and somebody waits.
+bool Engine::looks_for_awaited() {
+  if (!is_awaited()) return false;
+  if (!looker_) looker_.emplace(SpareProcessors::kLong);
+  return looker_->goes_on();
 }
 
 // Ends early when there is work.
@@ -158,15 +168,9 @@ void Engine::spin_idle(Duration most) const {
 
 // Ends early when somebody waits, and nothing more is handed over.
 void Engine::spin_busy(Duration most) const {
-  uint64_t handed_over = handed_over_.load(std::memory_order_relaxed);
-  TimePoint at = now(), changed = at;
-  const TimePoint end = at + most;
-  for (; at < end; at = now()) {
+  for (const TimePoint end = now() + most; now() < end; relax()) {
     if (wanted_.load(std::memory_order_relaxed)) return;
-    const uint64_t latest = handed_over_.load(std::memory_order_relaxed);
-    if (latest != std::exchange(handed_over, latest)) changed = at;
-    if (in_flight_.urgent() > 0 && at - changed >= kSettled) return;
-    relax();
+    if (settled_.load(std::memory_order_relaxed) && is_awaited()) return;
   }
 }
 

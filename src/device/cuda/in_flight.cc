@@ -65,6 +65,7 @@ Status InFlight::append(Stream& stream, Operation operation, CUresult result, co
   }
   stream.tail = operation.sequence;
   operation.computes = operation.computes && result == CUDA_SUCCESS;
+  stream.refused = stream.refused || operation.problem;
   stream.pending.push_back(std::move(operation));
   ++stream.unfenced;
   ++in_flight_;
@@ -73,7 +74,25 @@ Status InFlight::append(Stream& stream, Operation operation, CUresult result, co
   return {};
 }
 
+// Not where an end means more than that the device is there: text that was printed is to be had, a host call follows,
+// or an operation never reached the device. What stands behind that one is told as failed.
+bool InFlight::can_report(const Stream& stream) const {
+  if (!reports_ || stream.pending.empty() || prints() || stream.refused) return false;
+  const device::Tag last = stream.pending.back().tag;
+  return (last & device::kUnreportedTag) == 0 && !(stream.held && stream.hold == last);
+}
+
+CUresult InFlight::report(const Stream& stream) {
+  return driver_.cuStreamWriteValue64(stream.handle, words_.first + stream.index * words_.stride,
+                                      stream.pending.back().tag, 0);
+}
+
+// First the report: that is what a program waits for. The event tells the time.
 CUresult InFlight::fence(Stream& stream, bool urgent) {
+  const bool reported = urgent && can_report(stream);
+  if (reported) {
+    if (const CUresult result = report(stream); result != CUDA_SUCCESS) return result;
+  }
   const CUevent event = clock_.take();
   if (!event) return CUDA_ERROR_UNKNOWN;
   const CUresult result = driver_.cuEventRecord(event, stream.handle);
@@ -81,10 +100,11 @@ CUresult InFlight::fence(Stream& stream, bool urgent) {
     clock_.give_back(event);
     return is_sticky(result) ? result : CUDA_ERROR_UNKNOWN;
   }
-  stream.fences.push_back({event, stream.tail, urgent});
+  const bool looked_for = urgent && (!reported || stream.pending.back().mark);
+  stream.fences.push_back({event, stream.tail, looked_for});
   stream.unfenced = 0;
   stream.flushed = false;
-  if (urgent) urgent_.fetch_add(1, std::memory_order_relaxed);
+  if (looked_for) urgent_.fetch_add(1, std::memory_order_relaxed);
   return CUDA_SUCCESS;
 }
 

@@ -45,8 +45,11 @@ class InFlight {
   Operation begin_operation(device::Tag tag);
   // Takes what was issued into the books; or refuses it, where the driver did; or fails everything, where that is lost.
   Status append(Stream& stream, Operation operation, CUresult result, const char* what, bool urgent);
-  // An event behind all that the stream was given; `urgent`: somebody may wait for it.
+  // An event behind all that the stream was given; `urgent`: somebody may wait for it, and the device reports it.
   CUresult fence(Stream& stream, bool urgent);
+  // Where the device itself reports how far streams are (device::Context::report_to), and whether it does from now on.
+  void report_to(device::ProgressWords words) { words_ = words; }
+  void reports(bool on) { reports_ = on && words_.stride != 0; }
   // It is done without the driver, or fails for the fault that was before it.
   void complete_at_once(Stream& stream, Operation operation);
   // A kernel that may print is about to be launched; the driver has refused it.
@@ -69,10 +72,13 @@ class InFlight {
   bool computing() const;
   TimePoint last_activity() const { return last_activity_; }
   void touch(TimePoint at) { last_activity_ = at; }
-  // Fences that somebody may be waiting for. From any thread.
+  // Fences that somebody may be waiting for, and that the device does not report, or not with all that may be asked.
+  // From any thread.
   uint32_t urgent() const { return urgent_.load(std::memory_order_relaxed); }
 
  private:
+  bool can_report(const Stream& stream) const;
+  CUresult report(const Stream& stream);
   void pass(Stream& stream, const Look& passed);
   void complete(Stream& stream, const Operation& operation, TimePoint started, TimePoint ended, uint32_t cuda_error,
                 std::string text);
@@ -87,6 +93,8 @@ class InFlight {
   PrintCapture capture_;
   EventClock clock_;
   std::deque<device::Completion> done_;
+  device::ProgressWords words_;
+  bool reports_ = false;
   uint64_t last_sequence_ = 0;
   uint64_t in_flight_ = 0;    // operations that the driver has
   uint64_t printing_ = 0;     // of these, kernels that may print

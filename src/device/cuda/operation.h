@@ -51,6 +51,7 @@ struct Operation {
   uint64_t sequence = 0;  // counts all operations of the context
   TimePoint issued{};
   const LoadedKernel* kernel = nullptr;  // of a launch
+  bool mark = false;                     // whose time may be asked for
   bool computes = false;                 // kernels: a launch or a library's call, which the driver has taken
   std::unique_ptr<StagedCopy> staged;
   std::unique_ptr<std::string> problem;  // it never went to the device: a fault once its turn comes

@@ -19,7 +19,7 @@ namespace heddle::cuda {
 struct Fence {
   CUevent event = nullptr;
   uint64_t sequence = 0;  // of the last operation that it covers
-  bool urgent = false;    // somebody waits for it, or may
+  bool urgent = false;    // somebody waits for it, or may, and the device does not report it
 };
 
 struct Stream {
@@ -35,6 +35,7 @@ struct Stream {
   bool flushed = false;           // these are wanted too, once the fences before them have been passed
   uint64_t legacy_seen = 0;       // up to which operation of the legacy stream it waits
   uint64_t followed = 0;          // up to which operation of this one the legacy stream waits
+  bool refused = false;           // an operation of it never reached the driver, and is a fault once its turn comes
   bool held = false;
   device::Tag hold = 0;
   uint64_t hold_sequence = 0;

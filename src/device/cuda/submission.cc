@@ -161,6 +161,7 @@ Status Submission::issue_mark(Stream& stream, Operation operation) {
 }
 
 Status Submission::issue_work(Stream& stream, Operation operation, MarkWork&) {
+  operation.mark = true;
   return issue_mark(stream, std::move(operation));
 }
 

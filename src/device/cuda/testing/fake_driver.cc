@@ -806,6 +806,16 @@ API cuLaunchHostFunc(CUstream stream, CUhostFn function, void* argument) {
     return context.hold(index_of(stream), tag);
   });
 }
+struct WrittenValue {
+  uint64_t address, value;
+};
+API cuStreamWriteValue64(CUstream stream, CUdeviceptr address, cuuint64_t value, unsigned) {
+  const auto write = [](void* given) {
+    const std::unique_ptr<WrittenValue> written(static_cast<WrittenValue*>(given));
+    std::atomic_ref(*reinterpret_cast<uint64_t*>(written->address)).store(written->value, std::memory_order_release);
+  };
+  return cuLaunchHostFunc(stream, write, new WrittenValue{address, value});
+}
 API cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction, int, size_t) {
   *blocks = 1;
   return CUDA_SUCCESS;
