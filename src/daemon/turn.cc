@@ -1,5 +1,6 @@
 #include "daemon/turn.h"
 
+#include "daemon/alone.h"
 #include "daemon/cuda_codes.h"
 
 namespace heddle::daemon {
@@ -22,6 +23,7 @@ void Turn::run() {
     if (!shared_.events.take_books_changed()) continue;
     EagerTasks(tasks_).promote();
     tasks_.decide();
+    note_who_is_alone(shared_.registry, spares_who_is_alone());
     if (!TaskSwaps(tasks_).make_room()) EagerTasks(tasks_).launch();
     EagerTasks(tasks_).promote();
     decided = true;
@@ -40,6 +42,11 @@ void Turn::run() {
   deadline_.reset();
   if (const auto next = tasks_.scheduler().next_deadline())
     deadline_ = shared_.loop.at(*next, [this] { shared_.events.books_changed(); });
+}
+
+// Not where a device may be taken back in the middle of work, and not where the administrator wants all protected.
+bool Turn::spares_who_is_alone() const {
+  return shared_.config.durability.level == DurabilityConfig::Level::kAuto && !leases_.keeps_devices();
 }
 
 // Pairs waiting tasks with the device's workers while there are any, then starts the workers that are missing.

@@ -71,6 +71,7 @@ class Turn {
   void handle(const JobNotSuspended& event) { sessions_.not_suspended(event.job); }
 
   void serve(DeviceId device);
+  bool spares_who_is_alone() const;
 
   Shared& shared_;
   Tasks& tasks_;

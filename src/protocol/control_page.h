@@ -169,6 +169,11 @@ class ControlPage {
   // Worker: what may have changed since read_lease(), as Lease::word() says it.
   uint64_t lease_word() const { return layout().lease.load(std::memory_order_relaxed); }
 
+  // heddled: nobody else uses the ring's device, and nobody takes it back, so that what can be run again need not be
+  // protected. Worker: whether that is so.
+  void write_alone(bool alone) { layout().alone.store(alone, std::memory_order_release); }
+  bool is_alone() const { return layout().alone.load(std::memory_order_acquire) != 0; }
+
   // Worker, the thread that takes records. What was noted of another task is forgotten; `fresh`: of a worker before,
   // too.
   void begin_task(uint64_t serial, bool fresh);
@@ -227,6 +232,7 @@ class ControlPage {
     Slot slots[2];
     alignas(64) std::atomic<uint64_t> lease;  // Lease::word()
     Terms terms[2];                           // those of generation g in slot g & 1
+    std::atomic<uint64_t> alone;              // heddled, as write_alone() says
     // The log.
     alignas(64) std::atomic<uint64_t> task, ended, unmapped, reset, obstacle;
     std::atomic<uint64_t> freed, modules;

@@ -41,6 +41,8 @@ class Commit {
     affected_ = sequence;
     page_.note_affected(sequence);
   }
+  // Nobody else is there from whom the work would have to be protected.
+  bool is_alone() const { return page_.is_alone(); }
   bool has_affected(uint64_t sequence) const { return affected_ >= sequence; }
   // The same, be it such that can be done again.
   void hands_over(uint64_t sequence) { page_.note_handed_over(sequence); }

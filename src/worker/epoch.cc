@@ -66,6 +66,25 @@ void Epoch::note_variables() {
 
 // ---- Before a record ----
 
+void Epoch::spare(uint64_t sequence) {
+  record_waits_ = false;
+  commit_.affects(sequence);
+  last_ = std::max(last_, sequence);
+  if (state_ == State::kExposed) return;
+  enter(State::kExposed);
+  spared_ = true;
+}
+
+// What is under way can be lost until it is done. Kernels that take long, or wait for the program, are not waited for.
+bool Epoch::begins_to_protect(uint64_t sequence) {
+  const Drained drained = await(sequence - 1, time_now(), host_calls_ == 0 ? kLongPatience : Duration::zero());
+  record_waits_ = drained == Drained::kNotYet;
+  if (record_waits_) return false;
+  spared_ = false;
+  if (drained == Drained::kYes) state_ = State::kClosed;
+  return true;
+}
+
 // Where long work alone is protected.
 Epoch::Choice Epoch::choose(const protocol::Record& record) {
   is_long_ = long_work_.is_long(record);
@@ -165,7 +184,7 @@ Checked<Epoch::Step> Epoch::before_known(const protocol::Record& record, const R
 // Waits for everything before it, for as long as nobody else waits because of that. With work under way that would be
 // lost anyhow this one can be lost as well.
 bool Epoch::keeps_back(uint64_t sequence) {
-  if (!guard_.on() || !keeps() || state_ == State::kExposed) return false;
+  if (!guard_.on() || !keeps() || (state_ == State::kExposed && !spared_)) return false;
   if (variables_.obstructed()) return false;
   const TimePoint now = time_now();
   const Duration patience = others_follow_() ? Guard::kPatience : kAnyTime;

@@ -32,6 +32,10 @@
 // Where copies may take a share of the time only (SaveBudget), a record for which there is no time left is let pass,
 // and exposes the epoch like one that cannot be run again. In a guarded worker neither is let pass (Guard).
 //
+// A program that is alone on a device which nobody takes back needs none of it (ControlPage::is_alone): it is spared,
+// which means exposed without a drain. When somebody comes, the next record waits for what is under way, and protection
+// begins. A guarded worker keeps back even then what would make it impossible to leave later.
+//
 // Where long work alone is protected (LongWork), an epoch opens with long work, once everything before it is done, and
 // is drained when that is done. What is short passes by: it is noted as work that cannot be run again, which it is
 // while it is under way, and its memory is not looked at. So does long work whose copies would take more than a small
@@ -119,6 +123,8 @@ class Epoch {
   enum class End { kCommit, kShow };
 
   void note_variables();
+  void spare(uint64_t sequence);
+  bool begins_to_protect(uint64_t sequence);
   Choice choose(const protocol::Record& record);
   void pass(uint64_t sequence);
   bool costs_too_much(const Precautions& needed);
@@ -174,6 +180,7 @@ class Epoch {
   TimePoint now_{};                   // at the last look
   Duration old_ = kOld;               // then it is drained; longer where that was given up
   bool record_waits_ = false;         // for the drain
+  bool spared_ = false;               // exposed for no other reason than that the program was alone
   BoundedWait draining_;
   ExactSpan span_;
 
@@ -190,6 +197,11 @@ Checked<Epoch::Step> Epoch::before(const protocol::Record& record, Effects&& eff
     commit_.affects(record.header.sequence);
     return Step::kGo;
   }
+  if (state_ != State::kOpen && commit_.is_alone()) {
+    spare(record.header.sequence);
+    return Step::kGo;
+  }
+  if (spared_ && !begins_to_protect(record.header.sequence)) return Step::kWait;
   if (long_work_.chooses()) {
     const Choice choice = choose(record);
     if (choice != Choice::kProtect) return choice == Choice::kPass ? Step::kGo : Step::kWait;
