@@ -65,7 +65,9 @@ Done release(void* pointer) {
   const auto managed = runtime().managed_memory().find_anywhere(address);
   if (!managed) {
     VirtualDevice* const device = runtime().device_of(address);
-    return device ? release_on(*device, address) : refuse(cudaErrorInvalidValue);
+    if (!device) return refuse(cudaErrorInvalidValue);
+    HEDDLE_ANSWER(release_on(*device, address));
+    return runtime().managed_memory().release_spare();
   }
   if (managed->on_device) {
     HEDDLE_ANSWER(runtime().managed_memory().release(address));

@@ -299,6 +299,11 @@ uint64_t DeviceMemory::bytes_beside() {
   return segments_.bytes_beside();
 }
 
+size_t DeviceMemory::buffer_count() {
+  const Lock lock = ring_.lock();
+  return segments_.arena().buffer_count() - charges_.segments();
+}
+
 bool DeviceMemory::is_empty() {
   const Lock lock = ring_.lock();
   return !has_buffers() && !task_.lazy().begun();

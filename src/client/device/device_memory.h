@@ -64,6 +64,8 @@ class DeviceMemory {
   uint64_t used_bytes();
   // Of the others that share the device's budget.
   uint64_t bytes_beside();
+  // The program's.
+  size_t buffer_count();
   // No buffer, and nothing is left of the task before.
   bool is_empty();
 

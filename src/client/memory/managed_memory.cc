@@ -126,25 +126,57 @@ Done ManagedMemory::release(uint64_t address) {
     const std::lock_guard lock(mutex_);
     Region* const region = region_at(address);
     if (!region || !region->buffers.release(address, kAtOnce)) return refuse(cudaErrorInvalidValue);
-    if (region->buffers.buffer_count() > 0) return {};
-    const auto held = regions_.find(region->address);
-    empty = std::move(held->second);
-    regions_.erase(held);
-    any_ = !regions_.empty();
-    note_holders();
+    if (region->buffers.buffer_count() > 0 || may_stay(*region)) return {};
+    empty = take_out(*region);
   }
-  return release_region(std::move(empty));
+  HEDDLE_ANSWER(release_region(std::move(empty)));
+  return release_spare();
+}
+
+bool ManagedMemory::is_spare(const Region& region) const {
+  return region.buffers.buffer_count() == 0;
+}
+
+// One region of the size that small buffers share, beside other memory of the device.
+bool ManagedMemory::may_stay(const Region& region) {
+  const auto spares =
+      std::count_if(regions_.begin(), regions_.end(), [this](const auto& each) { return is_spare(*each.second); });
+  return region.bytes == kSegmentBytes && spares == 1 && region.device.memory().buffer_count() > regions_.size();
+}
+
+std::unique_ptr<ManagedMemory::Region> ManagedMemory::take_out(Region& region) {
+  const auto held = regions_.find(region.address);
+  std::unique_ptr<Region> taken = std::move(held->second);
+  regions_.erase(held);
+  any_ = !regions_.empty();
+  note_holders();
+  return taken;
+}
+
+Done ManagedMemory::release_spare() {
+  if (!any()) return {};
+  std::unique_ptr<Region> spare;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found =
+        std::find_if(regions_.begin(), regions_.end(), [this](const auto& each) { return is_spare(*each.second); });
+    if (found == regions_.end() || found->second->device.memory().buffer_count() > regions_.size()) return {};
+    spare = take_out(*found->second);
+  }
+  return release_region(std::move(spare));
 }
 
 Done ManagedMemory::release_all() {
   for (;;) {
-    uint64_t address;
+    std::optional<uint64_t> address;
+    std::unique_ptr<Region> spare;
     {
       const std::lock_guard lock(mutex_);
       if (regions_.empty()) return {};
-      address = *regions_.begin()->second->buffers.first_buffer();
+      address = regions_.begin()->second->buffers.first_buffer();
+      if (!address) spare = take_out(*regions_.begin()->second);
     }
-    HEDDLE_ANSWER(release(address));
+    HEDDLE_ANSWER(spare ? release_region(std::move(spare)) : release(*address));
   }
 }
 

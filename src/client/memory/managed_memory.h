@@ -24,7 +24,9 @@
 //   may write the chunk. The more a region is touched, the more comes at once.
 // - to the device before a kernel, or a copy of that chunk: the host loses its access, and what it wrote is pushed.
 //   The operation's stream waits for the push, the program does not.
-// Regions are whole segments; allocations below kOwnSegmentFrom share them, as device memory does.
+// Regions are whole segments; allocations below kOwnSegmentFrom share them, as device memory does. One shared region
+// stays when its last buffer goes, for a program that allocates and frees small buffers in a loop, as long as the
+// program has other memory on the device.
 //
 // The program may not touch managed memory while kernels run (concurrentManagedAccess is 0). Where it does, it waits
 // for them. In a host function (cudaLaunchHostFunc), behind which work may wait, it does not: what the function was
@@ -68,6 +70,8 @@ class ManagedMemory {
   // Waits for all work. cudaErrorInvalidValue for what is no allocation's start.
   Done release(uint64_t address);
   Done release_all();
+  // Other memory of the device was freed: what stays for later buffers goes with the last of it.
+  Done release_spare();
   // The buffer that holds the address: of those that live on the device, and of all.
   std::optional<ManagedBuffer> find(uint64_t address);
   std::optional<ManagedBuffer> find_anywhere(uint64_t address);
@@ -102,6 +106,9 @@ class ManagedMemory {
 
   // Under the lock.
   Region* region_at(uint64_t address);
+  bool is_spare(const Region& region) const;
+  bool may_stay(const Region& region);
+  std::unique_ptr<Region> take_out(Region& region);
   std::optional<uint64_t> place_in_shared(uint64_t bytes);
   void fetch(Region& region, ChunkRange range, ManagedAccess access);
   Done lend(Region& region, ChunkRange range, ManagedAccess access);
