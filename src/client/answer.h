@@ -36,6 +36,21 @@ cudaError_t remember(cudaError_t code);
 cudaError_t take_last_error();
 cudaError_t last_error();
 
+// While it lives, nothing becomes the thread's last error: for calls that are none of the runtime's.
+class LastErrorKept {
+ public:
+  LastErrorKept() : before_(last_error()) {}
+  ~LastErrorKept() {
+    take_last_error();
+    remember(before_);
+  }
+  LastErrorKept(const LastErrorKept&) = delete;
+  LastErrorKept& operator=(const LastErrorKept&) = delete;
+
+ private:
+  const cudaError_t before_;
+};
+
 // One line on stderr, "heddle: ...". The same text is said once in the life of the process.
 void say_once(const std::string& text);
 // The same for "heddle: <function> is not supported".

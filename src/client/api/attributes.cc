@@ -169,4 +169,8 @@ std::optional<int> device_attribute(int attribute, const DeviceModel& model, boo
   return std::nullopt;
 }
 
+std::array<uint32_t, 4> device_uuid(const DeviceModel& model, int index) {
+  return {0x64646568, 0x656c, model.pci_bus, static_cast<uint32_t>(index)};  // "heddle"
+}
+
 }  // namespace heddle::client

@@ -3,6 +3,7 @@
 //
 // CUDA 13 gave the functions' first names to those that take a cudaMemLocation.
 
+#include "client/api/managed_calls.h"
 #include "client/api/submit.h"
 
 namespace heddle::client {
@@ -28,11 +29,6 @@ enum RangeAttribute : int {
   kLastPrefetchLocationId = 8,
 };
 constexpr int kCpu = -1, kInvalidDevice = -2;
-
-// As CUDA 12's first functions have it: a device's number, or -1 for the host.
-[[maybe_unused]] cudaMemLocation location_of(int device) {
-  return device == -1 ? cudaMemLocation{kHost, 0} : cudaMemLocation{kDevice, device};
-}
 
 Done check_range(const void* pointer, size_t bytes) {
   const auto address = reinterpret_cast<uint64_t>(pointer);
@@ -78,15 +74,7 @@ void apply(int advice, const cudaMemLocation& location, ManagedHint& hint) {
 }
 
 cudaError_t advise(const void* pointer, size_t bytes, int advice, const cudaMemLocation& location) {
-  return answer([&]() -> Done {
-    if (advice < kSetReadMostly || advice > kUnsetAccessedBy) return refuse(cudaErrorInvalidValue);
-    HEDDLE_ANSWER(check_range(pointer, bytes));
-    const bool names_place = advice == kSetPreferredLocation || advice == kSetAccessedBy || advice == kUnsetAccessedBy;
-    if (names_place) HEDDLE_ANSWER(check_location(location));
-    runtime().managed_hints.change(reinterpret_cast<uint64_t>(pointer), bytes,
-                                   [&](ManagedHint& hint) { apply(advice, location, hint); });
-    return {};
-  });
+  return answer([&] { return advise_managed(pointer, bytes, advice, location); });
 }
 
 Done check_prefetch(const void* pointer, size_t bytes, const cudaMemLocation& location) {
@@ -107,14 +95,7 @@ Done move(const StreamRef& stream, uint64_t address, size_t bytes, const cudaMem
 
 cudaError_t prefetch(const void* pointer, size_t bytes, const cudaMemLocation& location, unsigned flags,
                      cudaStream_t stream) {
-  return answer([&]() -> Done {
-    if (flags != 0) return refuse(cudaErrorInvalidValue);
-    HEDDLE_ANSWER(check_prefetch(pointer, bytes, location));
-    auto resolved = enter_stream(stream);
-    if (!resolved) return tl::unexpected(std::move(resolved).error());
-    HEDDLE_ANSWER(captures().refuse_on(*resolved));
-    return move(*resolved, reinterpret_cast<uint64_t>(pointer), bytes, location);
-  });
+  return answer([&] { return prefetch_managed(pointer, bytes, location, flags, stream); });
 }
 
 // What is said of the whole range: a place or a device that is not said of all of it is none.
@@ -171,6 +152,30 @@ Done get_range_attribute(void* data, size_t size, int attribute, const void* poi
 
 }  // namespace
 
+cudaMemLocation managed_location(int device) {
+  return device == kCpu ? cudaMemLocation{kHost, 0} : cudaMemLocation{kDevice, device};
+}
+
+Done advise_managed(const void* pointer, size_t bytes, int advice, const cudaMemLocation& location) {
+  if (advice < kSetReadMostly || advice > kUnsetAccessedBy) return refuse(cudaErrorInvalidValue);
+  HEDDLE_ANSWER(check_range(pointer, bytes));
+  const bool names_place = advice == kSetPreferredLocation || advice == kSetAccessedBy || advice == kUnsetAccessedBy;
+  if (names_place) HEDDLE_ANSWER(check_location(location));
+  runtime().managed_hints.change(reinterpret_cast<uint64_t>(pointer), bytes,
+                                 [&](ManagedHint& hint) { apply(advice, location, hint); });
+  return {};
+}
+
+Done prefetch_managed(const void* pointer, size_t bytes, const cudaMemLocation& location, unsigned flags,
+                      cudaStream_t stream) {
+  if (flags != 0) return refuse(cudaErrorInvalidValue);
+  HEDDLE_ANSWER(check_prefetch(pointer, bytes, location));
+  auto resolved = enter_stream(stream);
+  if (!resolved) return tl::unexpected(std::move(resolved).error());
+  HEDDLE_ANSWER(captures().refuse_on(*resolved));
+  return move(*resolved, reinterpret_cast<uint64_t>(pointer), bytes, location);
+}
+
 HEDDLE_EXPORT cudaError_t cudaMemRangeGetAttribute(void* data, size_t size, int attribute, const void* pointer,
                                                    size_t bytes) {
   return answer([&] { return get_range_attribute(data, size, attribute, pointer, bytes); });
@@ -188,7 +193,7 @@ HEDDLE_EXPORT cudaError_t cudaMemRangeGetAttributes(void** data, size_t* sizes, 
 
 #if HEDDLE_CUDART_MAJOR == 12
 HEDDLE_EXPORT cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, int advice, int device) {
-  return advise(pointer, bytes, advice, location_of(device));
+  return advise(pointer, bytes, advice, managed_location(device));
 }
 
 HEDDLE_EXPORT cudaError_t cudaMemAdvise_v2(const void* pointer, size_t bytes, int advice, cudaMemLocation location) {
@@ -196,7 +201,7 @@ HEDDLE_EXPORT cudaError_t cudaMemAdvise_v2(const void* pointer, size_t bytes, in
 }
 
 HEDDLE_EXPORT cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, int device, cudaStream_t stream) {
-  return prefetch(pointer, bytes, location_of(device), 0, stream);
+  return prefetch(pointer, bytes, managed_location(device), 0, stream);
 }
 
 HEDDLE_EXPORT cudaError_t cudaMemPrefetchAsync_ptsz(const void* pointer, size_t bytes, int device,

@@ -5,18 +5,6 @@
 namespace heddle::client {
 namespace {
 
-// Asynchronous on device memory, as in CUDA; host memory is filled when the call returns.
-Done fill_now(const StreamRef& stream, const Fill& fill) {
-  StreamRef own = stream;
-  if (fill.to.on_device() && fill.to.device != own.device) {
-    HEDDLE_ANSWER(own.device->synchronize());
-    own = {fill.to.device, 0};
-  }
-  auto sequence = enqueue_fill(own, fill);
-  if (!sequence) return tl::unexpected(std::move(sequence).error());
-  return fill.to.kind == CopyPlace::kPinned ? own.device->synchronize_stream(own.slot, *sequence) : Done{};
-}
-
 Done fill(void* pointer, uint64_t pitch, uint64_t slice, int value, const CopyShape& shape, cudaStream_t stream) {
   auto resolved = enter_stream(stream);
   if (!resolved) return tl::unexpected(std::move(resolved).error());
@@ -24,12 +12,7 @@ Done fill(void* pointer, uint64_t pitch, uint64_t slice, int value, const CopySh
   if (shape.empty()) return {};
   auto place = place_of(pointer, pitch, slice);
   if (!place) return tl::unexpected(std::move(place).error());
-  const Fill filled{*place, shape, static_cast<uint8_t>(value), 1};
-  const auto work = [&]() -> Answer<Work> {
-    if (!place->in_window()) return refuse(cudaErrorInvalidValue);
-    return fill_work(filled);
-  };
-  return submit(*resolved, work, [&] { return fill_now(*resolved, filled); });
+  return submit_fill(*resolved, {*place, shape, static_cast<uint8_t>(value), 1});
 }
 
 Done fill_rows(void* pointer, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
 
 #include "client/cuda_types.h"
@@ -10,5 +12,8 @@ namespace heddle::client {
 // cudaDeviceGetAttribute, by the attribute's documented number; nullopt for one that does not exist.
 // `managed_on_device`: as heddled's welcome says.
 std::optional<int> device_attribute(int attribute, const DeviceModel& model, bool managed_on_device);
+
+// Heddle's own, the same in every process: programs compare them to tell devices apart.
+std::array<uint32_t, 4> device_uuid(const DeviceModel& model, int index);
 
 }  // namespace heddle::client

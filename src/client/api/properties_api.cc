@@ -110,12 +110,11 @@ void fill_textures(Properties& to, const Attributes& from) {
   from.get(to.surfaceAlignment, 30);
 }
 
-// Heddle's own, the same in every process: programs compare them to tell devices apart.
 void fill_identity(Properties& to, const DeviceModel& model, int index) {
   std::snprintf(to.name, sizeof to.name, "%s", model.name);
-  const uint32_t words[4] = {0x64646568, 0x656c, model.pci_bus, static_cast<uint32_t>(index)};  // "heddle"
-  static_assert(sizeof words == sizeof to.uuid);
-  std::memcpy(to.uuid, words, sizeof words);
+  const auto uuid = device_uuid(model, index);
+  static_assert(sizeof uuid == sizeof to.uuid);
+  std::memcpy(to.uuid, uuid.data(), sizeof uuid);
   to.totalGlobalMem = model.memory_bytes;
 }
 

@@ -42,5 +42,7 @@ Done submit(const StreamRef& stream, Make&& make, Enqueue&& enqueue) {
 
 // A blocking copy waits, which no capture survives.
 Done submit_copy(const StreamRef& stream, const CopyPlan& plan, CopyMode mode);
+// Asynchronous on device memory, as in CUDA; host memory is filled when the call returns.
+Done submit_fill(const StreamRef& stream, const Fill& fill);
 
 }  // namespace heddle::client

@@ -24,20 +24,29 @@ VariableAddresses& variable_addresses() {
   return *addresses;
 }
 
-std::optional<CopyPlace> variable_at(uint64_t address) {
+struct Found {
+  uint64_t start;
+  VariableRange range;
+};
+std::optional<Found> find_variable(uint64_t address) {
   VariableAddresses& known = variable_addresses();
   if (!known.any.load(std::memory_order_acquire)) return std::nullopt;
   const std::lock_guard lock(known.mutex);
   auto after = known.ranges.upper_bound(address);
   if (after == known.ranges.begin()) return std::nullopt;
   const auto& [start, range] = *std::prev(after);
-  if (address - start >= range.bytes) return std::nullopt;
+  return address - start < range.bytes ? std::optional(Found{start, range}) : std::nullopt;
+}
+
+std::optional<CopyPlace> variable_at(uint64_t address) {
+  const auto found = find_variable(address);
+  if (!found) return std::nullopt;
   CopyPlace place;
   place.kind = CopyPlace::kVariable;
-  place.address = address - start;
-  place.device = range.device;
-  place.module = range.module;
-  place.variable = range.variable;
+  place.address = address - found->start;
+  place.device = found->range.device;
+  place.module = found->range.module;
+  place.variable = found->range.variable;
   return place;
 }
 
@@ -49,6 +58,12 @@ void remember_variable_address(VirtualDevice* device, uint64_t address, uint64_t
   const std::lock_guard lock(known.mutex);
   known.ranges[address] = {bytes, module, variable, device};
   known.any.store(true, std::memory_order_release);
+}
+
+std::optional<VariableAddress> variable_range_at(uint64_t address) {
+  const auto found = find_variable(address);
+  if (!found) return std::nullopt;
+  return VariableAddress{found->start, found->range.bytes, found->range.device};
 }
 
 Answer<CopyPlace> place_of(const void* pointer, uint64_t pitch, uint64_t slice) {

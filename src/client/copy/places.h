@@ -32,5 +32,11 @@ Answer<CopyPlace> place_of(const void* pointer, uint64_t pitch = 0, uint64_t sli
 // The addresses that cudaGetSymbolAddress gave out lie outside the window: copies from and to them name the variable.
 void remember_variable_address(VirtualDevice* device, uint64_t address, uint64_t bytes, uint32_t module,
                                uint32_t variable);
+// The variable that such an address lies in.
+struct VariableAddress {
+  uint64_t address = 0, bytes = 0;
+  VirtualDevice* device = nullptr;
+};
+std::optional<VariableAddress> variable_range_at(uint64_t address);
 
 }  // namespace heddle::client

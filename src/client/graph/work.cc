@@ -15,25 +15,6 @@ cudaMemcpyKind kind_of(const CopyPlan& plan) {
   return plan.from.on_device() ? cudaMemcpyDeviceToHost : cudaMemcpyHostToHost;
 }
 
-// Arguments in the packed form of the driver API: {1, buffer, 2, &size, 0}.
-Done unpack(void** extra, const image::KernelInfo& info, std::vector<char>& packed) {
-  const char* buffer = nullptr;
-  size_t size = 0;
-  for (; *extra; extra += 2) {
-    const auto key = reinterpret_cast<uintptr_t>(extra[0]);
-    if (key == 1) {
-      buffer = static_cast<const char*>(extra[1]);
-    } else if (key == 2) {
-      size = *static_cast<const size_t*>(extra[1]);
-    } else {
-      return refuse(cudaErrorInvalidValue);
-    }
-  }
-  if (!buffer || size < info.parameter_bytes) return refuse(cudaErrorInvalidValue);
-  packed.assign(buffer, buffer + info.parameter_bytes);
-  return {};
-}
-
 }  // namespace
 
 std::vector<void*> KernelWork::arguments() {
@@ -85,9 +66,9 @@ Answer<Work> kernel_work(const cudaKernelNodeParams* p) {
   HEDDLE_ANSWER(check_launch(**function, shape, **device));
   const image::KernelInfo& info = *(*function)->info.load(std::memory_order_acquire);
   if (p->extra) {
-    KernelWork work{p->func, *function, *device, shape, {}};
-    HEDDLE_ANSWER(unpack(p->extra, info, work.values));
-    return work;
+    const auto packed = packed_parameters(p->extra, info.parameter_bytes);
+    if (!packed) return tl::unexpected(packed.error());
+    return KernelWork{p->func, *function, *device, shape, {*packed, *packed + info.parameter_bytes}};
   }
   if (!p->kernelParams && !info.parameters.empty()) return refuse(cudaErrorInvalidValue);
   return kernel_work(p->func, **function, *device, shape, p->kernelParams);

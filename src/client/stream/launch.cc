@@ -1,6 +1,6 @@
 // The launch path. Counted for one thread, everything warm, no worker asleep: about 120 instructions and four cache
 // misses at most, next to two uncontended lock operations and one atomic addition (the worker's bell):
-//   2 loads   session and device, through thread-local current device
+//   3 loads   session and device, through thread-local current device and context
 //   2 loads   whether any stream captures, whether the device has side devices (submit.h)
 //   2 loads   fault and binding words of the ring's header
 //   1 load    whether the device has managed memory
@@ -145,6 +145,24 @@ Answer<Function*> prepared_function(const void* key) {
     HEDDLE_ANSWER(function->prepare(**session));
   }
   return function;
+}
+
+Answer<char*> packed_parameters(void** extra, uint32_t bytes) {
+  constexpr uintptr_t kBuffer = 1, kSize = 2;
+  char* buffer = nullptr;
+  size_t size = 0;
+  for (; *extra; extra += 2) {
+    const auto key = reinterpret_cast<uintptr_t>(extra[0]);
+    if (key == kBuffer) {
+      buffer = static_cast<char*>(extra[1]);
+    } else if (key == kSize) {
+      size = *static_cast<const size_t*>(extra[1]);
+    } else {
+      return refuse(cudaErrorInvalidValue);
+    }
+  }
+  if ((!buffer && bytes > 0) || size < bytes) return refuse(cudaErrorInvalidValue);
+  return buffer;
 }
 
 bool is_hint(int attribute) {

@@ -18,6 +18,10 @@ Done apply_attribute(const cudaLaunchAttribute& attribute, LaunchShape& shape);
 // Whether the device can run that shape.
 Done check_launch(const Function& function, const LaunchShape& shape, const VirtualDevice& device);
 
+// Where the arguments lie that the driver API's packed form, {1, buffer, 2, &size, 0}, names. cudaErrorInvalidValue
+// where they are less than `bytes`.
+Answer<char*> packed_parameters(void** extra, uint32_t bytes);
+
 // The kernel that a host function or a handle means; its module is loaded. cudaErrorInvalidDeviceFunction if none.
 Answer<Function*> prepared_function(const void* key);
 
