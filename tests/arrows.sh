@@ -48,7 +48,7 @@ for room in cli client compiler core daemon image keeper policy protocol simulat
   fi
 done
 # The client's folders from the ground up: each includes only those before it, and what lies beside the folders.
-after='link device copy stream memory graph api libraries'
+after='link device copy stream memory graph api driver libraries'
 while [ -n "$after" ]; do
   folder=${after%% *}
   after=${after#"$folder"}

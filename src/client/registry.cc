@@ -18,6 +18,10 @@ Failure as_failure(const Error& error) {
 
 }  // namespace
 
+Result<std::vector<std::span<const std::byte>>> ProgramModule::fatbins() const {
+  return wrapper_ ? image::fatbins_of_wrapper(wrapper_) : image::split_fatbins(loaded_image_);
+}
+
 Done ProgramModule::load(Session& session) {
   if (loaded_.load(std::memory_order_acquire)) return result_;
   const std::lock_guard lock(mutex_);
@@ -30,7 +34,7 @@ Done ProgramModule::load(Session& session) {
 Done ProgramModule::read_and_declare(Session& session) {
   if (has_managed_variables)
     return refuse(cudaErrorNotSupported, "__managed__ variables are not supported: use cudaMallocManaged");
-  const auto fatbins = image::fatbins_of_wrapper(wrapper_);
+  const auto fatbins = this->fatbins();
   if (!fatbins) return tl::unexpected(as_failure(fatbins.error()));
   const auto images = image::read_fatbins(*fatbins);
   if (!images) return tl::unexpected(as_failure(images.error()));
@@ -47,7 +51,7 @@ Done ProgramModule::read_and_declare(Session& session) {
 
 void ProgramModule::read_effects(uint32_t arch) {
   if (std::exchange(examined_, true)) return;
-  const auto fatbins = image::fatbins_of_wrapper(wrapper_);
+  const auto fatbins = this->fatbins();
   const auto images = fatbins ? image::read_fatbins(*fatbins) : tl::unexpected(fatbins.error());
   if (!images) return;
   if (auto kernels = image::effects(*images, arch)) effects_ = std::move(*kernels);
@@ -100,6 +104,16 @@ ProgramModule* Registry::add_module(const void* wrapper) {
   return &modules_.emplace_back(wrapper);
 }
 
+ProgramModule* Registry::add_module(std::vector<std::byte> loaded) {
+  const std::lock_guard lock(mutex_);
+  return &modules_.emplace_back(std::move(loaded));
+}
+
+bool Registry::has_modules() {
+  const std::lock_guard lock(mutex_);
+  return !modules_.empty();
+}
+
 bool Registry::hides_addresses(uint32_t arch) {
   const std::lock_guard lock(mutex_);
   for (; examined_ < modules_.size(); ++examined_) {
@@ -110,17 +124,21 @@ bool Registry::hides_addresses(uint32_t arch) {
   return found_.kept && found_.followed;
 }
 
-void Registry::add_function(ProgramModule* module, const void* host, const char* name) {
+Function* Registry::add_function(ProgramModule* module, const void* host, const char* name) {
   const std::lock_guard lock(mutex_);
   Function& function = all_functions_.emplace_back(module, name);
-  functions_.insert(host, &function);
+  if (host) functions_.insert(host, &function);
   functions_.insert(&function, &function);
+  return &function;
 }
 
-void Registry::add_variable(ProgramModule* module, const void* host, const char* name, size_t size, bool constant) {
+Variable* Registry::add_variable(ProgramModule* module, const void* host, const char* name, size_t size,
+                                 bool constant) {
   const std::lock_guard lock(mutex_);
-  variables_.insert(host, &all_variables_.emplace_back(module, name, size, constant));
+  Variable& variable = all_variables_.emplace_back(module, name, size, constant);
+  variables_.insert(host ? host : &variable, &variable);
   if (!constant) module->has_mutable_variables = true;
+  return &variable;
 }
 
 }  // namespace heddle::client

@@ -4,14 +4,17 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "client/answer.h"
 #include "client/flat_map.h"
 #include "image/effects.h"
 #include "image/module_info.h"
 
-// What the program registered before main: its modules, kernels and variables, known by their host addresses.
+// What the program registered before main: its modules, kernels and variables, known by their host addresses. And what
+// it loaded at run time (driver/modules.h), known by handles.
 namespace heddle::client {
 
 class Session;
@@ -26,9 +29,14 @@ struct AddressUse {
 class ProgramModule {
  public:
   explicit ProgramModule(const void* wrapper) : wrapper_(wrapper) {}
+  // One that the program hands over at run time: whole fat binaries, one behind the other.
+  explicit ProgramModule(std::vector<std::byte> loaded) : loaded_image_(std::move(loaded)) {}
 
   // Reads it and declares it to heddled, the first time; the answer stays.
   Done load(Session& session);
+  bool loaded_at_run_time() const { return !wrapper_; }
+  // Its fat binaries, several where it was compiled separately. They lie in the program's object, or here.
+  Result<std::vector<std::span<const std::byte>>> fatbins() const;
   // Valid after load().
   uint32_t id() const { return id_; }
   const image::ModuleInfo& info() const { return info_; }
@@ -40,8 +48,12 @@ class ProgramModule {
   // Of one; null where nothing is known.
   const image::KernelEffects* effects(const std::string& kernel, uint32_t arch);
 
-  // The object that holds it was unloaded.
+  std::string_view loaded_image() const {
+    return {reinterpret_cast<const char*>(loaded_image_.data()), loaded_image_.size()};
+  }
+  // The object that holds it was unloaded; or, of one loaded at run time, its like is loaded again.
   void unregister() { alive_ = false; }
+  void register_again() { alive_ = true; }
   bool alive() const { return alive_; }
 
   // Its kernels may leave something behind in its variables: the worker that holds them must stay.
@@ -53,7 +65,8 @@ class ProgramModule {
   Done read_and_declare(Session& session);
   void read_effects(uint32_t arch);
 
-  const void* wrapper_;
+  const void* const wrapper_ = nullptr;  // null: it was loaded at run time
+  const std::vector<std::byte> loaded_image_;
   std::atomic<bool> alive_{true};
   std::mutex mutex_;
   std::atomic<bool> loaded_{false};
@@ -97,14 +110,18 @@ struct Variable {
 class Registry {
  public:
   ProgramModule* add_module(const void* wrapper);
-  void add_function(ProgramModule* module, const void* host, const char* name);
-  void add_variable(ProgramModule* module, const void* host, const char* name, size_t size, bool constant);
+  ProgramModule* add_module(std::vector<std::byte> loaded);
+  // `host` null: known by the handle only, which is the object itself.
+  Function* add_function(ProgramModule* module, const void* host, const char* name);
+  Variable* add_variable(ProgramModule* module, const void* host, const char* name, size_t size, bool constant);
 
+  bool has_modules();
   // Whether a buffer that the program has no name for any more may still be reached by its kernels: one of them leaves
   // addresses in memory, and one follows what it finds there. The first call reads the PTX of every module.
   bool hides_addresses(uint32_t arch);
 
-  // By host address, or by the handle that cudaGetKernel gave, which is the Function itself. Null: unknown.
+  // By host address, or by handle: cudaGetKernel, cuModuleGetFunction and cuModuleGetGlobal give the object itself.
+  // Null: unknown.
   Function* function(const void* key) const { return alive(functions_.find(key)); }
   Variable* variable(const void* host) const { return alive(variables_.find(host)); }
 

@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 
+#include "client/context.h"
+
 namespace heddle::client {
 
 Runtime& runtime() {
@@ -74,9 +76,11 @@ Answer<VirtualDevice*> Runtime::device(int index) {
 }
 
 Answer<VirtualDevice*> Runtime::current_device() {
-  const ThreadPlace& place = thread_place();
+  ThreadPlace& place = thread_place();
   if (place.inside) [[unlikely]]
     return place.inside;
+  if (!place.context) [[unlikely]]
+    use_primary_context(place.device);
   return device(place.device);
 }
 

@@ -29,6 +29,8 @@ class Runtime {
 
   // The session; connects at the first call. cudaErrorInitializationError in a child of fork().
   Answer<Session*> session();
+  // Whether it is connected already.
+  bool connected() const { return session_.load(std::memory_order_acquire) != nullptr; }
   // Virtual device `index`; opens its ring at the first call. cudaErrorInvalidDevice for one that does not exist.
   Answer<VirtualDevice*> device(int index);
   // cudaSetDevice's choice; in an operation of a task apart, its side device.

@@ -130,6 +130,24 @@ bool begins_with(const char* bytes, uint64_t most, const Magic& magic) {
   return true;
 }
 
+// Of a bundle: heddle's own, of eight bytes that no text begins with.
+constexpr char kBundleMagic[8] = {'\x7f', 'h', 'e', 'd', 'd', 'l', 'e', '\x01'};
+struct BundleHeader {
+  char magic[8];
+  uint64_t bytes;  // behind the header
+};
+
+Result<FatbinBytes> fatbins_in_bundle(const char* file, uint64_t most) {
+  BundleHeader header;
+  if (most < sizeof header) return fail(ErrorCode::kCorrupt, "a linked module is shorter than its header");
+  std::memcpy(&header, file, sizeof header);
+  if (header.bytes > most - sizeof header)
+    return fail(ErrorCode::kCorrupt, "a linked module announces %llu bytes, more than there are",
+                static_cast<unsigned long long>(header.bytes));
+  const auto* const begin = reinterpret_cast<const std::byte*>(file) + sizeof header;
+  return FatbinBytes(begin, begin + header.bytes);
+}
+
 constexpr char kElfMagic[4] = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3};
 
 }  // namespace
@@ -151,6 +169,7 @@ Result<FatbinBytes> loose_fatbin(const void* image) {
     if (begins_with(bytes, kMostElfBytes, kWrapperMagic)) return fatbins_behind(image);
     if (begins_with(bytes, kMostElfBytes, kFatbinMagic)) return whole_fatbin(bytes, kMaxFatbinBytes);
     if (begins_with(bytes, kMostElfBytes, kElfMagic)) return fatbin_of_cubin(bytes, kMostElfBytes);
+    if (begins_with(bytes, kMostElfBytes, kBundleMagic)) return fatbins_in_bundle(bytes, kMaxFatbinBytes);
     return fatbin_of_ptx(std::string_view(bytes, std::strlen(bytes)));
   });
 }
@@ -159,8 +178,19 @@ Result<FatbinBytes> loose_fatbin(std::string_view file) {
   return no_throw([&]() -> Result<FatbinBytes> {
     if (begins_with(file.data(), file.size(), kFatbinMagic)) return whole_fatbin(file.data(), file.size());
     if (begins_with(file.data(), file.size(), kElfMagic)) return fatbin_of_cubin(file.data(), file.size());
+    if (begins_with(file.data(), file.size(), kBundleMagic)) return fatbins_in_bundle(file.data(), file.size());
     return fatbin_of_ptx(file.substr(0, file.find('\0')));
   });
+}
+
+FatbinBytes bundle(const FatbinBytes& fatbins) {
+  BundleHeader header{};
+  std::memcpy(header.magic, kBundleMagic, sizeof header.magic);
+  header.bytes = fatbins.size();
+  FatbinBytes bytes(sizeof header);
+  std::memcpy(bytes.data(), &header, sizeof header);
+  bytes.insert(bytes.end(), fatbins.begin(), fatbins.end());
+  return bytes;
 }
 
 }  // namespace heddle::image

@@ -80,11 +80,24 @@ TEST(LooseImage, FatBinaryAndItsWrapperAreCopiedWhole) {
   }
 }
 
+TEST(LooseImage, BundleHasEveryUnit) {
+  auto units = *fatbin_of_ptx(kText);
+  units.insert(units.end(), units.begin(), units.end());
+  const auto linked = bundle(units);
+  const auto images = images_in(loose_fatbin(static_cast<const void*>(linked.data())));
+  ASSERT_EQ(images.size(), 2u);
+  EXPECT_EQ(images[0].unit, 0u);
+  EXPECT_EQ(images[1].unit, 1u);
+}
+
 TEST(LooseImage, FileThatEndsEarlyIsRefused) {
+  const auto linked = bundle(*fatbin_of_ptx(kText));
+  const std::string bundled(reinterpret_cast<const char*>(linked.data()), linked.size());
   const std::string whole = FatbinBuilder().add(kFatbinPtx, 80, kText).build(), elf = small_cubin(8, 0x5a00);
   EXPECT_TRUE(loose_fatbin(std::string_view(whole)));
   EXPECT_TRUE(loose_fatbin(std::string_view(elf)));
-  for (const std::string& file : {whole, elf}) {
+  EXPECT_TRUE(loose_fatbin(std::string_view(bundled)));
+  for (const std::string& file : {whole, elf, bundled}) {
     for (size_t size = 0; size < file.size(); ++size)
       EXPECT_FALSE(loose_fatbin(std::string_view(file).substr(0, size))) << size;
   }

@@ -73,23 +73,16 @@ TEST_P(Answers, SeparatelyCompiledDeviceCodeIsLinkedWhereItIsLoaded) {
 }
 
 #ifdef HEDDLE_TOOLKIT_DRIVER
-TEST_P(Answers, LinkingTheDriverCostsNothingAndACallIsAClearError) {
+TEST_P(Answers, DriverThatIsOnlyLookedForCostsNothing) {
   expect_pass("driver_api");
   const Finished probed = run("driver_api", {"probe"});
   EXPECT_EQ(probed.out, "PASS\n") << probed.err;
   EXPECT_EQ(probed.err, "");
-  const Finished called = run("driver_api", {"call"});
-  EXPECT_EQ(called.out, "801 801 801 CUDA_ERROR_NOT_SUPPORTED\nPASS\n") << called.err;
-  const size_t first = called.err.find("heddle: cuInit: the driver API is not shared");
-  EXPECT_NE(first, std::string::npos) << called.err;
-  EXPECT_EQ(called.err.find("heddle: cuInit", first + 1), std::string::npos) << "once: " << called.err;
-  EXPECT_NE(called.err.find("heddle: cuDeviceGet: "), std::string::npos) << called.err;
 }
 
-TEST_P(Answers, NvidiasDriverIsNotLoadedByItsPlace) {
+TEST_P(Answers, DriverThatIsOpenedByItsPlaceIsHeddles) {
   const Finished finished = run("driver_api", {"place", HEDDLE_TOOLKIT_DRIVER});
   EXPECT_EQ(finished.out, "PASS\n") << finished.err;
-  EXPECT_NE(finished.err.find("which heddle does not share"), std::string::npos) << finished.err;
 }
 #endif
 

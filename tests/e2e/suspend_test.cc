@@ -51,6 +51,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, BetweenSteps,
                          testing::Values(std::tuple("outlives", "plain", ""),
                                          std::tuple("outlives", "managed_on_device", "managed_memory = 'device'\n"),
                                          std::tuple("outlives", "lent", "[dispatch]\npolicy = 'fs'\n"),
+                                         std::tuple("driver_outlives", "plain", ""),
                                          std::tuple("libraries_outlive", "plain", "")),
                          [](const auto& row) {
                            return std::string(std::get<0>(row.param)) + "_" + std::get<1>(row.param);

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "client/api/properties.h"
+#include "client/context.h"
 #include "client/copy/arrays.h"
 #include "client/device/driver_needs.h"
 #include "client/graph/capture.h"
@@ -92,7 +93,7 @@ HEDDLE_EXPORT cudaError_t cudaGetDevice(int* device) {
 HEDDLE_EXPORT cudaError_t cudaSetDevice(int device) {
   return answer([&]() -> Done {
     HEDDLE_ANSWER(check_device(device));
-    current_device_index() = device;
+    use_primary_context(device);
     return {};
   });
 }

@@ -34,7 +34,7 @@ int quiet_answer(Body&& body) noexcept {
 }
 
 bool in_use() {
-  return runtime().opened(0) != nullptr;
+  return runtime().connected();
 }
 
 int call(uint32_t library, uint32_t function, const uint64_t* words, uint32_t count, void* stream, bool open) {

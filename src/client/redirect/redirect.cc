@@ -4,10 +4,11 @@
 // Before anything of the program runs (-z initfirst), every loaded object is looked at. In one that contains the
 // runtime, each of its functions is overwritten with a jump to ours, found by the symbol table. An object whose symbols
 // were stripped, or that uses cuDNN or NCCL, and NVIDIA's driver itself, ends the process with status 127 and a
-// message, before main: its work would run beside the ledger. (By its name alone the driver is heddle's libcuda, which
-// lies where the runtimes lie.) Objects that come later, by dlopen, are treated before their constructors run: the
-// loader calls an empty function (r_debug::r_brk, meant for debuggers) when it has mapped them, and that function jumps
-// here too, or, where it has no space for a jump, its calls lead here.
+// message, before main: its work would run beside the ledger. By its name alone the driver is heddle's libcuda, which
+// lies where the runtimes lie; so it is by any name for programs that open it themselves (dlopen). Objects that come
+// later, by dlopen, are treated before their constructors run: the loader calls an empty function (r_debug::r_brk,
+// meant for debuggers) when it has mapped them, and that function jumps here too, or, where it has no space for a jump,
+// its calls lead here.
 //
 // Rules: as in client/runtime.h. Nothing is loaded or changed in a process that contains no CUDA runtime.
 
@@ -187,6 +188,13 @@ void watch() {
                  watched.error().text.c_str());
 }
 
+// heddle's libcuda in the place of the driver that a program opens by its place: it has the same functions.
+const char* shared_name(const char* name) {
+  if (!name || !is_driver(name) || !goes_past_heddle(name) || is_ours(name)) return name;
+  static const auto* const own = new std::string(directory() + "libcuda.so.1");
+  return own->c_str();
+}
+
 bool refuses(const char* name) {
   if (!name || !goes_past_heddle(name) || is_ours(name)) return false;
   say_refused("this program", {Finding::Kind::kRefused, 0, name});
@@ -210,6 +218,7 @@ bool refuses(const char* name) {
 // Ends in a jump to the loader's own dlopen (a tail call), which looks at its caller's address for the search path.
 extern "C" __attribute__((visibility("default"), optimize("O2"))) void* dlopen(const char* name, int mode) {
   using namespace heddle::redirect;
+  name = shared_name(name);
   if (refuses(name)) return nullptr;
   watch();
   return real_dlopen()(name, mode);

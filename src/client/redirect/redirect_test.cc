@@ -109,6 +109,9 @@ TEST(Scan, LibrariesThatGoPastHeddleAreKnownByName) {
   EXPECT_FALSE(goes_past_heddle("libcuda.so.1")) << "heddle's own";
   EXPECT_FALSE(goes_past_heddle("libcuda.so"));
   EXPECT_TRUE(goes_past_heddle("/usr/lib/x86_64-linux-gnu/libcuda.so.1"));
+  EXPECT_TRUE(is_driver("/usr/lib/x86_64-linux-gnu/libcuda.so.1"));
+  EXPECT_TRUE(is_driver("libcuda.so"));
+  EXPECT_FALSE(is_driver("/usr/local/cuda/lib64/libcudart.so.13"));
   EXPECT_TRUE(goes_past_heddle("/usr/lib/x86_64-linux-gnu/libcudnn.so.9"));
   EXPECT_TRUE(goes_past_heddle("libnccl.so.2"));
   EXPECT_FALSE(goes_past_heddle("libcudart.so.13"));

@@ -13,9 +13,13 @@ std::string stripped_mark() {
 
 }  // namespace
 
+bool is_driver(std::string_view file_name) {
+  return file_name.substr(file_name.rfind('/') + 1).starts_with("libcuda.so");
+}
+
 bool goes_past_heddle(std::string_view file_name) {
   const std::string_view base = file_name.substr(file_name.rfind('/') + 1);
-  if (base.starts_with("libcuda.so")) return file_name != base;  // by its name heddle's own is found
+  if (is_driver(base)) return file_name != base;  // by its name heddle's own is found
   for (const char* prefix : {"libcudnn", "libnccl.so"}) {
     if (base.starts_with(prefix)) return true;
   }

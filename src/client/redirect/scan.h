@@ -21,8 +21,11 @@ struct Finding {
 
 Finding scan(const ElfFile& file);
 
+// Whether it is the driver's library that is named, with its place or without.
+bool is_driver(std::string_view file_name);
+
 // Whether a library of this file name goes past heddle: cuDNN, NCCL, and the driver where it is named with its place.
-// Without a place the loader finds heddle's libcuda first, which serves nothing and says so.
+// Without a place the loader finds heddle's libcuda first.
 bool goes_past_heddle(std::string_view file_name);
 
 // A function of the runtime that programs call or that nvcc's code calls.

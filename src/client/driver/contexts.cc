@@ -1,0 +1,100 @@
+#include "client/driver/contexts.h"
+
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "client/runtime.h"
+
+namespace heddle::client {
+namespace {
+
+// Contexts themselves are never freed: a thread may have one current that another destroys.
+struct Created {
+  std::atomic<bool> any{false};
+  std::mutex mutex;  // guards what follows
+  std::set<Context*> live;
+  std::map<std::pair<Owned, uint64_t>, Context*> owners;
+};
+Created& created() {
+  static auto* const all = new Created;
+  return *all;
+}
+
+bool is_primary(const Context* handle) {
+  for (uint32_t i = 0; i < protocol::kMaxDevices; ++i) {
+    if (handle == &primary_context(static_cast<int>(i))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Done check_device(CUdevice device) {
+  auto session = runtime().session();
+  if (!session) return tl::unexpected(std::move(session).error());
+  const auto count = static_cast<int>((*session)->welcome().device_count);
+  return device >= 0 && device < count ? Done{} : refuse(cudaErrorInvalidDevice);
+}
+
+Answer<Context*> find_context(CUcontext handle) {
+  if (handle && is_primary(handle)) return handle;
+  const std::lock_guard lock(created().mutex);
+  return created().live.contains(handle) ? Answer<Context*>(handle) : refuse(cudaErrorDeviceUninitialized);
+}
+
+Context* create_context(int device, unsigned flags) {
+  auto* const context = new Context;
+  context->device = device;
+  context->id = next_context_id();
+  context->flags = flags;
+  const std::lock_guard lock(created().mutex);
+  created().live.insert(context);
+  created().any.store(true, std::memory_order_release);
+  return context;
+}
+
+std::vector<OwnedObject> end_context(Context& context) {
+  context.alive.store(false, std::memory_order_release);
+  std::vector<OwnedObject> owned;
+  const std::lock_guard lock(created().mutex);
+  created().live.erase(&context);
+  std::erase_if(created().owners, [&](const auto& entry) {
+    if (entry.second != &context) return false;
+    owned.push_back({entry.first.first, entry.first.second});
+    return true;
+  });
+  return owned;
+}
+
+bool has_created_contexts(int device) {
+  const std::lock_guard lock(created().mutex);
+  for (const Context* context : created().live) {
+    if (context->device == device) return true;
+  }
+  return false;
+}
+
+void own(Owned kind, uint64_t handle) {
+  Context* const current = thread_place().context;
+  if (!current || current->primary) return;
+  const std::lock_guard lock(created().mutex);
+  created().owners[{kind, handle}] = current;
+}
+
+void disown(Owned kind, uint64_t handle) {
+  if (!created().any.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(created().mutex);
+  created().owners.erase({kind, handle});
+}
+
+Context* owner_of(Owned kind, uint64_t handle, int device) {
+  if (created().any.load(std::memory_order_acquire)) {
+    const std::lock_guard lock(created().mutex);
+    const auto found = created().owners.find({kind, handle});
+    if (found != created().owners.end()) return found->second;
+  }
+  return &primary_context(device);
+}
+
+}  // namespace heddle::client

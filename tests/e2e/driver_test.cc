@@ -1,0 +1,69 @@
+// Programs of the driver API, and such as mix it with the runtime.
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "node.h"
+
+namespace heddle::e2e {
+namespace {
+
+const std::string kPrograms = HEDDLE_E2E_PROGRAMS "/";
+
+class DriverApi : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (::access((kPrograms + "driver_modules").c_str(), X_OK) != 0)
+      GTEST_SKIP() << "no toolkit, or no stub of libcuda";
+    node_ = std::make_unique<Node>();
+    ASSERT_TRUE(node_->ready()) << node_->why();
+  }
+
+  Finished run(const std::string& program, Arguments arguments = {}) {
+    arguments.insert(arguments.begin(), kPrograms + program);
+    return node_->run(arguments);
+  }
+  void expect_pass(const std::string& program, const Arguments& arguments = {}) {
+    const Finished finished = run(program, arguments);
+    EXPECT_EQ(finished.out, "PASS\n") << finished.err << node_->log();
+    EXPECT_EQ(finished.status, 0);
+    EXPECT_TRUE(Node::eventually([&] { return node_->empty(); })) << node_->ask({{"command", "ps"}}).dump();
+  }
+
+  static Arguments ptx() { return {kPrograms + "driver_kernels.ptx"}; }
+
+  std::unique_ptr<Node> node_;
+};
+
+TEST_F(DriverApi, ModulesAreLoadedAsTextAndAsFatBinaries) {
+  expect_pass("driver_modules", {kPrograms + "driver_kernels.ptx", kPrograms + "driver_kernels.fatbin"});
+}
+
+TEST_F(DriverApi, ThreadsHaveStacksOfContexts) {
+  expect_pass("driver_contexts", ptx());
+}
+
+TEST_F(DriverApi, MemoryStreamsAndGraphsAreTheRuntimes) {
+  const Finished finished = run("driver_buffers", ptx());
+  EXPECT_EQ(finished.out, "PASS\n") << finished.err << node_->log();
+  // What is not served is named, once.
+  const size_t named = finished.err.find("heddle: cuIpcGetMemHandle is not supported");
+  EXPECT_NE(named, std::string::npos) << finished.err;
+  EXPECT_EQ(finished.err.find("cuIpcGetMemHandle", named + 40), std::string::npos) << finished.err;
+}
+
+TEST_F(DriverApi, RuntimeAndDriverShareHandles) {
+  expect_pass("driver_mixed");
+}
+
+TEST_F(DriverApi, SourceIsCompiledWhileTheProgramRuns) {
+  if (::access((kPrograms + "driver_nvrtc").c_str(), X_OK) != 0) GTEST_SKIP() << "the toolkit has no libnvrtc";
+  expect_pass("driver_nvrtc");
+}
+
+TEST_F(DriverApi, TheToolkitsCppLibrariesCompute) {
+  expect_pass("cccl");
+}
+
+}  // namespace
+}  // namespace heddle::e2e
