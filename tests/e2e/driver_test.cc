@@ -1,6 +1,7 @@
 // Programs of the driver API, and such as mix it with the runtime.
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "node.h"
@@ -64,6 +65,29 @@ TEST_F(DriverApi, SourceIsCompiledWhileTheProgramRuns) {
 TEST_F(DriverApi, TheToolkitsCppLibrariesCompute) {
   expect_pass("cccl");
 }
+
+#ifdef HEDDLE_TEST_DRIVER
+// Everything is a GPU's but the driver, which is the tests' own (src/device/cuda/testing).
+class DriverApiOnAGpu : public DriverApi {
+ protected:
+  void SetUp() override {
+    if (::access((kPrograms + "driver_modules").c_str(), X_OK) != 0)
+      GTEST_SKIP() << "no toolkit, or no stub of libcuda";
+    ::setenv("HEDDLE_CUDA_LIBRARY", HEDDLE_TEST_DRIVER, 1);
+    node_ = std::make_unique<Node>(Node::gpu_config());
+    ::unsetenv("HEDDLE_CUDA_LIBRARY");
+    ASSERT_TRUE(node_->ready() && node_->warm()) << node_->why() << node_->log();
+  }
+};
+
+TEST_F(DriverApiOnAGpu, ModulesAreLoadedAsTextAndAsFatBinaries) {
+  expect_pass("driver_modules", {kPrograms + "driver_kernels.ptx", kPrograms + "driver_kernels.fatbin"});
+}
+
+TEST_F(DriverApiOnAGpu, MemoryStreamsAndGraphsAreTheRuntimes) {
+  expect_pass("driver_buffers", ptx());
+}
+#endif
 
 }  // namespace
 }  // namespace heddle::e2e

@@ -70,6 +70,16 @@ TEST(OutlivesOnAGpu, ItsWorkers) {
   expect_outlives(node, steps, "outlives");
 }
 
+TEST(OutlivesOnAGpu, WorkersOfADriverProgram) {
+  HEDDLE_NEEDS_PROGRAM("driver_outlives");
+  ::setenv("HEDDLE_CUDA_LIBRARY", HEDDLE_TEST_DRIVER, 1);
+  Node node(Node::gpu_config());
+  ::unsetenv("HEDDLE_CUDA_LIBRARY");
+  ASSERT_TRUE(node.ready() && node.warm()) << node.why() << node.log();
+  Steps steps(node);
+  expect_outlives(node, steps, "driver_outlives");
+}
+
 // As on real ones: the next worker has the variables elsewhere, and nobody knows where they were.
 TEST(OutlivesOnAGpu, ItsWorkersAlthoughVariablesMove) {
   HEDDLE_NEEDS_PROGRAM("outlives");

@@ -53,22 +53,15 @@ ProgramModule* unloaded_like(std::span<const std::byte> fatbin) {
   return module;
 }
 
-// Software devices execute PTX, and only what they can execute; a GPU's driver takes what its worker offers it.
-Done check_runs(std::span<const std::byte> fatbin, const DeviceModel& model) {
-  if (model.kind != DeviceKind::kSoftware) return {};
-  const auto fatbins = image::split_fatbins(fatbin);
-  const auto images = fatbins ? image::read_fatbins(*fatbins) : tl::unexpected(fatbins.error());
-  if (!images) return refuse(cudaErrorInvalidKernelImage, images.error().text);
-  const auto chosen = image::choose_ptx_units(*images, 10 * model.capability_major + model.capability_minor);
-  if (chosen) return {};
-  return refuse(cudaErrorNoKernelImageForDevice,
-                "a module that was loaded at run time: a software device executes PTX: " + chosen.error().text);
+bool has(const std::vector<image::Image>& images, image::ImageKind kind) {
+  return std::any_of(images.begin(), images.end(), [&](const image::Image& each) { return each.kind == kind; });
 }
 
-bool has_ptx(std::span<const std::byte> fatbin) {
-  const auto images = image::read_fatbin(fatbin);
-  return images && std::any_of(images->begin(), images->end(),
-                               [](const image::Image& each) { return each.kind == image::ImageKind::kPtx; });
+// PTX that the device can execute; or machine code where it is a GPU, whose driver knows whether it can.
+Done check_runs(const std::vector<image::Image>& images, const DeviceModel& model) {
+  const auto chosen = image::choose_ptx_units(images, 10 * model.capability_major + model.capability_minor);
+  if (chosen || (model.kind == DeviceKind::kCuda && has(images, image::ImageKind::kCubin))) return {};
+  return refuse(cudaErrorNoKernelImageForDevice, "a module that was loaded at run time: " + chosen.error().text);
 }
 
 Done check_variables(const ProgramModule& module) {
@@ -81,15 +74,17 @@ Done check_variables(const ProgramModule& module) {
 }
 
 Answer<ProgramModule*> declare(std::vector<std::byte> fatbin, Session& session) {
-  HEDDLE_ANSWER(check_runs(fatbin, session.welcome().devices[0]));
-  const bool ptx = has_ptx(fatbin);
+  const auto fatbins = image::split_fatbins(fatbin);
+  const auto images = fatbins ? image::read_fatbins(*fatbins) : tl::unexpected(fatbins.error());
+  if (!images) return refuse(cudaErrorInvalidKernelImage, images.error().text);
+  HEDDLE_ANSWER(check_runs(*images, session.welcome().devices[0]));
   ProgramModule* const program = runtime().registry.add_module(std::move(fatbin));
   Done loaded = program->load(session);
   if (loaded) loaded = check_variables(*program);
   if (!loaded) {
     program->unregister();
     Failure why = std::move(loaded).error();
-    if (why.code == cudaErrorInvalidKernelImage && ptx) why.code = cudaErrorInvalidPtx;
+    if (why.code == cudaErrorInvalidKernelImage && has(*images, image::ImageKind::kPtx)) why.code = cudaErrorInvalidPtx;
     return tl::unexpected(std::move(why));
   }
   for (const image::VariableInfo& variable : program->info().variables) {
