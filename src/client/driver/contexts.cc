@@ -97,4 +97,15 @@ Context* owner_of(Owned kind, uint64_t handle, int device) {
   return &primary_context(device);
 }
 
+bool says_device(cudaStream_t stream) {
+  return Handle::parse(kStreamTag, reinterpret_cast<uint64_t>(stream)).has_value();
+}
+
+// Of a stream that there is not, the call itself says so.
+StreamsDevice::StreamsDevice(cudaStream_t stream) {
+  const auto handle = Handle::parse(kStreamTag, reinterpret_cast<uint64_t>(stream));
+  if (handle && check_device(static_cast<CUdevice>(handle->device)))
+    place_.emplace(static_cast<CUdevice>(handle->device));
+}
+
 }  // namespace heddle::client

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "client/context.h"
@@ -43,5 +44,25 @@ class OnDevice {
   OnDevice(const OnDevice&) = delete;
   OnDevice& operator=(const OnDevice&) = delete;
 };
+
+// As in_context(), for a call that names a stream: where the thread has no current context, a stream that is no default
+// one says which device is meant.
+class StreamsDevice {
+ public:
+  explicit StreamsDevice(cudaStream_t stream);
+
+ private:
+  std::optional<OnDevice> place_;
+};
+bool says_device(cudaStream_t stream);
+template <class Body>
+CUresult in_stream(cudaStream_t stream, Body&& body) noexcept {
+  if (thread_place().context || !says_device(stream)) [[likely]]
+    return in_context(std::forward<Body>(body));
+  return in_driver([&] {
+    const StreamsDevice place(stream);
+    return body();
+  });
+}
 
 }  // namespace heddle::client

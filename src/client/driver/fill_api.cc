@@ -1,6 +1,7 @@
 // cuMemset and its family: elements of one, two and four bytes.
 
 #include "client/api/submit.h"
+#include "client/driver/contexts.h"
 #include "client/driver/functions.h"
 
 namespace heddle::client {
@@ -8,7 +9,7 @@ namespace {
 
 template <class Element>
 CUresult fill_rows(CUdeviceptr address, size_t pitch, Element value, size_t width, size_t height, cudaStream_t stream) {
-  return in_context([&]() -> Done {
+  return in_stream(stream, [&]() -> Done {
     auto resolved = enter_stream(stream);
     if (!resolved) return tl::unexpected(std::move(resolved).error());
     HEDDLE_ANSWER(resolved->device->failure());

@@ -1,6 +1,7 @@
 // Graphs: making and launching them. They are the runtime's; what their nodes do is in node_api.cc.
 
 #include "client/api/graph_edges.h"
+#include "client/driver/contexts.h"
 #include "client/driver/functions.h"
 #include "client/driver/runtime_functions.h"
 
@@ -26,6 +27,14 @@ CUresult update(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphNode_t* error_
   if (error_node) *error_node = info.errorNode;
   if (result) *result = info.result;
   return updated;
+}
+
+CUresult launch(cudaGraphExec_t exec, cudaStream_t stream) {
+  return in_stream(stream, [&] { return cudaGraphLaunch(exec, stream); });
+}
+
+CUresult upload(cudaGraphExec_t exec, cudaStream_t stream) {
+  return in_stream(stream, [&] { return cudaGraphUpload(exec, stream); });
 }
 
 // --- edges ---
@@ -92,8 +101,8 @@ std::span<const DriverFunction> driver_graph_functions() {
       HEDDLE_DRIVER(cuGraphInstantiate_v2, 11000, instantiate),
       HEDDLE_DRIVER(cuGraphInstantiateWithFlags, 11040, Same<&cudaGraphInstantiateWithFlags>::call),
       HEDDLE_DRIVER_PTSZ(cuGraphInstantiateWithParams, 12000, Same<&cudaGraphInstantiateWithParams>::call),
-      HEDDLE_DRIVER_PTSZ(cuGraphLaunch, 10000, Same<&cudaGraphLaunch>::call),
-      HEDDLE_DRIVER_PTSZ(cuGraphUpload, 11010, Same<&cudaGraphUpload>::call),
+      HEDDLE_DRIVER_PTSZ(cuGraphLaunch, 10000, launch),
+      HEDDLE_DRIVER_PTSZ(cuGraphUpload, 11010, upload),
       HEDDLE_DRIVER(cuGraphExecDestroy, 10000, SameAnywhere<&cudaGraphExecDestroy>::call),
       HEDDLE_DRIVER(cuGraphExecGetFlags, 12000, SameAnywhere<&cudaGraphExecGetFlags>::call),
       HEDDLE_DRIVER(cuGraphExecUpdate, 10020, update),

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "client/driver/contexts.h"
 #include "client/driver/functions.h"
 #include "client/driver/runtime_functions.h"
 #include "client/stream/launch.h"
@@ -36,8 +37,8 @@ class Arguments {
 
 // Runs `launch(arguments)`.
 template <class Launch>
-CUresult launch_with(CUfunction function, void** parameters, void** extra, Launch&& launch) {
-  return in_context([&]() -> Done {
+CUresult launch_with(CUfunction function, void** parameters, void** extra, cudaStream_t stream, Launch&& launch) {
+  return in_stream(stream, [&]() -> Done {
     auto arguments = Arguments::of(function, parameters, extra);
     if (!arguments) return tl::unexpected(std::move(arguments).error());
     const LastErrorKept kept;
@@ -49,7 +50,7 @@ CUresult launch_with(CUfunction function, void** parameters, void** extra, Launc
 CUresult launch(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                 unsigned block_y, unsigned block_z, unsigned shared_bytes, cudaStream_t stream, void** parameters,
                 void** extra) {
-  return launch_with(function, parameters, extra, [&](void** arguments) {
+  return launch_with(function, parameters, extra, stream, [&](void** arguments) {
     return cudaLaunchKernel(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, arguments, shared_bytes,
                             stream);
   });
@@ -58,7 +59,7 @@ CUresult launch(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned 
 CUresult launch_cooperative(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                             unsigned block_y, unsigned block_z, unsigned shared_bytes, cudaStream_t stream,
                             void** parameters) {
-  return launch_with(function, parameters, nullptr, [&](void** arguments) {
+  return launch_with(function, parameters, nullptr, stream, [&](void** arguments) {
     return cudaLaunchCooperativeKernel(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, arguments,
                                        shared_bytes, stream);
   });
@@ -72,7 +73,7 @@ CUresult launch_with_config(const CUlaunchConfig* config, CUfunction function, v
                                 config->hStream,
                                 config->attrs,
                                 config->numAttrs};
-  return launch_with(function, parameters, extra,
+  return launch_with(function, parameters, extra, config->hStream,
                      [&](void** arguments) { return cudaLaunchKernelExC(&same, function, arguments); });
 }
 

@@ -17,16 +17,18 @@ void* pointer_to(CUdeviceptr address) {
 
 // Runs `make(&pointer)`; what it makes belongs to the current context.
 template <class Make>
+cudaError_t allocate_into(CUdeviceptr* address, Make&& make) {
+  if (!address) return cudaErrorInvalidValue;
+  void* pointer = nullptr;
+  const cudaError_t made = make(&pointer);
+  if (made != cudaSuccess) return made;
+  *address = reinterpret_cast<CUdeviceptr>(pointer);
+  own(Owned::kMemory, *address);
+  return made;
+}
+template <class Make>
 CUresult allocate(CUdeviceptr* address, Make&& make) {
-  return in_context([&] {
-    if (!address) return cudaErrorInvalidValue;
-    void* pointer = nullptr;
-    const cudaError_t made = make(&pointer);
-    if (made != cudaSuccess) return made;
-    *address = reinterpret_cast<CUdeviceptr>(pointer);
-    own(Owned::kMemory, *address);
-    return made;
-  });
+  return in_context([&] { return allocate_into(address, make); });
 }
 
 CUresult alloc(CUdeviceptr* address, size_t bytes) {
@@ -48,11 +50,16 @@ CUresult alloc_managed(CUdeviceptr* address, size_t bytes, unsigned flags) {
 }
 
 CUresult alloc_async(CUdeviceptr* address, size_t bytes, cudaStream_t stream) {
-  return allocate(address, [&](void** pointer) { return cudaMallocAsync(pointer, bytes, stream); });
+  return in_stream(stream, [&] {
+    return allocate_into(address, [&](void** pointer) { return cudaMallocAsync(pointer, bytes, stream); });
+  });
 }
 
 CUresult alloc_from_pool(CUdeviceptr* address, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
-  return allocate(address, [&](void** pointer) { return cudaMallocFromPoolAsync(pointer, bytes, pool, stream); });
+  return in_stream(stream, [&] {
+    return allocate_into(address,
+                         [&](void** pointer) { return cudaMallocFromPoolAsync(pointer, bytes, pool, stream); });
+  });
 }
 
 // Needs no current context: addresses say whose memory it is.
@@ -64,7 +71,7 @@ CUresult free(CUdeviceptr address) {
 }
 
 CUresult free_async(CUdeviceptr address, cudaStream_t stream) {
-  return in_context([&] {
+  return in_stream(stream, [&] {
     disown(Owned::kMemory, address);
     return cudaFreeAsync(pointer_to(address), stream);
   });
@@ -90,11 +97,12 @@ CUresult advise_v2(CUdeviceptr address, size_t bytes, int advice, cudaMemLocatio
 }
 
 CUresult prefetch(CUdeviceptr address, size_t bytes, CUdevice device, cudaStream_t stream) {
-  return in_context([&] { return prefetch_managed(pointer_to(address), bytes, managed_location(device), 0, stream); });
+  return in_stream(stream,
+                   [&] { return prefetch_managed(pointer_to(address), bytes, managed_location(device), 0, stream); });
 }
 
 CUresult prefetch_v2(CUdeviceptr address, size_t bytes, cudaMemLocation location, unsigned flags, cudaStream_t stream) {
-  return in_context([&] { return prefetch_managed(pointer_to(address), bytes, location, flags, stream); });
+  return in_stream(stream, [&] { return prefetch_managed(pointer_to(address), bytes, location, flags, stream); });
 }
 
 // --- pools ---

@@ -26,18 +26,12 @@ CUresult create(cudaStream_t* stream, unsigned flags) {
   return create_with_priority(stream, flags, 0);
 }
 
-// A handle says which device it is of; the default streams are those of the current context.
-template <class Body>
-CUresult on_stream(cudaStream_t stream, Body&& body) {
-  const bool is_default = number(stream) <= number(cudaStreamPerThread);
-  return driver_answer(is_default ? Needs::kContext : Needs::kDriver, std::forward<Body>(body));
-}
 template <auto Function>
 struct OfStream;
 template <class... Arguments, cudaError_t (*Function)(cudaStream_t, Arguments...)>
 struct OfStream<Function> {
   static CUresult call(cudaStream_t stream, Arguments... arguments) {
-    return on_stream(stream, [&] { return Function(stream, arguments...); });
+    return in_stream(stream, [&] { return Function(stream, arguments...); });
   }
 };
 
@@ -48,7 +42,7 @@ CUresult destroy(cudaStream_t stream) {
 }
 
 CUresult context_of(cudaStream_t stream, CUcontext* context) {
-  return on_stream(stream, [&]() -> Done {
+  return in_stream(stream, [&]() -> Done {
     if (!context) return refuse(cudaErrorInvalidValue);
     if (number(stream) <= number(cudaStreamPerThread)) {
       *context = thread_place().context;
@@ -76,6 +70,15 @@ CUresult create_event(cudaEvent_t* event, unsigned flags) {
   });
 }
 
+// The stream says which context is meant.
+CUresult record(cudaEvent_t event, cudaStream_t stream) {
+  return in_stream(stream, [&] { return cudaEventRecord(event, stream); });
+}
+
+CUresult record_with_flags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+  return in_stream(stream, [&] { return cudaEventRecordWithFlags(event, stream, flags); });
+}
+
 CUresult destroy_event(cudaEvent_t event) {
   return in_driver([&] {
     disown(Owned::kEvent, number(event));
@@ -89,27 +92,27 @@ CUresult begin_global_capture(cudaStream_t stream) {
 }
 
 CUresult capture_info(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id) {
-  return on_stream(stream, [&] { return tell_capture(stream, {status, id, nullptr, nullptr, nullptr, nullptr}); });
+  return in_stream(stream, [&] { return tell_capture(stream, {status, id, nullptr, nullptr, nullptr, nullptr}); });
 }
 
 CUresult capture_info_v2(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
                          cudaGraph_t* graph, const cudaGraphNode_t** nodes, size_t* count) {
-  return on_stream(stream, [&] { return tell_capture(stream, {status, id, graph, nodes, nullptr, count}); });
+  return in_stream(stream, [&] { return tell_capture(stream, {status, id, graph, nodes, nullptr, count}); });
 }
 
 CUresult capture_info_v3(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
                          cudaGraph_t* graph, const cudaGraphNode_t** nodes, const cudaGraphEdgeData** edges,
                          size_t* count) {
-  return on_stream(stream, [&] { return tell_capture(stream, {status, id, graph, nodes, edges, count}); });
+  return in_stream(stream, [&] { return tell_capture(stream, {status, id, graph, nodes, edges, count}); });
 }
 
 CUresult update_dependencies(cudaStream_t stream, const cudaGraphNode_t* nodes, size_t count, unsigned flags) {
-  return on_stream(stream, [&] { return update_capture(stream, nodes, nullptr, count, flags); });
+  return in_stream(stream, [&] { return update_capture(stream, nodes, nullptr, count, flags); });
 }
 
 CUresult update_dependencies_v2(cudaStream_t stream, const cudaGraphNode_t* nodes, const cudaGraphEdgeData* edges,
                                 size_t count, unsigned flags) {
-  return on_stream(stream, [&] { return update_capture(stream, nodes, edges, count, flags); });
+  return in_stream(stream, [&] { return update_capture(stream, nodes, edges, count, flags); });
 }
 
 }  // namespace
@@ -149,8 +152,8 @@ std::span<const DriverFunction> driver_stream_functions() {
       HEDDLE_DRIVER(cuEventCreate, 2000, create_event),
       HEDDLE_DRIVER(cuEventDestroy, 2000, destroy_event),
       HEDDLE_DRIVER(cuEventDestroy_v2, 4000, destroy_event),
-      HEDDLE_DRIVER_PTSZ(cuEventRecord, 2000, Same<&cudaEventRecord>::call),
-      HEDDLE_DRIVER_PTSZ(cuEventRecordWithFlags, 11010, Same<&cudaEventRecordWithFlags>::call),
+      HEDDLE_DRIVER_PTSZ(cuEventRecord, 2000, record),
+      HEDDLE_DRIVER_PTSZ(cuEventRecordWithFlags, 11010, record_with_flags),
       HEDDLE_DRIVER(cuEventQuery, 2000, SameAnywhere<&cudaEventQuery>::call),
       HEDDLE_DRIVER(cuEventSynchronize, 2000, SameAnywhere<&cudaEventSynchronize>::call),
       HEDDLE_DRIVER(cuEventElapsedTime, 2000, SameAnywhere<&cudaEventElapsedTime>::call),

@@ -136,6 +136,29 @@ void stacks_contexts() {
   DRIVER(cuDevicePrimaryCtxRelease(1));
 }
 
+// A thread without a context uses another's stream, which says what is meant.
+void needs_no_context_beside_a_stream() {
+  CUstream stream = nullptr;
+  CUevent event = nullptr;
+  CUdeviceptr memory = 0;
+  DRIVER(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  DRIVER(cuEventCreate(&event, CU_EVENT_DEFAULT));
+  DRIVER(cuMemAlloc(&memory, 64));
+  std::thread([&] {
+    DRIVER(cuMemsetD8Async(memory, 7, 64, stream));
+    DRIVER(cuEventRecord(event, stream));
+    DRIVER(cuEventSynchronize(event));
+    EXPECT_CODE(cuEventRecord(event, nullptr), CUDA_ERROR_INVALID_CONTEXT);
+    EXPECT(current() == nullptr);
+  }).join();
+  unsigned char last = 0;
+  DRIVER(cuMemcpyDtoH(&last, memory + 63, 1));
+  EXPECT(last == 7);
+  DRIVER(cuMemFree(memory));
+  DRIVER(cuEventDestroy(event));
+  DRIVER(cuStreamDestroy(stream));
+}
+
 // Another thread destroys the context that this one has current.
 void notices_a_destroyed_context() {
   CUcontext created = nullptr;
@@ -182,6 +205,7 @@ int main(int, char** arguments) {
   begins();
   describes_devices();
   stacks_contexts();
+  needs_no_context_beside_a_stream();
   notices_a_destroyed_context();
   works_in_threads(contents_of(arguments[1]));
   std::puts("PASS");
