@@ -3,6 +3,8 @@
 #include <pthread.h>
 
 #include <array>
+#include <map>
+#include <mutex>
 
 #include "client/thread_place.h"
 #include "protocol/messages.h"
@@ -37,6 +39,16 @@ void make_current(Context* context) {
   if (!place.context) my_stack().device = place.device;
   place.context = context;
   place.device = context ? context->device : my_stack().device;
+}
+
+struct Owners {
+  std::atomic<bool> any{false};
+  std::mutex mutex;  // guards what follows
+  std::map<std::pair<Owned, uint64_t>, Context*> owners;
+};
+Owners& all_owners() {
+  static auto* const all = new Owners;
+  return *all;
 }
 
 struct Primaries {
@@ -88,6 +100,44 @@ Context* pop_context() {
 void replace_context(Context* context) {
   if (context) return make_current(context);
   pop_context();
+}
+
+void own(Owned kind, uint64_t handle) {
+  Context* const current = thread_place().context;
+  if (!current || current->primary) return;
+  const std::lock_guard lock(all_owners().mutex);
+  all_owners().owners[{kind, handle}] = current;
+  all_owners().any.store(true, std::memory_order_release);
+}
+
+void disown(Owned kind, uint64_t handle) {
+  if (!all_owners().any.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(all_owners().mutex);
+  all_owners().owners.erase({kind, handle});
+}
+
+void disown_memory(int device) {
+  const std::lock_guard lock(all_owners().mutex);
+  std::erase_if(all_owners().owners, [&](const auto& entry) {
+    return entry.first.first == Owned::kMemory && entry.second->device == device;
+  });
+}
+
+Context* owner_of(Owned kind, uint64_t handle) {
+  const std::lock_guard lock(all_owners().mutex);
+  const auto found = all_owners().owners.find({kind, handle});
+  return found == all_owners().owners.end() ? nullptr : found->second;
+}
+
+std::vector<OwnedObject> take_owned(const Context& context) {
+  std::vector<OwnedObject> owned;
+  const std::lock_guard lock(all_owners().mutex);
+  std::erase_if(all_owners().owners, [&](const auto& entry) {
+    if (entry.second != &context) return false;
+    owned.push_back({entry.first.first, entry.first.second});
+    return true;
+  });
+  return owned;
 }
 
 }  // namespace heddle::client

@@ -39,4 +39,21 @@ Context* pop_context();
 // In the place of the top. Null takes the top away.
 void replace_context(Context* context);
 
+// --- what was made in contexts of the program's own by the driver API: it ends with them. What was made in a primary
+// context, and all that the runtime makes, ends with the device's reset ---
+enum class Owned { kMemory, kArray, kStream, kEvent, kPool };
+struct OwnedObject {
+  Owned kind;
+  uint64_t handle;  // or address
+};
+// The calling thread's current context owns it from now on, where it is no primary one.
+void own(Owned kind, uint64_t handle);
+// It is gone, whichever API released it. One load where the program has made no context.
+void disown(Owned kind, uint64_t handle);
+// All of the device's memory is gone.
+void disown_memory(int device);
+// Null: a primary context, or nobody.
+Context* owner_of(Owned kind, uint64_t handle);
+std::vector<OwnedObject> take_owned(const Context& context);
+
 }  // namespace heddle::client

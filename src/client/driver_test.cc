@@ -141,6 +141,17 @@ TEST_F(DriverTest, ContextThatEndsReleasesWhatItOwns) {
   EXPECT_EQ(call("cuMemFree_v2", others), CUDA_SUCCESS);
 }
 
+TEST_F(DriverTest, MemoryThatTheRuntimeFreedIsTheContextsNoMore) {
+  CUcontext context = nullptr;
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(call("cuCtxCreate_v2", &context, 0u, 0), CUDA_SUCCESS);
+  ASSERT_EQ(call("cuMemAlloc_v2", &memory, size_t{4096}), CUDA_SUCCESS);
+  EXPECT_EQ(owner_of(Owned::kMemory, memory), context);
+  EXPECT_EQ(cudaFree(reinterpret_cast<void*>(memory)), cudaSuccess);
+  EXPECT_THAT(owner_of(Owned::kMemory, memory), IsNull());
+  ASSERT_EQ(call("cuCtxDestroy_v2", context), CUDA_SUCCESS);
+}
+
 TEST_F(DriverTest, LastReleaseOfThePrimaryContextFreesItsMemory) {
   CUdeviceptr memory = 0;
   size_t bytes = 0;

@@ -109,9 +109,10 @@ ProgramModule* Registry::add_module(std::vector<std::byte> loaded) {
   return &modules_.emplace_back(std::move(loaded));
 }
 
-bool Registry::has_modules() {
+bool Registry::has_registered_modules() {
   const std::lock_guard lock(mutex_);
-  return !modules_.empty();
+  return std::any_of(modules_.begin(), modules_.end(),
+                     [](const ProgramModule& module) { return !module.loaded_at_run_time(); });
 }
 
 bool Registry::hides_addresses(uint32_t arch) {

@@ -115,7 +115,8 @@ class Registry {
   Function* add_function(ProgramModule* module, const void* host, const char* name);
   Variable* add_variable(ProgramModule* module, const void* host, const char* name, size_t size, bool constant);
 
-  bool has_modules();
+  // Of nvcc's startup code.
+  bool has_registered_modules();
   // Whether a buffer that the program has no name for any more may still be reached by its kernels: one of them leaves
   // addresses in memory, and one follows what it finds there. The first call reads the PTX of every module.
   bool hides_addresses(uint32_t arch);

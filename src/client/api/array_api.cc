@@ -1,5 +1,6 @@
 // CUDA arrays: made, freed, asked for what they are.
 
+#include "client/context.h"
 #include "client/copy/arrays.h"
 #include "client/runtime.h"
 
@@ -44,6 +45,7 @@ Done release(cudaArray_t handle) {
   }
   auto array = arrays().take(handle);
   if (!array) return tl::unexpected(std::move(array).error());
+  disown(Owned::kArray, reinterpret_cast<uint64_t>(handle));
   Done released = array->device->memory().release(array->layout.address);
   if (array->room == 0) return released;
   Done room_released = array->device->memory().release(array->room);  // behind the array: its copy goes first

@@ -157,6 +157,7 @@ HEDDLE_EXPORT cudaError_t cudaDeviceReset() {
     HEDDLE_ANSWER(done);
     memory_pools().forget(**device);
     graph_memory().forget(**device);
+    disown_memory(static_cast<int>((*device)->index()));
     return {};
   });
 }

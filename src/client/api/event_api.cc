@@ -1,6 +1,7 @@
 // Events.
 
 #include "client/api/submit.h"
+#include "client/context.h"
 #include "client/memory/memory_pool.h"
 
 namespace heddle::client {
@@ -96,6 +97,7 @@ HEDDLE_EXPORT cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return on_event(event, [event](const EventRef& ref) -> Done {
     captures().forget_event(event);
     ref.device->events().close(ref.slot);
+    disown(Owned::kEvent, reinterpret_cast<uint64_t>(event));
     return {};
   });
 }

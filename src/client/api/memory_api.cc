@@ -1,5 +1,6 @@
 // Device memory: cudaMalloc and its family, what is free, what a pointer is.
 
+#include "client/context.h"
 #include "client/graph/capture.h"
 #include "client/graph/graph_memory.h"
 #include "client/memory/host_registration.h"
@@ -63,6 +64,7 @@ Done release(void* pointer) {
   const auto address = reinterpret_cast<uint64_t>(pointer);
   if (!runtime().in_window(address)) return refuse(cudaErrorInvalidValue);
   const auto managed = runtime().managed_memory().find_anywhere(address);
+  disown(Owned::kMemory, address);
   if (!managed) {
     VirtualDevice* const device = runtime().device_of(address);
     if (!device) return refuse(cudaErrorInvalidValue);

@@ -1,6 +1,7 @@
 // Stream-ordered allocation and memory pools.
 
 #include "client/api/submit.h"
+#include "client/context.h"
 #include "client/graph/memory_nodes.h"
 #include "client/memory/managed_memory.h"
 #include "client/memory/memory_pool.h"
@@ -55,6 +56,7 @@ Done allocate(void** pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t str
 
 // Memory of cudaMalloc goes back too, behind all work that the program has called so far.
 Done release_now(uint64_t address, const StreamRef& stream) {
+  disown(Owned::kMemory, address);
   if (const auto of_graph = graph_memory().find(address)) return graph_memory().free(of_graph, &stream);
   auto freed = memory_pools().free(address, &stream);
   if (!freed) return tl::unexpected(std::move(freed).error());
@@ -135,7 +137,10 @@ HEDDLE_EXPORT cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPo
 }
 
 HEDDLE_EXPORT cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
-  return answer([&] { return memory_pools().destroy(pool); });
+  return answer([&] {
+    disown(Owned::kPool, reinterpret_cast<uint64_t>(pool));
+    return memory_pools().destroy(pool);
+  });
 }
 
 HEDDLE_EXPORT cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep) {

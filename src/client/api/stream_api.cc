@@ -1,6 +1,7 @@
 // Streams.
 
 #include "client/api/submit.h"
+#include "client/context.h"
 #include "client/memory/memory_pool.h"
 #include "client/stream/stream_attributes.h"
 
@@ -34,6 +35,7 @@ Done destroy(cudaStream_t stream, const StreamRef& ref) {
   if (reinterpret_cast<uintptr_t>(stream) <= 2) return refuse(cudaErrorInvalidResourceHandle);
   HEDDLE_ANSWER(captures().stream_ends(ref));
   ref.device->streams().close(ref.slot);
+  disown(Owned::kStream, reinterpret_cast<uint64_t>(stream));
   return {};
 }
 

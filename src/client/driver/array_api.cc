@@ -31,10 +31,7 @@ CUresult create(cudaArray_t* array, const CUDA_ARRAY_DESCRIPTOR* p) {
 }
 
 CUresult destroy(cudaArray_t array) {
-  return in_driver([&] {
-    disown(Owned::kArray, reinterpret_cast<uint64_t>(array));
-    return array ? cudaFreeArray(array) : cudaErrorInvalidResourceHandle;
-  });
+  return in_driver([&] { return array ? cudaFreeArray(array) : cudaErrorInvalidResourceHandle; });
 }
 
 CUresult describe_3d(CUDA_ARRAY3D_DESCRIPTOR* to, cudaArray_t array) {

@@ -17,6 +17,7 @@ constexpr unsigned kApiVersion = 3020;  // of every context since CUDA 3.2
 Done reset(CUdevice device) {
   const OnDevice place(device);
   const LastErrorKept kept;
+  unload_modules_of(primary_context(device));
   const cudaError_t code = cudaDeviceReset();
   return code == cudaSuccess ? Done{} : refuse(code);
 }
@@ -33,7 +34,8 @@ CUresult retain_primary(CUcontext* context, CUdevice device) {
   });
 }
 
-// With the last of its users the context ends, and what is in it.
+// With the last of its users the context ends, and what is in it. The runtime is one of them where nvcc built any of
+// the program's code, or a thread has called it without a context.
 CUresult release_primary(CUdevice device) {
   return in_driver([&]() -> Done {
     HEDDLE_ANSWER(check_device(device));
@@ -42,8 +44,8 @@ CUresult release_primary(CUdevice device) {
     do {
       if (before == 0) return refuse(cudaErrorDeviceUninitialized);
     } while (!primary.retained.compare_exchange_weak(before, before - 1));
-    const bool last = before == 1 && !primary.used_by_runtime && !has_created_contexts(device);
-    return last ? reset(device) : Done{};
+    const bool of_runtime = primary.used_by_runtime || runtime().registry.has_registered_modules();
+    return before > 1 || of_runtime || has_created_contexts(device) ? Done{} : reset(device);
   });
 }
 
@@ -131,7 +133,8 @@ CUresult destroy(CUcontext handle) {
     const OnDevice place((*context)->device);
     const LastErrorKept kept;
     const cudaError_t health = cudaDeviceSynchronize();
-    for (const OwnedObject& object : end_context(**context)) release(object);
+    end_context(**context);
+    for (const OwnedObject& object : take_owned(**context)) release(object);
     unload_modules_of(**context);
     return health == cudaSuccess ? Done{} : refuse(health);
   });

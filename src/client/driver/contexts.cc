@@ -1,6 +1,5 @@
 #include "client/driver/contexts.h"
 
-#include <map>
 #include <mutex>
 #include <set>
 
@@ -11,10 +10,8 @@ namespace {
 
 // Contexts themselves are never freed: a thread may have one current that another destroys.
 struct Created {
-  std::atomic<bool> any{false};
   std::mutex mutex;  // guards what follows
   std::set<Context*> live;
-  std::map<std::pair<Owned, uint64_t>, Context*> owners;
 };
 Created& created() {
   static auto* const all = new Created;
@@ -50,21 +47,13 @@ Context* create_context(int device, unsigned flags) {
   context->flags = flags;
   const std::lock_guard lock(created().mutex);
   created().live.insert(context);
-  created().any.store(true, std::memory_order_release);
   return context;
 }
 
-std::vector<OwnedObject> end_context(Context& context) {
+void end_context(Context& context) {
   context.alive.store(false, std::memory_order_release);
-  std::vector<OwnedObject> owned;
   const std::lock_guard lock(created().mutex);
   created().live.erase(&context);
-  std::erase_if(created().owners, [&](const auto& entry) {
-    if (entry.second != &context) return false;
-    owned.push_back({entry.first.first, entry.first.second});
-    return true;
-  });
-  return owned;
 }
 
 bool has_created_contexts(int device) {
@@ -73,28 +62,6 @@ bool has_created_contexts(int device) {
     if (context->device == device) return true;
   }
   return false;
-}
-
-void own(Owned kind, uint64_t handle) {
-  Context* const current = thread_place().context;
-  if (!current || current->primary) return;
-  const std::lock_guard lock(created().mutex);
-  created().owners[{kind, handle}] = current;
-}
-
-void disown(Owned kind, uint64_t handle) {
-  if (!created().any.load(std::memory_order_acquire)) return;
-  const std::lock_guard lock(created().mutex);
-  created().owners.erase({kind, handle});
-}
-
-Context* owner_of(Owned kind, uint64_t handle, int device) {
-  if (created().any.load(std::memory_order_acquire)) {
-    const std::lock_guard lock(created().mutex);
-    const auto found = created().owners.find({kind, handle});
-    if (found != created().owners.end()) return found->second;
-  }
-  return &primary_context(device);
 }
 
 bool says_device(cudaStream_t stream) {

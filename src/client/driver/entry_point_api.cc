@@ -38,7 +38,7 @@ unsigned long long per_thread_unless_said(unsigned long long flags) {
 }
 
 bool in_use() {
-  return runtime().connected() || runtime().registry.has_modules();
+  return runtime().connected() || runtime().registry.has_registered_modules();
 }
 
 void* function_named(const char* name) {

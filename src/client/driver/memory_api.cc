@@ -64,17 +64,11 @@ CUresult alloc_from_pool(CUdeviceptr* address, size_t bytes, cudaMemPool_t pool,
 
 // Needs no current context: addresses say whose memory it is.
 CUresult free(CUdeviceptr address) {
-  return in_driver([&] {
-    disown(Owned::kMemory, address);
-    return address == 0 ? cudaSuccess : cudaFree(pointer_to(address));
-  });
+  return in_driver([&] { return address == 0 ? cudaSuccess : cudaFree(pointer_to(address)); });
 }
 
 CUresult free_async(CUdeviceptr address, cudaStream_t stream) {
-  return in_stream(stream, [&] {
-    disown(Owned::kMemory, address);
-    return cudaFreeAsync(pointer_to(address), stream);
-  });
+  return in_stream(stream, [&] { return cudaFreeAsync(pointer_to(address), stream); });
 }
 
 CUresult address_range(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {
@@ -114,13 +108,6 @@ CUresult create_pool(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
   });
 }
 
-CUresult destroy_pool(cudaMemPool_t pool) {
-  return in_driver([&] {
-    disown(Owned::kPool, reinterpret_cast<uint64_t>(pool));
-    return cudaMemPoolDestroy(pool);
-  });
-}
-
 }  // namespace
 
 std::span<const DriverFunction> driver_memory_functions() {
@@ -150,7 +137,7 @@ std::span<const DriverFunction> driver_memory_functions() {
       HEDDLE_DRIVER_PTSZ(cuMemAllocFromPoolAsync, 11020, alloc_from_pool),
       HEDDLE_DRIVER_PTSZ(cuMemFreeAsync, 11020, free_async),
       HEDDLE_DRIVER(cuMemPoolCreate, 11020, create_pool),
-      HEDDLE_DRIVER(cuMemPoolDestroy, 11020, destroy_pool),
+      HEDDLE_DRIVER(cuMemPoolDestroy, 11020, SameAnywhere<&cudaMemPoolDestroy>::call),
       HEDDLE_DRIVER(cuMemPoolTrimTo, 11020, SameAnywhere<&cudaMemPoolTrimTo>::call),
       HEDDLE_DRIVER(cuMemPoolSetAttribute, 11020, SameAnywhere<&cudaMemPoolSetAttribute>::call),
       HEDDLE_DRIVER(cuMemPoolGetAttribute, 11020, SameAnywhere<&cudaMemPoolGetAttribute>::call),

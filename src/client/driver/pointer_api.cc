@@ -45,12 +45,17 @@ uint64_t memory_type(const AddressRange& range) {
   return range.kind == AddressRange::Kind::kHost ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
 }
 
+CUcontext context_of(const AddressRange& range) {
+  Context* const owner = owner_of(Owned::kMemory, range.address);
+  return owner ? owner : &primary_context(range.device);
+}
+
 // Of the kinds of values that attributes have: pointers and sizes have 8 bytes, numbers 4, yes and no 4 or 1.
 Done tell(const Asked& asked, int attribute, void* to) {
   const AddressRange& range = asked.range;
   switch (attribute) {
     case kContext:
-      put<CUcontext>(to, owner_of(Owned::kMemory, range.address, range.device));
+      put<CUcontext>(to, context_of(range));
       return {};
     case kMemoryType:
       put<unsigned>(to, static_cast<unsigned>(memory_type(range)));

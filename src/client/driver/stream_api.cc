@@ -35,12 +35,6 @@ struct OfStream<Function> {
   }
 };
 
-CUresult destroy(cudaStream_t stream) {
-  const CUresult done = OfStream<&cudaStreamDestroy>::call(stream);
-  if (done == CUDA_SUCCESS) disown(Owned::kStream, number(stream));
-  return done;
-}
-
 CUresult context_of(cudaStream_t stream, CUcontext* context) {
   return in_stream(stream, [&]() -> Done {
     if (!context) return refuse(cudaErrorInvalidValue);
@@ -50,7 +44,8 @@ CUresult context_of(cudaStream_t stream, CUcontext* context) {
     }
     auto found = resolve_stream(stream);
     if (!found) return tl::unexpected(std::move(found).error());
-    *context = owner_of(Owned::kStream, number(stream), static_cast<int>(found->device->home().index()));
+    Context* const owner = owner_of(Owned::kStream, number(stream));
+    *context = owner ? owner : &primary_context(static_cast<int>(found->device->home().index()));
     return {};
   });
 }
@@ -77,13 +72,6 @@ CUresult record(cudaEvent_t event, cudaStream_t stream) {
 
 CUresult record_with_flags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
   return in_stream(stream, [&] { return cudaEventRecordWithFlags(event, stream, flags); });
-}
-
-CUresult destroy_event(cudaEvent_t event) {
-  return in_driver([&] {
-    disown(Owned::kEvent, number(event));
-    return cudaEventDestroy(event);
-  });
 }
 
 // --- capture ---
@@ -121,8 +109,8 @@ std::span<const DriverFunction> driver_stream_functions() {
   static const DriverFunction rows[] = {
       HEDDLE_DRIVER(cuStreamCreate, 2000, create),
       HEDDLE_DRIVER(cuStreamCreateWithPriority, 5050, create_with_priority),
-      HEDDLE_DRIVER(cuStreamDestroy, 2000, destroy),
-      HEDDLE_DRIVER(cuStreamDestroy_v2, 4000, destroy),
+      HEDDLE_DRIVER(cuStreamDestroy, 2000, OfStream<&cudaStreamDestroy>::call),
+      HEDDLE_DRIVER(cuStreamDestroy_v2, 4000, OfStream<&cudaStreamDestroy>::call),
       HEDDLE_DRIVER_PTSZ(cuStreamGetCtx, 9020, context_of),
       HEDDLE_DRIVER_PTSZ(cuStreamGetCtx_v2, 12050, contexts_of),
       HEDDLE_DRIVER_PTSZ(cuStreamQuery, 2000, OfStream<&cudaStreamQuery>::call),
@@ -150,8 +138,8 @@ std::span<const DriverFunction> driver_stream_functions() {
       HEDDLE_DRIVER_PTSZ(cuStreamUpdateCaptureDependencies_v2, 12030, update_dependencies_v2),
       HEDDLE_DRIVER(cuThreadExchangeStreamCaptureMode, 10010, SameAnywhere<&cudaThreadExchangeStreamCaptureMode>::call),
       HEDDLE_DRIVER(cuEventCreate, 2000, create_event),
-      HEDDLE_DRIVER(cuEventDestroy, 2000, destroy_event),
-      HEDDLE_DRIVER(cuEventDestroy_v2, 4000, destroy_event),
+      HEDDLE_DRIVER(cuEventDestroy, 2000, SameAnywhere<&cudaEventDestroy>::call),
+      HEDDLE_DRIVER(cuEventDestroy_v2, 4000, SameAnywhere<&cudaEventDestroy>::call),
       HEDDLE_DRIVER_PTSZ(cuEventRecord, 2000, record),
       HEDDLE_DRIVER_PTSZ(cuEventRecordWithFlags, 11010, record_with_flags),
       HEDDLE_DRIVER(cuEventQuery, 2000, SameAnywhere<&cudaEventQuery>::call),
