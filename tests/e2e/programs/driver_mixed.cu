@@ -138,6 +138,31 @@ void shares_handles() {
   DRIVER(cuMemFree(address));
 }
 
+// The runtime's own way to modules that are loaded at run time.
+void loads_libraries() {
+  const char* text =
+      ".version 8.0\n.target sm_75\n.address_size 64\n.global .align 4 .u32 kept;\n"
+      ".visible .entry store(.param .u64 to)\n{\n.reg .b64 %rd<3>;\n.reg .b32 %r<2>;\nld.param.u64 %rd1, [to];\n"
+      "cvta.to.global.u64 %rd2, %rd1;\nmov.u32 %r1, 77;\nst.global.u32 [%rd2], %r1;\nst.global.u32 [kept], %r1;\n"
+      "ret;\n}\n";
+  cudaLibrary_t library = nullptr;
+  cudaKernel_t kernel = nullptr;
+  void *memory = nullptr, *kept = nullptr;
+  size_t bytes = 0;
+  int values[2] = {};
+  RUNTIME(cudaLibraryLoadData(&library, text, nullptr, nullptr, 0, nullptr, nullptr, 0));
+  RUNTIME(cudaLibraryGetKernel(&kernel, library, "store"));
+  RUNTIME(cudaLibraryGetGlobal(&kept, &bytes, library, "kept"));
+  RUNTIME(cudaMalloc(&memory, sizeof(int)));
+  void* arguments[] = {&memory};
+  RUNTIME(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(1), dim3(1), arguments, 0, nullptr));
+  RUNTIME(cudaMemcpy(&values[0], memory, sizeof(int), cudaMemcpyDeviceToHost));
+  RUNTIME(cudaMemcpy(&values[1], kept, sizeof(int), cudaMemcpyDeviceToHost));
+  EXPECT(values[0] == 77 && values[1] == 77 && bytes == sizeof(int));
+  RUNTIME(cudaFree(memory));
+  RUNTIME(cudaLibraryUnload(library));
+}
+
 // Neither changes the other's last error.
 void keeps_errors_apart() {
   CUdeviceptr memory = 0;
@@ -172,6 +197,7 @@ int main() {
   finds_functions();
   honours_versions();
   shares_handles();
+  loads_libraries();
   keeps_errors_apart();
   gives_threads_contexts();
   std::puts("PASS");
