@@ -19,7 +19,7 @@ struct Context {
   uint64_t id = 0;
   std::atomic<bool> alive{true};
   std::atomic<unsigned> flags{0};
-  // Of a primary one: how often the driver API retains it, and whether the runtime has used it.
+  // A primary context's users: how often the driver API retains it, and whether the runtime has used it.
   std::atomic<unsigned> retained{0};
   std::atomic<bool> used_by_runtime{false};
 };

@@ -115,7 +115,7 @@ class Registry {
   Function* add_function(ProgramModule* module, const void* host, const char* name);
   Variable* add_variable(ProgramModule* module, const void* host, const char* name, size_t size, bool constant);
 
-  // Of nvcc's startup code.
+  // Whether nvcc's startup code registered any.
   bool has_registered_modules();
   // Whether a buffer that the program has no name for any more may still be reached by its kernels: one of them leaves
   // addresses in memory, and one follows what it finds there. The first call reads the PTX of every module.

@@ -25,7 +25,7 @@ struct Target {
   uint64_t flags = 0;
 };
 
-// Of ".target sm_90a": the number, and which devices run it.
+// The number in "sm_90a", and which devices run such code.
 std::optional<Target> parse_target(std::string_view name) {
   constexpr std::string_view kPrefix = "sm_";
   if (!name.starts_with(kPrefix)) return std::nullopt;
@@ -130,7 +130,7 @@ bool begins_with(const char* bytes, uint64_t most, const Magic& magic) {
   return true;
 }
 
-// Of a bundle: heddle's own, of eight bytes that no text begins with.
+// A bundle begins with these eight bytes of heddle's own; no text does.
 constexpr char kBundleMagic[8] = {'\x7f', 'h', 'e', 'd', 'd', 'l', 'e', '\x01'};
 struct BundleHeader {
   char magic[8];

@@ -57,6 +57,12 @@ TEST_F(DriverApi, RuntimeAndDriverShareHandles) {
   expect_pass("driver_mixed");
 }
 
+TEST_F(DriverApi, FaultEndsWithItsProgram) {
+  const Finished finished = run("driver_fault");
+  EXPECT_EQ(finished.out, "CUDA_ERROR_ILLEGAL_ADDRESS\nCUDA_ERROR_ILLEGAL_ADDRESS\n") << finished.err << node_->log();
+  expect_pass("driver_contexts", ptx());
+}
+
 TEST_F(DriverApi, SourceIsCompiledWhileTheProgramRuns) {
   if (::access((kPrograms + "driver_nvrtc").c_str(), X_OK) != 0) GTEST_SKIP() << "the toolkit has no libnvrtc";
   expect_pass("driver_nvrtc");

@@ -68,7 +68,7 @@ bool says_device(cudaStream_t stream) {
   return Handle::parse(kStreamTag, reinterpret_cast<uint64_t>(stream)).has_value();
 }
 
-// Of a stream that there is not, the call itself says so.
+// The call itself refuses a stream that does not exist.
 StreamsDevice::StreamsDevice(cudaStream_t stream) {
   const auto handle = Handle::parse(kStreamTag, reinterpret_cast<uint64_t>(stream));
   if (handle && check_device(static_cast<CUdevice>(handle->device)))

@@ -76,7 +76,7 @@ CUresult copy_batch(const CUdeviceptr* to, const CUdeviceptr* from, const size_t
   });
 }
 
-// Of CUDA 12.8, which says where a batch failed: of which copy it is, nobody knows.
+// CUDA 12.8's form, which reports the copy that failed: SIZE_MAX says that it is not known.
 CUresult copy_batch_v1(const CUdeviceptr* to, const CUdeviceptr* from, const size_t* sizes, size_t count,
                        const CUmemcpyAttributes* attributes, const size_t* first, size_t attribute_count,
                        size_t* failed, cudaStream_t stream) {

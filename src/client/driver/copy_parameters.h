@@ -9,7 +9,7 @@ namespace heddle::client {
 // cudaErrorInvalidValue for what makes no sense. An array's elements are counted, so that it has to be known.
 Answer<cudaMemcpy3DParms> box_of(const CUDA_MEMCPY3D& p);
 CUDA_MEMCPY3D box_of_rows(const CUDA_MEMCPY2D& p);
-// Back again, of a graph's node.
+// The reverse, for the parameters of a graph's node.
 Answer<CUDA_MEMCPY3D> box_of(const cudaMemcpy3DParms& p);
 
 }  // namespace heddle::client

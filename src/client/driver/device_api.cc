@@ -73,8 +73,8 @@ CUresult capability(int* major, int* minor, CUdevice device) {
 
 constexpr int kTexture2DGather = 44;
 
-// The others that only the driver has numbers for are of what heddle does not serve: virtual memory management, memory
-// operations of streams, multicast, fabric handles.
+// Attributes that only the driver has numbers for. But for the first they ask for what heddle does not serve: virtual
+// memory management, memory operations of streams, multicast, fabric handles.
 bool only_of_driver(int attribute) {
   for (const int known : {kTexture2DGather,
                           92,

@@ -37,8 +37,8 @@ struct PerThread<Function> {
   }
 };
 
-// A function that does what the runtime's does. Handles and pointers have other types in cuda.h, and are the same; of
-// more arguments than the runtime's (a context, most times) no notice is taken.
+// A function that does what the runtime's does. Handles and pointers have other types in cuda.h and are the same
+// values; arguments beyond the runtime's (a context, most times) are ignored.
 template <auto Function, Needs kNeeds = Needs::kContext>
 struct Same;
 template <class... Arguments, cudaError_t (*Function)(Arguments...), Needs kNeeds>

@@ -4,8 +4,8 @@
 
 namespace heddle::client {
 
-// The options of cuModuleLoadDataEx and the linker, of which only the logs have a meaning here: PTX is compiled, or
-// interpreted, where the worker's device is.
+// The options of cuModuleLoadDataEx and the linker. Only the logs have a meaning here: PTX is compiled, or interpreted,
+// where the worker's device is.
 class JitLogs {
  public:
   JitLogs(unsigned count, const int* options, void** values);

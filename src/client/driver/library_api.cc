@@ -23,7 +23,8 @@ Done load(CUlibrary* to, Result<std::vector<std::byte>> fatbin, const JitLogs& l
   return {};
 }
 
-// Of the library's own options one says how the image may be treated, and the other wants a table of host functions.
+// CU_LIBRARY_BINARY_IS_PRESERVED changes nothing: the image is copied. The other option hands over a table of host
+// functions.
 Done check_options(unsigned count, const int* options) {
   constexpr int kUnifiedTable = 0;
   for (unsigned i = 0; options && i < count; ++i) {

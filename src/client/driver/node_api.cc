@@ -1,5 +1,5 @@
-// The nodes of graphs: what they do, in the driver's words. Of the contexts that nodes are given no notice is taken:
-// addresses and kernels say which device is meant, as in the runtime.
+// The nodes of graphs: what they do, in the driver's words. The contexts that nodes name are ignored: addresses and
+// kernels say which device is meant, as in the runtime.
 
 #include <cstring>
 

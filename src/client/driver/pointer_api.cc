@@ -50,7 +50,7 @@ CUcontext context_of(const AddressRange& range) {
   return owner ? owner : &primary_context(range.device);
 }
 
-// Of the kinds of values that attributes have: pointers and sizes have 8 bytes, numbers 4, yes and no 4 or 1.
+// Values have CUDA's sizes: pointers and sizes 8 bytes, numbers 4, yes and no 1 (kIsManaged 4).
 Done tell(const Asked& asked, int attribute, void* to) {
   const AddressRange& range = asked.range;
   switch (attribute) {
@@ -113,7 +113,7 @@ CUresult attribute(void* to, int attribute, CUdeviceptr address) {
   });
 }
 
-// What an attribute is of a pointer that it makes no sense for.
+// The value of an attribute that does not apply to a pointer.
 void put_nothing(int attribute, void* to) {
   switch (attribute) {
     case kMemoryType:
@@ -133,7 +133,7 @@ void put_nothing(int attribute, void* to) {
   }
 }
 
-// Of any pointer: what it is not is zero.
+// Answers for any pointer: what does not apply is zero.
 CUresult attributes(unsigned count, const int* attributes, void** to, CUdeviceptr address) {
   return in_context([&]() -> Done {
     if (!attributes || !to || count == 0) return refuse(cudaErrorInvalidValue);
