@@ -61,7 +61,8 @@ bool has(const std::vector<image::Image>& images, image::ImageKind kind) {
 Done check_runs(const std::vector<image::Image>& images, const DeviceModel& model) {
   const auto chosen = image::choose_ptx_units(images, 10 * model.capability_major + model.capability_minor);
   if (chosen || (model.kind == DeviceKind::kCuda && has(images, image::ImageKind::kCubin))) return {};
-  return refuse(cudaErrorNoKernelImageForDevice, "a module that was loaded at run time: " + chosen.error().text);
+  return refuse(cudaErrorNoKernelImageForDevice, "a module that was loaded at run time: " + chosen.error().text +
+                                                     "; where NVRTC compiles it, load the text of nvrtcGetPTX");
 }
 
 Done check_variables(const ProgramModule& module) {
