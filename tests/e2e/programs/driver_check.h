@@ -31,3 +31,15 @@ inline std::string contents_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
+
+// The path of a file that lies beside the program.
+inline std::string beside(const char* program, const char* name) {
+  const std::string path = program;
+  return path.substr(0, path.rfind('/') + 1) + name;
+}
+
+// Whether the program is to look at answers that are heddle's own, or that nobody promises: "answers" is its argument.
+// Without it the program does the same on NVIDIA's driver.
+inline bool asks_for_answers(int count, char** arguments) {
+  return count > 1 && std::string(arguments[1]) == "answers";
+}

@@ -39,8 +39,7 @@ struct Kernels {
 }  // namespace
 
 int main(int, char** arguments) {
-  const std::string program = arguments[0], directory = arguments[1];
-  const std::string ptx = contents_of(program.substr(0, program.rfind('/') + 1) + "driver_kernels.ptx");
+  const std::string directory = arguments[1], ptx = contents_of(beside(arguments[0], "driver_kernels.ptx"));
   const int steps = std::atoi(arguments[2]);
   DRIVER(cuInit(0));
   CUcontext context = nullptr;

@@ -36,6 +36,10 @@ limits
 limits overflow
 reset
 growing
+driver_buffers
+driver_contexts
+driver_mixed
+driver_modules
 LIST
 echo "programs: $passed of $all as natively"
 [ "$passed" -eq "$all" ] || { echo 'heddled:'; grep -iv ' \[info\] ' "$logs/heddled.log" | tail -n 20; exit 1; }
