@@ -170,6 +170,13 @@ TEST_F(Run, LibrariesCalculateWhatTheyShould) {
   EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
 }
 
+TEST_F(Run, GraphsReplayCapturedLibraryCalls) {
+  HEDDLE_NEEDS_LIBRARIES();
+  const Finished finished = node.run({HEDDLE_E2E_PROGRAMS "/library_graphs"});
+  EXPECT_EQ(finished.out, "PASS\n") << finished.err;
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
+}
+
 TEST_F(Run, ALibraryThatIsGivenAForeignAddressFailsItsProgramAlone) {
   HEDDLE_NEEDS_LIBRARIES();
   const Finished bad = node.run({HEDDLE_E2E_PROGRAMS "/libraries", "bad"});

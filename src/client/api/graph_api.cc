@@ -46,16 +46,22 @@ const char* name_of(cudaGraphNodeType type) {
   }
 }
 
+// What the node calls; "" for one that calls nothing.
+const char* function_of(const Work& work) {
+  if (const auto* kernel = std::get_if<KernelWork>(&work)) return kernel->function->name.c_str();
+  if (const auto* called = std::get_if<LibraryWork>(&work)) return name_of(called->call());
+  return "";
+}
+
 void write_inside(const GraphNode& node, const Graph& inside, size_t index, FILE* file);
 
 void write_nodes(const Graph& graph, FILE* file) {
   std::unordered_map<const GraphNode*, size_t> index;
   for (const auto& node : graph.nodes()) index.emplace(node.get(), index.size());
   for (const auto& node : graph.nodes()) {
-    const auto* kernel = std::get_if<KernelWork>(&node->work);
+    const char* const function = function_of(node->work);
     std::fprintf(file, "  n%llu [label=\"%zu %s%s%s\"];\n", static_cast<unsigned long long>(node->id),
-                 index.at(node.get()), name_of(type_of(node->work)), kernel ? "\\n" : "",
-                 kernel ? kernel->function->name.c_str() : "");
+                 index.at(node.get()), name_of(type_of(node->work)), *function ? "\\n" : "", function);
     for (const GraphNode* before : node->dependencies)
       std::fprintf(file, "  n%llu -> n%llu;\n", static_cast<unsigned long long>(before->id),
                    static_cast<unsigned long long>(node->id));

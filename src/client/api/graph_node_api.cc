@@ -91,6 +91,8 @@ Done tell_kernel(cudaGraphNode_t handle, cudaKernelNodeParams* p) {
   auto node = resolve_node(handle);
   if (!node) return tl::unexpected(std::move(node).error());
   auto* const work = std::get_if<KernelWork>(&(*node)->work);
+  // As NVIDIA's runtime answers for a kernel that another library has launched: the program knows no such function.
+  if (std::holds_alternative<LibraryWork>((*node)->work)) return refuse(cudaErrorInvalidDeviceFunction);
   if (!work || !p) return refuse(cudaErrorInvalidValue);
   (*node)->shown_arguments = work->arguments();
   const LaunchShape& shape = work->shape;

@@ -33,24 +33,78 @@ int quiet_answer(Body&& body) noexcept {
   }
 }
 
+// The program's own keeper, as the library packed it.
+class Keeper final : public LibraryKeeper {
+ public:
+  Keeper(const heddle_library_keeper& given, void* copy) : given_(given), copy_(copy) {}
+  ~Keeper() override { given_.destroy(copy_); }
+  Keeper(const Keeper&) = delete;
+  Keeper& operator=(const Keeper&) = delete;
+  void renew(std::span<uint64_t> words) override {
+    if (given_.renew) given_.renew(copy_, words.data());
+  }
+
+ private:
+  const heddle_library_keeper given_;
+  void* const copy_;
+};
+
+Answer<Work> library_work(VirtualDevice& device, const library::Call& call, bool open,
+                          const heddle_library_keeper* keeper) {
+  HEDDLE_ANSWER(prepare_library_call(device, call, open));
+  LibraryWork work{&device, call.library, call.function, {call.words.begin(), call.words.end()}, nullptr};
+  if (!keeper) return work;
+  void* const copy = keeper->copy(keeper->object);
+  if (!copy) return refuse(cudaErrorMemoryAllocation);
+  work.keeper = std::make_shared<Keeper>(*keeper, copy);
+  return work;
+}
+
+// What a library allocates for itself breaks no capture, as cudaThreadExchangeStreamCaptureMode has it for libraries.
+class Relaxed {
+ public:
+  Relaxed() : before_(captures().exchange_mode(cudaStreamCaptureModeRelaxed)) {}
+  ~Relaxed() { (void)captures().exchange_mode(before_); }
+  Relaxed(const Relaxed&) = delete;
+  Relaxed& operator=(const Relaxed&) = delete;
+
+ private:
+  const cudaStreamCaptureMode before_;
+};
+
 bool in_use() {
   return runtime().connected();
 }
 
-int call(uint32_t library, uint32_t function, const uint64_t* words, uint32_t count, void* stream, bool open) {
+int call(uint32_t library, uint32_t function, const uint64_t* words, uint32_t count, void* stream, bool open,
+         const heddle_library_keeper* keeper) {
   return quiet_answer([&]() -> Done {
     auto resolved = enter_stream(static_cast<cudaStream_t>(stream));
     if (!resolved) return tl::unexpected(std::move(resolved).error());
-    HEDDLE_ANSWER(captures().refuse_on(*resolved));
-    return call_library(*resolved, {static_cast<library::Library>(library), function, {words, count}}, open);
+    const library::Call call{static_cast<library::Library>(library), function, {words, count}};
+    return submit(
+        *resolved, [&] { return library_work(*resolved->device, call, open, keeper); },
+        [&] { return call_library(*resolved, call, open); });
   });
 }
 
+uint64_t capture(void* stream) {
+  try {
+    if (!captures().any()) return 0;
+    const auto resolved = resolve_stream(static_cast<cudaStream_t>(stream));
+    return resolved ? captures().info(*resolved).id : 0;
+  } catch (...) {
+    return 0;
+  }
+}
+
 int allocate(void** pointer, size_t bytes) {
+  const Relaxed relaxed;
   return cudaMalloc(pointer, bytes);
 }
 
 int release(void* pointer) {
+  const Relaxed relaxed;
   return cudaFree(pointer);
 }
 
@@ -131,7 +185,7 @@ int release_pinned(void* pointer) {
 
 HEDDLE_EXPORT const heddle_library_functions* heddle_library_api() {
   static constexpr heddle_library_functions kFunctions{
-      kHeddleLibraryVersion, in_use, call,   allocate,     release,         copy_rows,
+      kHeddleLibraryVersion, in_use, call,   capture,      allocate,        release,       copy_rows,
       current_device,        say,    on_gpu, call_at_once, allocate_pinned, release_pinned};
   return &kFunctions;
 }

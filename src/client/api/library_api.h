@@ -8,14 +8,29 @@
 
 extern "C" {
 
+// What a call needs beside its words, should a graph capture it: an object that lives as long as the graph.
+struct heddle_library_keeper {
+  const void* object;
+  // A copy of the object for the graph, which destroys it in the end; null: there is no memory.
+  void* (*copy)(const void* object);
+  void (*destroy)(void* copy);
+  // Brings the words up to date before each launch of the graph. Null: they stay as they were captured.
+  void (*renew)(void* copy, uint64_t* words);
+};
+
 struct heddle_library_functions {
   uint32_t version;
   // Whether the program has used this runtime: of two that are loaded, the one to ask.
   bool (*in_use)();
   // A call of a library (library::Library) as src/library packs it, in stream order. These return CUDA's codes and set
   // no last error. 1: its arguments make no sense; 801: it is not supported. `open`: before it, waits for a device and
-  // sees that the worker has the library; else 3, and a line on stderr says what is missing.
-  int (*call)(uint32_t library, uint32_t function, const uint64_t* words, uint32_t count, void* stream, bool open);
+  // sees that the worker has the library; else 3, and a line on stderr says what is missing. Where the stream captures,
+  // the call becomes a node of the graph, and each launch makes it.
+  int (*call)(uint32_t library, uint32_t function, const uint64_t* words, uint32_t count, void* stream, bool open,
+              const heddle_library_keeper* keeper);
+  // Which capture the stream is part of; 0: none.
+  uint64_t (*capture)(void* stream);
+  // Device memory, also while something captures.
   int (*allocate)(void** pointer, size_t bytes);
   int (*release)(void* pointer);
   // Rows of bytes from and to wherever; blocking, or in stream order as cudaMemcpy2DAsync.
@@ -31,7 +46,7 @@ struct heddle_library_functions {
   int (*allocate_pinned)(void** pointer, size_t bytes);
   int (*release_pinned)(void* pointer);
 };
-inline constexpr uint32_t kHeddleLibraryVersion = 2;
+inline constexpr uint32_t kHeddleLibraryVersion = 3;
 
 const heddle_library_functions* heddle_library_api();
 

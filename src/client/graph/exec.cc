@@ -6,6 +6,7 @@
 #include "client/copy/copy_pieces.h"
 #include "client/device/driver_needs.h"
 #include "client/stream/events.h"
+#include "client/stream/library_calls.h"
 
 namespace heddle::client {
 namespace {
@@ -182,6 +183,8 @@ Done GraphExec::charge_kernels(VirtualDevice& device) {
   for (const Step& step : steps_) {
     const auto* kernel = std::get_if<KernelWork>(&step.work);
     if (kernel && step.enabled) HEDDLE_ANSWER(charge_launch(device, *kernel->function));
+    const auto* called = std::get_if<LibraryWork>(&step.work);
+    if (called && step.enabled) HEDDLE_ANSWER(charge_library(device, called->library));
     for (const auto& body : step.bodies) HEDDLE_ANSWER(body->charge_kernels(device));
   }
   return {};
@@ -261,6 +264,10 @@ Done GraphExec::join() {
 Done GraphExec::run(const StreamRef& branch, Step& step) {
   if (auto* kernel = std::get_if<KernelWork>(&step.work))
     return launch_on(branch, *kernel->function, kernel->shape, kernel->arguments().data());
+  if (auto* called = std::get_if<LibraryWork>(&step.work)) {
+    if (called->keeper) called->keeper->renew(called->words);
+    return call_library(branch, called->call(), false);
+  }
   if (const auto* copy = std::get_if<CopyWork>(&step.work)) return run_copy(branch, step, *copy);
   if (const auto* fill = std::get_if<FillWork>(&step.work)) {
     auto sequence = enqueue_fill(branch, fill->fill);

@@ -28,7 +28,7 @@ cudaGraphNodeType type_of(const Work& work) {
   constexpr cudaGraphNodeType kTypes[] = {
       cudaGraphNodeTypeEmpty,    cudaGraphNodeTypeKernel,      cudaGraphNodeTypeMemcpy,      cudaGraphNodeTypeMemset,
       cudaGraphNodeTypeHost,     cudaGraphNodeTypeEventRecord, cudaGraphNodeTypeWaitEvent,   cudaGraphNodeTypeGraph,
-      cudaGraphNodeTypeMemAlloc, cudaGraphNodeTypeMemFree,     cudaGraphNodeTypeConditional,
+      cudaGraphNodeTypeMemAlloc, cudaGraphNodeTypeMemFree,     cudaGraphNodeTypeConditional, cudaGraphNodeTypeKernel,
   };
   static_assert(std::size(kTypes) == std::variant_size_v<Work>);
   return kTypes[work.index()];
@@ -36,6 +36,7 @@ cudaGraphNodeType type_of(const Work& work) {
 
 VirtualDevice* device_of(const Work& work) {
   if (const auto* kernel = std::get_if<KernelWork>(&work)) return kernel->device;
+  if (const auto* called = std::get_if<LibraryWork>(&work)) return called->device;
   if (const auto* fill = std::get_if<FillWork>(&work)) return fill->fill.to.device;
   if (const auto* made = std::get_if<AllocWork>(&work)) return made->memory->range->device;
   if (const auto* freed = std::get_if<FreeWork>(&work)) return freed->memory->range->device;

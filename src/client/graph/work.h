@@ -10,6 +10,7 @@
 #include "client/graph/graph_types.h"
 #include "client/stream/enqueue.h"
 #include "client/stream/launch.h"
+#include "library/call.h"
 
 // What the nodes of graphs do, as data: parameters are copied when a node is made, and checked then.
 namespace heddle::client {
@@ -26,6 +27,23 @@ struct KernelWork {
 
   // Pointers to the values, as a launch wants them; good while `values` lives.
   std::vector<void*> arguments();
+};
+// What a captured call of a library needs beside its words, for as long as a graph has it.
+class LibraryKeeper {
+ public:
+  virtual ~LibraryKeeper() = default;
+  // Before each launch: words that stand for a state that goes on are brought up to date.
+  virtual void renew(std::span<uint64_t> words) = 0;
+};
+// A call of cuBLAS or cuRAND. To programs it is a kernel, as the ones are that NVIDIA's libraries launch.
+struct LibraryWork {
+  VirtualDevice* device = nullptr;
+  library::Library library{};
+  uint32_t function = 0;
+  std::vector<uint64_t> words;
+  std::shared_ptr<LibraryKeeper> keeper;
+
+  library::Call call() const { return {library, function, words}; }
 };
 struct CopyWork {
   CopyPlan plan;
@@ -74,7 +92,7 @@ struct ConditionalWork {
   std::shared_ptr<Choice> choice;
 };
 using Work = std::variant<EmptyWork, KernelWork, CopyWork, FillWork, HostWork, EventRecordWork, EventWaitWork,
-                          ChildWork, AllocWork, FreeWork, ConditionalWork>;
+                          ChildWork, AllocWork, FreeWork, ConditionalWork, LibraryWork>;
 
 cudaGraphNodeType type_of(const Work& work);
 // The one device that it runs on; null: any.

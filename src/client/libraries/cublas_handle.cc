@@ -52,24 +52,32 @@ Outcome outcome_of(int cuda_error) {
   }
 }
 
+CublasHandle::Scratch::~Scratch() {
+  if (address != 0) (void)runtime.release(pointer(address));
+}
+
 void CublasHandle::release() {
-  for (const auto& [of, scratch] : scratches_) (void)runtime_.release(pointer(scratch.address));
+  scratches_.clear();
   mark_ = 0;
 }
 
-Outcome CublasHandle::scratch(Scratch& scratch) {
-  const auto known = scratches_.find(stream);
-  if (known != scratches_.end()) {
-    scratch = known->second;
+Outcome CublasHandle::find_scratch(SharedScratch& scratch) {
+  const uint64_t capture = runtime_.capture(stream);
+  SharedScratch& known = scratches_[{stream, capture != 0}];
+  const bool serves = known && known->capture == capture && (user_workspace_ || known->workspace_bytes > 0);
+  if (serves) {
+    scratch = known;
     return Outcome::kSuccess;
   }
   int device, capability_major;
   if (const int error = runtime_.current_device(&device, &capability_major)) return outcome_of(error);
-  if (!user_workspace_) scratch.workspace_bytes = capability_major >= 9 ? kWorkspaceBytes : kSmallWorkspaceBytes;
+  scratch = std::make_shared<Scratch>(runtime_, capture);
+  if (!user_workspace_) scratch->workspace_bytes = capability_major >= 9 ? kWorkspaceBytes : kSmallWorkspaceBytes;
   void* allocated;
-  if (const int error = runtime_.allocate(&allocated, scratch.workspace_bytes + kAnswerBytes)) return outcome_of(error);
-  scratch.address = reinterpret_cast<uint64_t>(allocated);
-  scratches_[stream] = scratch;
+  if (const int error = runtime_.allocate(&allocated, scratch->workspace_bytes + kAnswerBytes))
+    return outcome_of(error);
+  scratch->address = reinterpret_cast<uint64_t>(allocated);
+  known = scratch;
   return Outcome::kSuccess;
 }
 
@@ -88,10 +96,11 @@ Outcome CublasHandle::pack_scalars(const Function& function, Words& words) {
 }
 
 // The handle's first call sees that the worker has the library.
-Outcome CublasHandle::hand_over(const Words& words) {
+Outcome CublasHandle::hand_over(const Words& words, const SharedScratch& scratch) {
+  const heddle_library_keeper keeper = keeper_of(scratch);
   const Outcome outcome =
       outcome_of(runtime_.call(static_cast<uint32_t>(library::Library::kCublas), static_cast<uint32_t>(words.number),
-                               words.values, words.count, stream, !open_));
+                               words.values, words.count, stream, !open_, &keeper));
   open_ |= outcome == Outcome::kSuccess;
   return outcome;
 }
@@ -103,15 +112,15 @@ Outcome CublasHandle::fetch(void* to, uint64_t from, size_t bytes) {
 Outcome CublasHandle::call(Words& words) {
   const std::lock_guard lock(mutex);
   const Function& function = functions()[static_cast<uint32_t>(words.number)];
-  Scratch its;
-  if (const Outcome outcome = scratch(its); outcome != Outcome::kSuccess) return outcome;
-  Setting setting{words.wide,  scalars_on_device,  atomics, static_cast<uint32_t>(math_mode),
-                  its.address, its.workspace_bytes};
+  SharedScratch its;
+  if (const Outcome outcome = find_scratch(its); outcome != Outcome::kSuccess) return outcome;
+  Setting setting{words.wide,   scalars_on_device,   atomics, static_cast<uint32_t>(math_mode),
+                  its->address, its->workspace_bytes};
   if (user_workspace_)
     setting.workspace = reinterpret_cast<uint64_t>(user_workspace_), setting.workspace_bytes = user_bytes_;
   const auto packed = setting.pack();
   std::copy(packed.begin(), packed.end(), words.values);
-  if (scalars_on_device) return hand_over(words);
+  if (scalars_on_device) return hand_over(words, its);
 
   if (is_rotation(function)) return call_rotation(function, words, its);
   if (const Outcome outcome = pack_scalars(function, words); outcome != Outcome::kSuccess) return outcome;
@@ -121,16 +130,16 @@ Outcome CublasHandle::call(Words& words) {
     if (kind != Kind::kAnswer) return;
     answer = pointer(*word);
     answers = true;
-    *word = its.answers();
+    *word = its->answers();
   });
   if (answers && !answer) return Outcome::kInvalidValue;
-  const Outcome outcome = hand_over(words);
+  const Outcome outcome = hand_over(words, its);
   if (outcome != Outcome::kSuccess || !answers) return outcome;
-  return fetch(answer, its.answers(), answer_bytes(function, words.wide));
+  return fetch(answer, its->answers(), answer_bytes(function, words.wide));
 }
 
 // The values lie on the host: they are brought to the device and back.
-Outcome CublasHandle::call_rotation(const Function& function, Words& words, const Scratch& scratch) {
+Outcome CublasHandle::call_rotation(const Function& function, Words& words, const SharedScratch& scratch) {
   const size_t bytes = answer_bytes(function, false);
   char values[5 * kRotationStep] = {};
   void* hosts[5];
@@ -138,15 +147,15 @@ Outcome CublasHandle::call_rotation(const Function& function, Words& words, cons
   for_each(function, words, [&](Kind, uint64_t* word) {
     hosts[count] = pointer(*word);
     if (hosts[count]) std::memcpy(values + count * kRotationStep, hosts[count], bytes);
-    *word = scratch.answers() + count++ * kRotationStep;
+    *word = scratch->answers() + count++ * kRotationStep;
   });
   for (size_t i = 0; i < count; ++i) {
     if (!hosts[i]) return Outcome::kInvalidValue;
   }
   Outcome outcome = outcome_of(
-      runtime_.copy(pointer(scratch.answers()), sizeof values, values, sizeof values, sizeof values, 1, stream, true));
-  if (outcome == Outcome::kSuccess) outcome = hand_over(words);
-  if (outcome == Outcome::kSuccess) outcome = fetch(values, scratch.answers(), sizeof values);
+      runtime_.copy(pointer(scratch->answers()), sizeof values, values, sizeof values, sizeof values, 1, stream, true));
+  if (outcome == Outcome::kSuccess) outcome = hand_over(words, scratch);
+  if (outcome == Outcome::kSuccess) outcome = fetch(values, scratch->answers(), sizeof values);
   if (outcome != Outcome::kSuccess) return outcome;
   const bool has_parameters = function.shape == Shape::kRotmg;
   for (size_t i = 0; i < count; ++i)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <mutex>
 
 #include "client/libraries/runtime_link.h"
@@ -15,7 +16,7 @@ class CublasHandle {
  public:
   explicit CublasHandle(const heddle_library_functions& runtime) : runtime_(runtime) {}
 
-  // Gives the workspaces back; waits for the device, as cudaFree does.
+  // Gives the workspaces back that no graph needs; waits for the device, as cudaFree does.
   void release();
 
   // The call's words as its entry packed them: what they lack (scalars, a place for the answer, the handle's settings)
@@ -42,21 +43,32 @@ class CublasHandle {
  private:
   static constexpr uint64_t kMark = 0x6865'6464'6c65'4231;
 
-  // Device memory for the calls of one stream: NVIDIA's library's workspace, and space for answers.
+  // Device memory for the calls of one stream: NVIDIA's library's workspace, and space for answers. Graphs share it
+  // with the handle: each capture has memory of its own, since its graph may run beside the stream's calls.
   struct Scratch {
+    const heddle_library_functions& runtime;
+    const uint64_t capture;  // 0: of none
     uint64_t address = 0, workspace_bytes = 0;
+
+    Scratch(const heddle_library_functions& from, uint64_t of) : runtime(from), capture(of) {}
+    ~Scratch();
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
     uint64_t answers() const { return address + workspace_bytes; }
   };
-  Outcome scratch(Scratch& scratch);
+  // The stream's, which `scratch` then is.
+  Outcome find_scratch(std::shared_ptr<Scratch>& scratch);
   Outcome pack_scalars(const library::cublas::Function& function, Words& words);
-  Outcome call_rotation(const library::cublas::Function& function, Words& words, const Scratch& scratch);
-  Outcome hand_over(const Words& words);
+  using SharedScratch = std::shared_ptr<Scratch>;
+  Outcome call_rotation(const library::cublas::Function& function, Words& words, const SharedScratch& scratch);
+  Outcome hand_over(const Words& words, const SharedScratch& scratch);
   Outcome fetch(void* to, uint64_t from, size_t bytes);
 
   uint64_t mark_ = kMark;
   const heddle_library_functions& runtime_;
   bool open_ = false;
-  std::map<void*, Scratch> scratches_;  // by stream
+  // By stream, and whether it is that of a capture, the stream's latest.
+  std::map<std::pair<void*, bool>, SharedScratch> scratches_;
   void* user_workspace_ = nullptr;
   size_t user_bytes_ = 0;
 };

@@ -30,10 +30,8 @@ constexpr size_t state_bytes(int type) {
   return type == kMt19937 ? 60 * kMiB : 4 * kMiB;
 }
 
-// What a curandGenerator_t points to.
+// A generator, shared by the program's handle of it and the graphs that have captured its calls.
 struct Generator {
-  static constexpr uint64_t kMark = 0x6865'6464'6c65'5231;
-  uint64_t mark = kMark;
   std::mutex mutex;
   const heddle_library_functions* runtime = nullptr;  // null: draws in this process
   Draw draw;
@@ -42,11 +40,23 @@ struct Generator {
   void* buffer = nullptr;  // of one that draws on the host of a GPU: pinned, kPiece numbers of the largest type
   bool open = false;
 
+  Generator() = default;
+  ~Generator();
+  Generator(const Generator&) = delete;
+  Generator& operator=(const Generator&) = delete;
+
   // Back to where the offset says.
   void restart() {
     draw.position = draw.offset;
     ++draw.changed;
   }
+};
+
+// What a curandGenerator_t points to.
+struct Handle {
+  static constexpr uint64_t kMark = 0x6865'6464'6c65'5231;
+  uint64_t mark = kMark;
+  std::shared_ptr<Generator> generator = std::make_shared<Generator>();
 };
 
 // Numbers of this process's generators, used again: the worker keeps something for each.
@@ -81,6 +91,12 @@ Numbers& numbers() {
   return *all;
 }
 
+Generator::~Generator() {
+  if (state) (void)runtime->release(state);
+  if (buffer) (void)runtime->release_pinned(buffer);
+  numbers().give_back(draw.generator);
+}
+
 Outcome outcome_of(int cuda_error) {
   switch (cuda_error) {
     case 0:
@@ -107,27 +123,30 @@ int answer(Body&& body) noexcept {
   }
 }
 
+// `body(generator)`, guarded, where the handle is one.
 template <class Body>
 int on_generator(void* generator, Body&& body) noexcept {
   return answer([&] {
-    auto* const known = static_cast<Generator*>(generator);
-    if (!known || known->mark != Generator::kMark) return Outcome::kNotInitialized;
-    const std::lock_guard lock(known->mutex);
-    return body(*known);
+    const auto* const known = static_cast<const Handle*>(generator);
+    if (!known || known->mark != Handle::kMark) return Outcome::kNotInitialized;
+    const std::shared_ptr<Generator> shared = known->generator;
+    const std::lock_guard lock(shared->mutex);
+    return body(shared);
   });
 }
 
 Outcome create(void** generator, int type, const heddle_library_functions* runtime, bool host) {
   if (!generator) return Outcome::kOutOfRange;
   if (!library::curand::is_pseudo_random(type)) return Outcome::kTypeError;
-  auto* const made = new Generator;
-  made->runtime = runtime;
-  made->draw.generator = numbers().take();
-  made->draw.changed = numbers().change();
-  made->draw.type = type;
-  made->draw.host = host;
-  made->draw.ordering = 101;  // CURAND_ORDERING_PSEUDO_DEFAULT
-  *generator = made;
+  auto* const handle = new Handle;
+  Generator& made = *handle->generator;
+  made.runtime = runtime;
+  made.draw.generator = numbers().take();
+  made.draw.changed = numbers().change();
+  made.draw.type = type;
+  made.draw.host = host;
+  made.draw.ordering = 101;  // CURAND_ORDERING_PSEUDO_DEFAULT
+  *generator = handle;
   return Outcome::kSuccess;
 }
 
@@ -168,40 +187,60 @@ Outcome generate_on_host(Generator& generator, Function function) {
   return Outcome::kSuccess;
 }
 
-Outcome generate(Generator& generator, Function function) {
-  Draw& draw = generator.draw;
-  if (draw.host && generator.runtime) return generate_on_host(generator, function);
-  if (generator.runtime) {
-    if (const Outcome outcome = allocate_state(generator); outcome != Outcome::kSuccess) return outcome;
-    const auto words = draw.pack();
-    const int called =
-        generator.runtime->call(static_cast<uint32_t>(library::Library::kCurand), static_cast<uint32_t>(function),
-                                words.data(), static_cast<uint32_t>(words.size()), generator.stream, !generator.open);
-    if (called != 0) return outcome_of(called);
-    generator.open = true;
-  } else {
-    library::curand::generate(function, draw,
-                              reinterpret_cast<void*>(draw.output));  // NOLINT(performance-no-int-to-ptr)
-  }
+// A captured call draws when its graph is launched, what is then next: so each launch has other numbers.
+void renew(void* generator, uint64_t* words) {
+  Generator& of = **static_cast<std::shared_ptr<Generator>*>(generator);
+  const auto captured = Draw::unpack({words, Draw::kWords});
+  if (!captured) return;
+  const std::lock_guard lock(of.mutex);
+  Draw now = of.draw;
+  now.output = captured->output, now.count = captured->count;
+  now.a = captured->a, now.b = captured->b;
+  const auto packed = now.pack();
+  std::copy(packed.begin(), packed.end(), words);
+  of.draw.position += now.count;
+}
+
+Outcome generate_on_device(const std::shared_ptr<Generator>& shared, Function function) {
+  Generator& generator = *shared;
+  if (const Outcome outcome = allocate_state(generator); outcome != Outcome::kSuccess) return outcome;
+  const heddle_library_keeper keeper = keeper_of(shared, renew);
+  const bool captured = generator.runtime->capture(generator.stream) != 0;
+  const auto words = generator.draw.pack();
+  const int called = generator.runtime->call(
+      static_cast<uint32_t>(library::Library::kCurand), static_cast<uint32_t>(function), words.data(),
+      static_cast<uint32_t>(words.size()), generator.stream, !generator.open, &keeper);
+  if (called != 0) return outcome_of(called);
+  generator.open = true;
+  if (!captured) generator.draw.position += generator.draw.count;
+  return Outcome::kSuccess;
+}
+
+Outcome generate(const std::shared_ptr<Generator>& generator, Function function) {
+  Draw& draw = generator->draw;
+  if (generator->runtime)
+    return draw.host ? generate_on_host(*generator, function) : generate_on_device(generator, function);
+  library::curand::generate(function, draw,
+                            reinterpret_cast<void*>(draw.output));  // NOLINT(performance-no-int-to-ptr)
   draw.position += draw.count;
   return Outcome::kSuccess;
 }
 
 int draw_into(void* generator, Function function, void* to, size_t count, double a = 0, double b = 0) {
-  return on_generator(generator, [&](Generator& of) {
+  return on_generator(generator, [&](const std::shared_ptr<Generator>& of) {
     if (count == 0) return Outcome::kSuccess;
     if (!to) return Outcome::kOutOfRange;
-    of.draw.output = reinterpret_cast<uint64_t>(to);
-    of.draw.count = count;
-    of.draw.a = a, of.draw.b = b;
+    of->draw.output = reinterpret_cast<uint64_t>(to);
+    of->draw.count = count;
+    of->draw.a = a, of->draw.b = b;
     return generate(of, function);
   });
 }
 
 // In pairs: the generators that NVIDIA's library refuses odd counts of.
 int draw_normal_into(void* generator, Function function, void* to, size_t count, double mean, double deviation) {
-  const auto* const known = static_cast<const Generator*>(generator);
-  if (known && known->mark == Generator::kMark && count % 2 != 0 && known->draw.type < kMtgp32)
+  const auto* const known = static_cast<const Handle*>(generator);
+  if (known && known->mark == Handle::kMark && count % 2 != 0 && known->generator->draw.type < kMtgp32)
     return static_cast<int>(Outcome::kLengthNotMultiple);
   return draw_into(generator, function, to, count, mean, deviation);
 }
@@ -225,15 +264,13 @@ HEDDLE_LIBRARY_EXPORT int curandCreateGeneratorHost(void** generator, int type) 
 }
 
 HEDDLE_LIBRARY_EXPORT int curandDestroyGenerator(void* generator) {
-  const int found = on_generator(generator, [](Generator& of) {
-    if (of.state) (void)of.runtime->release(of.state);
-    if (of.buffer) (void)of.runtime->release_pinned(of.buffer);
-    numbers().give_back(of.draw.generator);
-    of.mark = 0;
+  return answer([&] {
+    auto* const known = static_cast<Handle*>(generator);
+    if (!known || known->mark != Handle::kMark) return Outcome::kNotInitialized;
+    known->mark = 0;
+    delete known;
     return Outcome::kSuccess;
   });
-  if (found == 0) delete static_cast<Generator*>(generator);
-  return found;
 }
 
 HEDDLE_LIBRARY_EXPORT int curandGetVersion(int* version) {
@@ -250,51 +287,51 @@ HEDDLE_LIBRARY_EXPORT int curandGetProperty(int property, int* value) {
 }
 
 HEDDLE_LIBRARY_EXPORT int curandSetStream(void* generator, void* stream) {
-  return on_generator(generator, [&](Generator& of) {
-    of.stream = stream;
+  return on_generator(generator, [&](const std::shared_ptr<Generator>& of) {
+    of->stream = stream;
     return Outcome::kSuccess;
   });
 }
 
 HEDDLE_LIBRARY_EXPORT int curandSetPseudoRandomGeneratorSeed(void* generator, unsigned long long seed) {
-  return on_generator(generator, [&](Generator& of) {
-    of.draw.seed = seed;
-    of.restart();
+  return on_generator(generator, [&](const std::shared_ptr<Generator>& of) {
+    of->draw.seed = seed;
+    of->restart();
     return Outcome::kSuccess;
   });
 }
 
 HEDDLE_LIBRARY_EXPORT int curandSetGeneratorOffset(void* generator, unsigned long long offset) {
-  return on_generator(generator, [&](Generator& of) {
-    if (of.draw.type == kMtgp32 || of.draw.type == kMt19937) return Outcome::kTypeError;
-    of.draw.offset = offset;
-    of.restart();
+  return on_generator(generator, [&](const std::shared_ptr<Generator>& of) {
+    if (of->draw.type == kMtgp32 || of->draw.type == kMt19937) return Outcome::kTypeError;
+    of->draw.offset = offset;
+    of->restart();
     return Outcome::kSuccess;
   });
 }
 
 // Taken note of for GPUs: the numbers of a software device have one order.
 HEDDLE_LIBRARY_EXPORT int curandSetGeneratorOrdering(void* generator, int ordering) {
-  return on_generator(generator, [&](Generator& of) {
+  return on_generator(generator, [&](const std::shared_ptr<Generator>& of) {
     if (ordering < 100 || ordering > 104) return Outcome::kOutOfRange;
-    of.draw.ordering = ordering;
-    of.restart();
+    of->draw.ordering = ordering;
+    of->restart();
     return Outcome::kSuccess;
   });
 }
 
 HEDDLE_LIBRARY_EXPORT int curandSetQuasiRandomGeneratorDimensions(void* generator, unsigned) {
-  return on_generator(generator, [](Generator&) { return Outcome::kTypeError; });
+  return on_generator(generator, [](const std::shared_ptr<Generator>&) { return Outcome::kTypeError; });
 }
 
 // Only 64-bit quasi random generators have numbers of 64 bits.
 HEDDLE_LIBRARY_EXPORT int curandGenerateLongLong(void* generator, unsigned long long*, size_t) {
-  return on_generator(generator, [](Generator&) { return Outcome::kTypeError; });
+  return on_generator(generator, [](const std::shared_ptr<Generator>&) { return Outcome::kTypeError; });
 }
 
 // What NVIDIA's library may do before the first numbers, done with them here.
 HEDDLE_LIBRARY_EXPORT int curandGenerateSeeds(void* generator) {
-  return on_generator(generator, [](Generator&) { return Outcome::kSuccess; });
+  return on_generator(generator, [](const std::shared_ptr<Generator>&) { return Outcome::kSuccess; });
 }
 
 HEDDLE_LIBRARY_EXPORT int curandGenerate(void* generator, unsigned* to, size_t count) {

@@ -53,28 +53,32 @@ Done append_call(const StreamRef& stream, const library::Call& call) {
   return {};
 }
 
-// What the driver takes for the library's code and its context; that of cuRAND is not worth counting.
-Done charge(VirtualDevice& device, library::Library library) {
+}  // namespace
+
+// That of cuRAND is not worth counting.
+Done charge_library(VirtualDevice& device, library::Library library) {
   if (library != library::Library::kCublas) return {};
   return device.memory().charge_driver(DriverCharges::Part::kLibrary, static_cast<uint32_t>(library),
                                        DriverCharges::kCublasBytes, "cuBLAS");
 }
 
-}  // namespace
-
-Done call_library(const StreamRef& stream, const library::Call& call, bool open) {
+Done prepare_library_call(VirtualDevice& device, const library::Call& call, bool open) {
   const auto demand = library::demand(call);
   if (!demand && demand.error().code == ErrorCode::kNotSupported)
     return refuse(cudaErrorNotSupported, demand.error().text);
   if (!demand) return refuse(cudaErrorInvalidValue);
-  VirtualDevice& device = *stream.device;
   HEDDLE_ANSWER(device.failure());
   {
     const VirtualDevice::Lock lock = device.lock();
     HEDDLE_ANSWER(device.task().launch(demand->blocks, library::Demand::kThreads, library::Demand::kRegisters, 0));
   }
-  HEDDLE_ANSWER(charge(device, call.library));
-  if (open) HEDDLE_ANSWER(open_library(device, call.library));
+  HEDDLE_ANSWER(charge_library(device, call.library));
+  return open ? open_library(device, call.library) : Done{};
+}
+
+Done call_library(const StreamRef& stream, const library::Call& call, bool open) {
+  VirtualDevice& device = *stream.device;
+  HEDDLE_ANSWER(prepare_library_call(device, call, open));
   ManagedMemory& managed = runtime().managed_memory();
   const ManagedMemory::Stream in{device, stream.slot};
   const ManagedMemory::Submission submission(managed);
