@@ -1,5 +1,6 @@
 #include "library/cublas.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace heddle::library::cublas {
@@ -15,19 +16,36 @@ constexpr Kind kKinds[] = {Kinds::kKindOf...};
   {"cublas" #name, Element::element, Shape::shape, blas, true, kKinds<__VA_ARGS__>},
 #define HEDDLE_SINGLE(name, element, shape, blas, ...) \
   {"cublas" #name, Element::element, Shape::shape, blas, false, kKinds<__VA_ARGS__>},
+#define HEDDLE_OLD(old, name, ...) HEDDLE_TWIN(name, __VA_ARGS__)
+#define HEDDLE_OLD_ANSWER(old, name, element, shape, blas, answer, ...) \
+  HEDDLE_TWIN(name, element, shape, blas, __VA_ARGS__, answer)
 // NOLINTEND(cppcoreguidelines-macro-usage)
-constexpr Function kFunctions[] = {HEDDLE_CUBLAS_FUNCTIONS(HEDDLE_TWIN, HEDDLE_SINGLE)};
+constexpr Function kFunctions[] = {HEDDLE_CUBLAS_FUNCTIONS(HEDDLE_TWIN, HEDDLE_SINGLE, HEDDLE_OLD, HEDDLE_OLD_ANSWER)};
 
 constexpr uint64_t kWide = 1, kScalarsOnDevice = 2, kAtomics = 4, kFlags = 7, kMathShift = 32;
 
-// Where in the arguments' words the `nth` argument of this kind stands.
-const uint64_t* find(const Function& function, std::span<const uint64_t> arguments, Kind kind) {
+// The word of the first argument of this kind from `first` on; null: there is none.
+const uint64_t* find(const Function& function, std::span<const uint64_t> arguments, Kind kind, size_t first = 0) {
   uint32_t at = 0;
-  for (const Kind each : function.kinds) {
-    if (each == kind) return &arguments[at];
-    at += words_of(each);
+  for (size_t i = 0; i < function.kinds.size(); ++i) {
+    if (i >= first && function.kinds[i] == kind) return &arguments[at];
+    at += words_of(function.kinds[i]);
   }
   return nullptr;
+}
+
+DataType type_at(const uint64_t* word) {
+  return static_cast<DataType>(static_cast<int>(*word));
+}
+
+// Of a function whose type of calculation is an argument: single precision, complex where the operands are.
+uint32_t scalar_bytes(const Function& function, std::span<const uint64_t> arguments) {
+  const uint64_t* const compute = find(function, arguments, Kind::kCompute);
+  if (!compute) return bytes_of(type_of(function.element));
+  const auto type = compute_type(static_cast<int>(*compute));
+  if (!type) return 0;
+  const DataType operand = type_at(find(function, arguments, Kind::kType));
+  return bytes_of(is_complex(operand) ? operand : type->type);
 }
 
 }  // namespace
@@ -71,8 +89,9 @@ Result<ComputeType> compute_type(int value) {
     case 77:
     case 78:
       return ComputeType{DataType::kF32};
-    case 70:  // 64F and its PEDANTIC
+    case 70:  // 64F, PEDANTIC, EMULATED_FIXEDPOINT
     case 71:
+    case 79:
       return ComputeType{DataType::kF64};
     case 72:  // 32I and its PEDANTIC
     case 73:
@@ -95,27 +114,57 @@ DataType type_of(Element element) {
       return DataType::kC64;
     case Element::kF16:
       return DataType::kF16;
-    case Element::kF32:
-    case Element::kMixed:  // SgemmEx: what it calculates in
-      break;
+    default:  // what is calculated in
+      return DataType::kF32;
   }
-  return DataType::kF32;
 }
 
-uint32_t scalar_bytes(const Function& function, std::span<const uint64_t> arguments) {
-  const uint64_t* compute = find(function, arguments, Kind::kCompute);
-  if (!compute) return bytes_of(type_of(function.element));
-  const auto type = compute_type(static_cast<int>(*compute));
-  if (!type) return 0;
-  // In single precision, complex where the operands are.
-  const auto operand = static_cast<DataType>(*find(function, arguments, Kind::kType));
-  if (operand == DataType::kC32 || operand == DataType::kC64) return bytes_of(operand);
-  return bytes_of(type->type);
+DataType operand_type(Element element) {
+  if (element == Element::kHsh || element == Element::kHss) return DataType::kF16;
+  if (element == Element::kTst || element == Element::kTss) return DataType::kBf16;
+  return type_of(element);
 }
 
-uint32_t answer_bytes(const Function& function, bool wide) {
-  if (function.shape == Shape::kIndex) return wide ? 8 : 4;
-  return bytes_of(type_of(function.element));
+DataType result_type(Element element) {
+  if (element == Element::kHss || element == Element::kTss) return DataType::kF32;
+  return operand_type(element);
+}
+
+bool is_complex(DataType type) {
+  return type == DataType::kC32 || type == DataType::kC64;
+}
+
+DataType real_of(DataType type) {
+  if (type == DataType::kC32) return DataType::kF32;
+  return type == DataType::kC64 ? DataType::kF64 : type;
+}
+
+uint32_t value_bytes(const Function& function, std::span<const uint64_t> arguments, size_t index, bool wide) {
+  const DataType type = type_of(function.element);
+  switch (function.kinds[index]) {
+    case Kind::kScalar:
+      return scalar_bytes(function, arguments);
+    case Kind::kAnswer:
+    case Kind::kParameters:
+    case Kind::kIn:  // of rotmg
+      if (function.element != Element::kMixed) return bytes_of(type);
+      [[fallthrough]];
+    case Kind::kTypedAnswer:
+    case Kind::kTypedScalar:
+    case Kind::kTypedParameters:
+      return bytes_of(type_at(find(function, arguments, Kind::kType, index)));
+    case Kind::kRealScalar:
+    case Kind::kRealAnswer:
+      return bytes_of(real_of(type));
+    case Kind::kIndexAnswer:
+      return wide ? 8 : 4;
+    default:
+      return 0;
+  }
+}
+
+bool Function::has(Kind kind) const {
+  return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
 }
 
 std::array<uint64_t, Setting::kWords> Setting::pack() const {

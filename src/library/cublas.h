@@ -7,6 +7,11 @@
 
 // cuBLAS: its calls as words, and what the words mean. The words of a call: those of Setting, then the arguments in
 // order, one word each; a scalar takes two (its value, or its address in device memory), the parameters of rotm five.
+//
+// What an address is, its kind says: kIn and kOut lie in device memory, and where `shape` says so are arrays of
+// addresses that lie there too; a scalar and its parameters lie where the handle's pointer mode has them; so does an
+// answer, whose word is always an address of device memory when it reaches the worker (client/libraries/cublas_handle);
+// kInfo lies on the host: the program answers it, and the worker's library writes it to nowhere.
 namespace heddle::library::cublas {
 
 // cublasStatus_t, as far as heddle answers with it.
@@ -41,7 +46,9 @@ struct ComputeType {
 };
 Result<ComputeType> compute_type(int value);
 
-enum class Element : uint8_t { kF32, kF64, kC32, kC64, kF16, kMixed };
+// Of what operands hold. kHsh and its kin: half precision or bfloat16 (T) by single precision, the last letter is the
+// result's. kMixed: types are arguments.
+enum class Element : uint8_t { kF32, kF64, kC32, kC64, kF16, kHsh, kHss, kTst, kTss, kMixed };
 enum class Shape : uint8_t {
   kIndex,
   kReduce,
@@ -82,6 +89,29 @@ enum class Shape : uint8_t {
   kGemmEx,
   kGemmStridedEx,
   kGemmBatchedEx,
+  kSyrkEx,
+  kGemvStrided,
+  kGemvBatched,
+  kTrsmBatched,
+  kTpttr,
+  kTrttp,
+  kGetrf,
+  kGetri,
+  kGetrs,
+  kMatinv,
+  kGeqrf,
+  kGels,
+  kIndexEx,
+  kReduceEx,
+  kDotEx,
+  kAxpyEx,
+  kScalEx,
+  kCopyEx,
+  kSwapEx,
+  kRotEx,
+  kRotmEx,
+  kRotgEx,
+  kRotmgEx,
 };
 
 enum class Kind : uint8_t {
@@ -96,12 +126,28 @@ enum class Kind : uint8_t {
   kAlgorithm,
   kIn,
   kOut,
-  kAnswer,
-  kScalar,
-  kParameters
+  kAnswer,           // of the function's element
+  kRealAnswer,       // of its real part's type
+  kTypedAnswer,      // of the type that is the next Type argument
+  kIndexAnswer,      // an index: 32 bits, or 64 in _64
+  kScalar,           // likewise
+  kRealScalar,       // ...
+  kTypedScalar,      // ...
+  kParameters,       // five of the function's element
+  kTypedParameters,  // ...
+  kInfo,
 };
+constexpr bool is_answer(Kind kind) {
+  return kind >= Kind::kAnswer && kind <= Kind::kIndexAnswer;
+}
+constexpr bool is_scalar(Kind kind) {
+  return kind >= Kind::kScalar && kind <= Kind::kTypedScalar;
+}
+constexpr bool is_parameters(Kind kind) {
+  return kind == Kind::kParameters || kind == Kind::kTypedParameters;
+}
 constexpr uint32_t words_of(Kind kind) {
-  return kind == Kind::kScalar ? 2 : kind == Kind::kParameters ? 5 : 1;
+  return is_scalar(kind) ? 2 : is_parameters(kind) ? 5 : 1;
 }
 
 // The kinds of arguments as types: what C passes for one, where sizes are of type Integer (int, or int64_t in _64).
@@ -138,8 +184,15 @@ struct Stride {
 using In = Pointing<Kind::kIn, const void*>;
 using Out = Pointing<Kind::kOut, void*>;
 using Answer = Pointing<Kind::kAnswer, void*>;
+using RealAnswer = Pointing<Kind::kRealAnswer, void*>;
+using TypedAnswer = Pointing<Kind::kTypedAnswer, void*>;
+using IndexAnswer = Pointing<Kind::kIndexAnswer, void*>;
 using Scalar = Pointing<Kind::kScalar, const void*>;
+using RealScalar = Pointing<Kind::kRealScalar, const void*>;
+using TypedScalar = Pointing<Kind::kTypedScalar, const void*>;
 using Parameters = Pointing<Kind::kParameters, const void*>;
+using TypedParameters = Pointing<Kind::kTypedParameters, const void*>;
+using Info = Pointing<Kind::kInfo, int*>;
 }  // namespace kinds
 
 struct Function {
@@ -151,14 +204,17 @@ struct Function {
   std::span<const Kind> kinds;
 
   uint32_t argument_words() const;
+  bool has(Kind kind) const;
 };
 std::span<const Function> functions();
 
 // The functions' indices, by name: Number::Sgemm_v2.
 enum class Number : uint32_t {
 #define HEDDLE_NUMBER(name, ...) name,
-  HEDDLE_CUBLAS_FUNCTIONS(HEDDLE_NUMBER, HEDDLE_NUMBER)
+#define HEDDLE_OLD_NUMBER(old, name, ...) name,
+  HEDDLE_CUBLAS_FUNCTIONS(HEDDLE_NUMBER, HEDDLE_NUMBER, HEDDLE_OLD_NUMBER, HEDDLE_OLD_NUMBER)
 #undef HEDDLE_NUMBER
+#undef HEDDLE_OLD_NUMBER
 };
 
 // What a call takes from its handle.
@@ -175,12 +231,15 @@ struct Setting {
   static Result<Setting> unpack(std::span<const uint64_t> words);
 };
 
-// What a scalar of this call takes, in bytes: `words` are the arguments', not yet checked. 0: types that have no
-// meaning.
-uint32_t scalar_bytes(const Function& function, std::span<const uint64_t> arguments);
-// Likewise of what it writes to an Answer.
-uint32_t answer_bytes(const Function& function, bool wide);
+// What the value behind argument `index` takes, in bytes: a scalar, one of five parameters, an answer. `arguments` are
+// the arguments' words, not yet checked. 0: its type has no meaning.
+uint32_t value_bytes(const Function& function, std::span<const uint64_t> arguments, size_t index, bool wide);
+// What scalars are of.
 DataType type_of(Element element);
+DataType operand_type(Element element);
+DataType result_type(Element element);
+DataType real_of(DataType type);
+bool is_complex(DataType type);
 
 Result<Demand> demand(const Call& call);
 

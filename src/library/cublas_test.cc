@@ -21,11 +21,12 @@ std::vector<uint64_t> plain_words(const Function& function, const Setting& setti
   bool behind_operand = false;
   for (const Kind kind : function.kinds) {
     uint64_t value = 0;
-    const bool operand = kind == Kind::kIn || kind == Kind::kOut || kind == Kind::kAnswer;
-    if (operand || kind == Kind::kScalar || kind == Kind::kParameters) value = address += 0x100000;
+    const bool operand = kind == Kind::kIn || kind == Kind::kOut || is_answer(kind);
+    if (operand || is_scalar(kind) || is_parameters(kind)) value = address += 0x100000;
     if (kind == Kind::kDim) value = behind_operand ? 16 : 4;
     if (kind == Kind::kStride) value = 64;
     if (kind == Kind::kCompute) value = 68;
+    if (kind == Kind::kType && function.element == Element::kC32) value = 4;
     words.push_back(value);
     for (uint32_t i = 1; i < words_of(kind); ++i) words.push_back(0);
     behind_operand = operand || (behind_operand && kind == Kind::kType);
@@ -148,6 +149,69 @@ TEST(CublasDemand, CoversAWholeBatch) {
   ASSERT_TRUE(arrays);
   EXPECT_EQ(arrays->operands[0].pointers, 1000u);
   EXPECT_EQ(arrays->operands[0].bytes, (3 * 16 + 4) * 4u);
+}
+
+// n = 4, A, lda, pivots, failures, batch
+TEST(CublasDemand, CoversTheIntegersOfAFactorizedBatch) {
+  auto words = plain_words(functions()[number(Number::ZgetrfBatched)]);
+  words.back() = 7;
+  const auto demand = check(Number::ZgetrfBatched, words);
+  ASSERT_TRUE(demand) << demand.error().text;
+  ASSERT_EQ(demand->operands.size(), 3u);
+  EXPECT_EQ(demand->operands[0].pointers, 7u);
+  EXPECT_EQ(demand->operands[0].bytes, (3 * 16 + 4) * 16u);
+  EXPECT_TRUE(demand->operands[0].written);
+  EXPECT_EQ(demand->operands[1].bytes, 7 * 4 * 4u);  // pivots
+  EXPECT_EQ(demand->operands[2].bytes, 7 * 4u);
+  words[words.size() - 3] = 0;  // without pivots
+  const auto without = check(Number::ZgetrfBatched, words);
+  ASSERT_TRUE(without);
+  EXPECT_EQ(without->operands.size(), 2u);
+}
+
+TEST(CublasDemand, KnowsWhichVectorsGoTogether) {
+  const Function& function = functions()[number(Number::AxpyEx)];
+  const auto words = plain_words(function);  // n, alpha, its type, x, type, step, y, type, step, execution
+  const auto with = [&](uint64_t alpha, uint64_t x, uint64_t y, uint64_t execution) {
+    auto changed = words;
+    changed[3 + 3] = alpha, changed[3 + 5] = x, changed[3 + 8] = y, changed[3 + 10] = execution;
+    return check(Number::AxpyEx, changed);
+  };
+  ASSERT_TRUE(with(0, 2, 2, 0));
+  EXPECT_EQ(with(0, 2, 2, 0)->operands[0].bytes, (3 * 16 + 1) * 2u);
+  EXPECT_TRUE(with(5, 5, 5, 5));
+  EXPECT_EQ(with(0, 2, 0, 0).error().code, ErrorCode::kNotSupported);
+  EXPECT_EQ(with(0, 2, 2, 2).error().code, ErrorCode::kNotSupported);
+  EXPECT_EQ(with(1, 0, 0, 0).error().code, ErrorCode::kNotSupported);
+  EXPECT_EQ(with(0, 3, 3, 0).error().code, ErrorCode::kNotSupported);
+}
+
+TEST(CublasDemand, HermitianUpdatesAreConjugatedAndSymmetricOnesAreNot) {
+  const auto with = [](Number function, uint64_t operation) {
+    auto words = plain_words(functions()[number(function)]);
+    words[4] = operation;
+    return check(function, words).has_value();
+  };
+  EXPECT_TRUE(with(Number::Cherk_v2, 2));
+  EXPECT_FALSE(with(Number::Cherk_v2, 1));
+  EXPECT_TRUE(with(Number::Csyrk_v2, 1));
+  EXPECT_FALSE(with(Number::Csyrk_v2, 2));
+  EXPECT_TRUE(with(Number::Ssyrk_v2, 2));
+}
+
+TEST(CublasValues, AreAsLargeAsTheirKindsSay) {
+  const auto bytes = [](Number of, size_t index, bool wide = false) {
+    const Function& function = functions()[number(of)];
+    const auto words = plain_words(function);
+    return value_bytes(function, std::span(words).subspan(Setting::kWords), index, wide);
+  };
+  EXPECT_EQ(bytes(Number::Zher_v2, 2), 8u);
+  EXPECT_EQ(bytes(Number::Zaxpy_v2, 1), 16u);
+  EXPECT_EQ(bytes(Number::Scnrm2_v2, 3), 4u);
+  EXPECT_EQ(bytes(Number::Icamax_v2, 3), 4u);
+  EXPECT_EQ(bytes(Number::Icamax_v2, 3, true), 8u);
+  EXPECT_EQ(bytes(Number::Zrotg_v2, 2), 8u);
+  EXPECT_EQ(bytes(Number::RotEx, 7), 4u);  // by the type behind both
 }
 
 TEST(CublasDemand, KnowsWhichTypesAreMultiplied) {

@@ -170,6 +170,23 @@ TEST_F(Run, LibrariesCalculateWhatTheyShould) {
   EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
 }
 
+TEST_F(Run, EveryFamilyOfCublasCalculatesWhatItShould) {
+  HEDDLE_NEEDS_LIBRARIES();
+  for (const char* program : {"complex", "batched", "typed", "old"}) {
+    const Finished finished = node.run({std::string(HEDDLE_E2E_PROGRAMS "/libraries_") + program});
+    EXPECT_EQ(finished.status, 0) << program << ": " << finished.out << finished.err;
+    EXPECT_TRUE(finished.out.ends_with("PASS\n")) << program << ": " << finished.out;
+  }
+  EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
+}
+
+TEST_F(Run, AForeignMatrixOfABatchFailsItsProgramAlone) {
+  HEDDLE_NEEDS_LIBRARIES();
+  const Finished bad = node.run({HEDDLE_E2E_PROGRAMS "/libraries_batched", "bad"});
+  EXPECT_EQ(bad.out, "bad address: cudaErrorIllegalAddress\n") << bad.err;
+  EXPECT_NE(bad.err.find("cublasSgetrfBatched: 64 bytes at"), std::string::npos) << bad.err;
+}
+
 TEST_F(Run, GraphsReplayCapturedLibraryCalls) {
   HEDDLE_NEEDS_LIBRARIES();
   const Finished finished = node.run({HEDDLE_E2E_PROGRAMS "/library_graphs"});

@@ -1,33 +1,20 @@
 // libcublas.so.13: cuBLAS's functions, forwarded to the worker. The table (library/cublas_functions.h) makes those that
-// calculate; here are the others. What NVIDIA's library has beyond them answers CUBLAS_STATUS_NOT_SUPPORTED; the build
-// makes those out of cublas_exports.txt.
+// calculate; here are the others (cublas.h's forms without a handle are in cublas_old_api.cc). What NVIDIA's library
+// has beyond them answers CUBLAS_STATUS_NOT_SUPPORTED; the build makes those out of cublas_exports.txt.
 //
 // As all that runs in tenants: no exception leaves a function, nothing ends the process, nothing is done at exit.
 
-#include <algorithm>
-#include <initializer_list>
-#include <new>
-#include <optional>
+#include <cstdio>
 
-#include "client/libraries/cublas_handle.h"
+#include "client/libraries/cublas_entry.h"
 
 namespace heddle::client {
 namespace {
 
 using namespace library::cublas::kinds;  // NOLINT(google-build-using-namespace): the table's words
-using library::cublas::DataType;
 using library::cublas::Number;
 
 constexpr int kVersion = 130000;  // whose interface this is
-
-template <class Body>
-int answer(Body&& body) noexcept {
-  try {
-    return static_cast<int>(body());
-  } catch (...) {
-    return static_cast<int>(Outcome::kAllocFailed);
-  }
-}
 
 // `body(handle)`, guarded, where the handle is one.
 template <class Body>
@@ -45,29 +32,6 @@ Outcome tell(Given* to, Value value) {
   if (!to) return Outcome::kInvalidValue;
   *to = static_cast<Given>(value);
   return Outcome::kSuccess;
-}
-
-void add(CublasHandle::Words& words, library::cublas::Kind kind, uint64_t value) {
-  words.values[words.count] = value;
-  words.count += words_of(kind);
-}
-template <class Kind, class Argument>
-void add(CublasHandle::Words& words, Argument argument) {
-  if constexpr (std::is_pointer_v<Argument>)
-    add(words, Kind::kKindOf, reinterpret_cast<uint64_t>(argument));
-  else
-    add(words, Kind::kKindOf, static_cast<uint64_t>(int64_t{argument}));
-}
-
-template <class Integer, class... Kinds>
-int enter(Number number, void* handle, typename Kinds::template Argument<Integer>... arguments) noexcept {
-  return answer([&] {
-    auto* const known = static_cast<CublasHandle*>(handle);
-    if (!known || !known->valid()) return Outcome::kNotInitialized;
-    CublasHandle::Words words{number, sizeof(Integer) == 8, {}};
-    (add<Kinds>(words, arguments), ...);
-    return known->call(words);
-  });
 }
 
 // Copies between host and device that need no handle. Steps of vectors count elements.
@@ -238,6 +202,11 @@ HEDDLE_LIBRARY_EXPORT const char* cublasGetStatusString(int status) {
   return known ? known->text : "unknown status";
 }
 
+// What BLAS has for a routine that finds an argument wrong; heddle's routines do not call it.
+HEDDLE_LIBRARY_EXPORT void cublasXerbla(const char* routine, int argument) {
+  std::fprintf(stderr, "%s: argument %d has an illegal value\n", routine ? routine : "?", argument);
+}
+
 // There is no log: what a call has to say of heddle it says on stderr.
 HEDDLE_LIBRARY_EXPORT int cublasLoggerConfigure(int, int, int, const char*) {
   return 0;
@@ -290,79 +259,10 @@ HEDDLE_COPIES(Get, _64, int64_t)
   HEDDLE_LIBRARY_EXPORT int cublas##name##_64(void* handle, HEDDLE_PARAMETERS(int64_t, __VA_ARGS__)) { \
     return enter<int64_t, __VA_ARGS__>(Number::name, handle, HEDDLE_ARGUMENTS(__VA_ARGS__));           \
   }
-HEDDLE_CUBLAS_FUNCTIONS(HEDDLE_TWIN, HEDDLE_SINGLE)
-
-// ---- Vector functions whose types are arguments: served where all are float, or all double ----
-
-namespace {
-
-// What the table calls the function for these types, each a cudaDataType; where it has none, that is said.
-std::optional<Number> typed(const char* function, Number single, Number twice, std::initializer_list<int> types) {
-  const auto all = [&](DataType wanted) {
-    return std::all_of(types.begin(), types.end(), [&](int type) { return type == static_cast<int>(wanted); });
-  };
-  if (all(DataType::kF32)) return single;
-  if (all(DataType::kF64)) return twice;
-  say_unsupported(function);
-  return std::nullopt;
-}
-
-template <class Integer, class... Kinds>
-int enter(std::optional<Number> number, void* handle,
-          typename Kinds::template Argument<Integer>... arguments) noexcept {
-  if (!number) return static_cast<int>(Outcome::kNotSupported);
-  return enter<Integer, Kinds...>(*number, handle, arguments...);
-}
-
-}  // namespace
-
-#define HEDDLE_TYPED(suffix, Integer)                                                                                  \
-  HEDDLE_LIBRARY_EXPORT int cublasDotEx##suffix(void* handle, Integer n, const void* x, int x_type, Integer x_step,    \
-                                                const void* y, int y_type, Integer y_step, void* result,               \
-                                                int result_type, int calculation) {                                    \
-    const auto number = typed("cublasDotEx of other types than float or double", Number::Sdot_v2, Number::Ddot_v2,     \
-                              {x_type, y_type, result_type, calculation});                                             \
-    return enter<Integer, Dim, In, Dim, In, Dim, Answer>(number, handle, n, x, x_step, y, y_step, result);             \
-  }                                                                                                                    \
-  HEDDLE_LIBRARY_EXPORT int cublasDotcEx##suffix(void* handle, Integer n, const void* x, int x_type, Integer x_step,   \
-                                                 const void* y, int y_type, Integer y_step, void* result,              \
-                                                 int result_type, int calculation) {                                   \
-    return cublasDotEx##suffix(handle, n, x, x_type, x_step, y, y_type, y_step, result, result_type, calculation);     \
-  }                                                                                                                    \
-  HEDDLE_LIBRARY_EXPORT int cublasNrm2Ex##suffix(void* handle, Integer n, const void* x, int x_type, Integer x_step,   \
-                                                 void* result, int result_type, int calculation) {                     \
-    const auto number = typed("cublasNrm2Ex of other types than float or double", Number::Snrm2_v2, Number::Dnrm2_v2,  \
-                              {x_type, result_type, calculation});                                                     \
-    return enter<Integer, Dim, In, Dim, Answer>(number, handle, n, x, x_step, result);                                 \
-  }                                                                                                                    \
-  HEDDLE_LIBRARY_EXPORT int cublasAsumEx##suffix(void* handle, Integer n, const void* x, int x_type, Integer x_step,   \
-                                                 void* result, int result_type, int calculation) {                     \
-    const auto number = typed("cublasAsumEx of other types than float or double", Number::Sasum_v2, Number::Dasum_v2,  \
-                              {x_type, result_type, calculation});                                                     \
-    return enter<Integer, Dim, In, Dim, Answer>(number, handle, n, x, x_step, result);                                 \
-  }                                                                                                                    \
-  HEDDLE_LIBRARY_EXPORT int cublasAxpyEx##suffix(void* handle, Integer n, const void* alpha, int alpha_type,           \
-                                                 const void* x, int x_type, Integer x_step, void* y, int y_type,       \
-                                                 Integer y_step, int calculation) {                                    \
-    const auto number = typed("cublasAxpyEx of other types than float or double", Number::Saxpy_v2, Number::Daxpy_v2,  \
-                              {alpha_type, x_type, y_type, calculation});                                              \
-    return enter<Integer, Dim, Scalar, In, Dim, Out, Dim>(number, handle, n, alpha, x, x_step, y, y_step);             \
-  }                                                                                                                    \
-  HEDDLE_LIBRARY_EXPORT int cublasScalEx##suffix(void* handle, Integer n, const void* alpha, int alpha_type, void* x,  \
-                                                 int x_type, Integer x_step, int calculation) {                        \
-    const auto number = typed("cublasScalEx of other types than float or double", Number::Sscal_v2, Number::Dscal_v2,  \
-                              {alpha_type, x_type, calculation});                                                      \
-    return enter<Integer, Dim, Scalar, Out, Dim>(number, handle, n, alpha, x, x_step);                                 \
-  }                                                                                                                    \
-  HEDDLE_LIBRARY_EXPORT int cublasRotEx##suffix(void* handle, Integer n, void* x, int x_type, Integer x_step, void* y, \
-                                                int y_type, Integer y_step, const void* c, const void* s,              \
-                                                int angle_type, int calculation) {                                     \
-    const auto number = typed("cublasRotEx of other types than float or double", Number::Srot_v2, Number::Drot_v2,     \
-                              {x_type, y_type, angle_type, calculation});                                              \
-    return enter<Integer, Dim, Out, Dim, Out, Dim, Scalar, Scalar>(number, handle, n, x, x_step, y, y_step, c, s);     \
-  }
-HEDDLE_TYPED(, int)
-HEDDLE_TYPED(_64, int64_t)
+#define HEDDLE_OLD(old, name, ...) HEDDLE_TWIN(name, __VA_ARGS__)
+#define HEDDLE_OLD_ANSWER(old, name, element, shape, blas, answer, ...) \
+  HEDDLE_TWIN(name, element, shape, blas, __VA_ARGS__, answer)
+HEDDLE_CUBLAS_FUNCTIONS(HEDDLE_TWIN, HEDDLE_SINGLE, HEDDLE_OLD, HEDDLE_OLD_ANSWER)
 // NOLINTEND(cppcoreguidelines-macro-usage)
 
 }  // namespace heddle::client

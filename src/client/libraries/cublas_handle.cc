@@ -1,6 +1,8 @@
 #include "client/libraries/cublas_handle.h"
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "core/units.h"
 
@@ -12,23 +14,31 @@ using namespace library::cublas;  // NOLINT(google-build-using-namespace): what 
 // What NVIDIA documents as the default workspace: 32 MiB from compute capability 9.0 on, 4 MiB before.
 constexpr uint64_t kWorkspaceBytes = 32 * kMiB, kSmallWorkspaceBytes = 4 * kMiB;
 constexpr uint64_t kAnswerBytes = 4096;
-constexpr uint64_t kRotationStep = 64;  // from one value of rotg and rotmg to the next, of which none is larger
+constexpr uint64_t kRotationStep = 128;  // from one value of rotg and rotmg to the next, none of which is larger
 
 void* pointer(uint64_t address) {
   return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
 }
 
+// All of its arguments are values that the call reads or writes.
 bool is_rotation(const Function& function) {
-  return function.shape == Shape::kRotg || function.shape == Shape::kRotmg;
+  return function.shape == Shape::kRotg || function.shape == Shape::kRotmg || function.shape == Shape::kRotgEx ||
+         function.shape == Shape::kRotmgEx;
+}
+// The parameters that rotmg answers with are five values.
+bool has_five(const Function& function, size_t nth_value) {
+  return nth_value == 4 && (function.shape == Shape::kRotmg || function.shape == Shape::kRotmgEx);
 }
 
-// Calls `body(kind, word)` for each argument, where `word` is its first.
+// Calls `body(kind, word, bytes)` for each argument: its first word, and what the value behind it takes, if it is one.
 template <class Body>
 void for_each(const Function& function, CublasHandle::Words& words, Body&& body) {
+  const std::span<const uint64_t> arguments(words.values + Setting::kWords, words.count - Setting::kWords);
   uint64_t* word = words.values + Setting::kWords;
-  for (const Kind kind : function.kinds) {
-    body(kind, word);
-    word += words_of(kind);
+  for (size_t i = 0; i < function.kinds.size(); ++i) {
+    const uint32_t bytes = value_bytes(function, arguments, i, words.wide);
+    body(function.kinds[i], word, bytes);
+    word += words_of(function.kinds[i]);
   }
 }
 
@@ -82,15 +92,13 @@ Outcome CublasHandle::find_scratch(SharedScratch& scratch) {
 }
 
 Outcome CublasHandle::pack_scalars(const Function& function, Words& words) {
-  const std::span arguments(words.values + Setting::kWords, words.count - Setting::kWords);
-  const uint32_t bytes = scalar_bytes(function, arguments);
-  if (bytes == 0) return Outcome::kNotSupported;
   Outcome outcome = Outcome::kSuccess;
-  for_each(function, words, [&](Kind kind, uint64_t* word) {
-    if (kind != Kind::kScalar && kind != Kind::kParameters) return;
+  for_each(function, words, [&](Kind kind, uint64_t* word, uint32_t bytes) {
+    if (!is_scalar(kind) && !is_parameters(kind)) return;
     const void* const host = pointer(*word);
     if (!host) outcome = Outcome::kInvalidValue;
-    if (host) std::memcpy(word, host, kind == Kind::kScalar ? bytes : 5 * bytes);
+    if (bytes == 0) outcome = Outcome::kNotSupported;
+    if (host) std::memcpy(word, host, is_scalar(kind) ? bytes : 5 * bytes);
   });
   return outcome;
 }
@@ -109,6 +117,15 @@ Outcome CublasHandle::fetch(void* to, uint64_t from, size_t bytes) {
   return outcome_of(runtime_.copy(to, bytes, pointer(from), bytes, bytes, 1, stream, true));
 }
 
+Outcome CublasHandle::check(Words& words) {
+  const auto setting = Setting{.wide = words.wide}.pack();
+  std::copy(setting.begin(), setting.end(), words.values);
+  const auto demand =
+      library::demand({library::Library::kCublas, static_cast<uint32_t>(words.number), {words.values, words.count}});
+  if (demand) return Outcome::kSuccess;
+  return demand.error().code == ErrorCode::kNotSupported ? Outcome::kNotSupported : Outcome::kInvalidValue;
+}
+
 Outcome CublasHandle::call(Words& words) {
   const std::lock_guard lock(mutex);
   const Function& function = functions()[static_cast<uint32_t>(words.number)];
@@ -120,46 +137,64 @@ Outcome CublasHandle::call(Words& words) {
     setting.workspace = reinterpret_cast<uint64_t>(user_workspace_), setting.workspace_bytes = user_bytes_;
   const auto packed = setting.pack();
   std::copy(packed.begin(), packed.end(), words.values);
-  if (scalars_on_device) return hand_over(words, its);
+  int* const info = take_info(function, words);
+  if (!info && function.has(Kind::kInfo)) return Outcome::kInvalidValue;
+  const Outcome outcome = scalars_on_device ? hand_over(words, its) : call_with_host_values(function, words, its);
+  if (info && outcome == Outcome::kSuccess) *info = 0;
+  return outcome;
+}
 
+// What says on the host which argument was wrong is none of the worker's business: where it is called, none was.
+int* CublasHandle::take_info(const Function& function, Words& words) {
+  int* info = nullptr;
+  for_each(function, words, [&](Kind kind, uint64_t* word, uint32_t) {
+    if (kind == Kind::kInfo) info = static_cast<int*>(pointer(std::exchange(*word, 0)));
+  });
+  return info;
+}
+
+Outcome CublasHandle::call_with_host_values(const Function& function, Words& words, const SharedScratch& its) {
   if (is_rotation(function)) return call_rotation(function, words, its);
   if (const Outcome outcome = pack_scalars(function, words); outcome != Outcome::kSuccess) return outcome;
   void* answer = nullptr;
+  uint32_t bytes = 0;
   bool answers = false;
-  for_each(function, words, [&](Kind kind, uint64_t* word) {
-    if (kind != Kind::kAnswer) return;
+  for_each(function, words, [&](Kind kind, uint64_t* word, uint32_t taken) {
+    if (!is_answer(kind)) return;
     answer = pointer(*word);
+    bytes = taken;
     answers = true;
     *word = its->answers();
   });
   if (answers && !answer) return Outcome::kInvalidValue;
   const Outcome outcome = hand_over(words, its);
   if (outcome != Outcome::kSuccess || !answers) return outcome;
-  return fetch(answer, its->answers(), answer_bytes(function, words.wide));
+  return fetch(answer, its->answers(), bytes);
 }
 
 // The values lie on the host: they are brought to the device and back.
 Outcome CublasHandle::call_rotation(const Function& function, Words& words, const SharedScratch& scratch) {
-  const size_t bytes = answer_bytes(function, false);
   char values[5 * kRotationStep] = {};
-  void* hosts[5];
+  struct Host {
+    void* at;
+    size_t bytes;
+  };
+  Host hosts[5];
   size_t count = 0;
-  for_each(function, words, [&](Kind, uint64_t* word) {
-    hosts[count] = pointer(*word);
-    if (hosts[count]) std::memcpy(values + count * kRotationStep, hosts[count], bytes);
+  for_each(function, words, [&](Kind kind, uint64_t* word, uint32_t bytes) {
+    if (!is_answer(kind) && kind != Kind::kIn) return;  // a type
+    Host& host = hosts[count];
+    host = {pointer(*word), has_five(function, count) ? 5 * bytes : bytes};
+    if (host.at) std::memcpy(values + count * kRotationStep, host.at, host.bytes);
     *word = scratch->answers() + count++ * kRotationStep;
   });
-  for (size_t i = 0; i < count; ++i) {
-    if (!hosts[i]) return Outcome::kInvalidValue;
-  }
+  if (std::any_of(hosts, hosts + count, [](const Host& host) { return !host.at; })) return Outcome::kInvalidValue;
   Outcome outcome = outcome_of(
       runtime_.copy(pointer(scratch->answers()), sizeof values, values, sizeof values, sizeof values, 1, stream, true));
   if (outcome == Outcome::kSuccess) outcome = hand_over(words, scratch);
   if (outcome == Outcome::kSuccess) outcome = fetch(values, scratch->answers(), sizeof values);
   if (outcome != Outcome::kSuccess) return outcome;
-  const bool has_parameters = function.shape == Shape::kRotmg;
-  for (size_t i = 0; i < count; ++i)
-    std::memcpy(hosts[i], values + i * kRotationStep, has_parameters && i == 4 ? 5 * bytes : bytes);
+  for (size_t i = 0; i < count; ++i) std::memcpy(hosts[i].at, values + i * kRotationStep, hosts[i].bytes);
   return Outcome::kSuccess;
 }
 

@@ -28,6 +28,8 @@ class CublasHandle {
     uint32_t count = library::cublas::Setting::kWords;
   };
   Outcome call(Words& words);
+  // Whether the arguments that the words have so far make sense.
+  static Outcome check(Words& words);
 
   // Settings, each guarded by `mutex`.
   std::mutex mutex;
@@ -58,8 +60,10 @@ class CublasHandle {
   };
   // The stream's, which `scratch` then is.
   Outcome find_scratch(std::shared_ptr<Scratch>& scratch);
+  static int* take_info(const library::cublas::Function& function, Words& words);
   Outcome pack_scalars(const library::cublas::Function& function, Words& words);
   using SharedScratch = std::shared_ptr<Scratch>;
+  Outcome call_with_host_values(const library::cublas::Function& function, Words& words, const SharedScratch& scratch);
   Outcome call_rotation(const library::cublas::Function& function, Words& words, const SharedScratch& scratch);
   Outcome hand_over(const Words& words, const SharedScratch& scratch);
   Outcome fetch(void* to, uint64_t from, size_t bytes);

@@ -69,14 +69,16 @@ void* pointer(uint64_t word) {
 
 // What a scalar's pointer points to. cuBLAS may rely on the alignment of cuDoubleComplex, which words do not have.
 struct alignas(16) HostScalar {
-  std::array<uint64_t, cublas::words_of(cublas::Kind::kParameters)> words;
+  std::array<uint64_t, cublas::words_of(cublas::Kind::kParameters)> words{};
 };
 
 template <class Kind, class Integer>
 typename Kind::template Argument<Integer> argument(const uint64_t* words, HostScalar& copy, bool scalars_on_device) {
   using Argument = typename Kind::template Argument<Integer>;
   constexpr cublas::Kind kKind = Kind::kKindOf;
-  if constexpr (kKind == cublas::Kind::kScalar || kKind == cublas::Kind::kParameters) {
+  if constexpr (kKind == cublas::Kind::kInfo) {
+    return reinterpret_cast<Argument>(copy.words.data());  // the program has answered it
+  } else if constexpr (cublas::is_scalar(kKind) || cublas::is_parameters(kKind)) {
     if (scalars_on_device) return pointer(*words);
     std::copy_n(words, cublas::words_of(kKind), copy.words.begin());
     return copy.words.data();
@@ -116,14 +118,18 @@ using Caller = int (*)(void* function, void* handle, const uint64_t* words, bool
 using namespace cublas::kinds;  // NOLINT(google-build-using-namespace): the table's words
 // NOLINTNEXTLINE(cppcoreguidelines-macro-usage)
 #define HEDDLE_CALLER(name, element, shape, blas, ...) &Signature<__VA_ARGS__>::call,
-constexpr Caller kCallers[] = {HEDDLE_CUBLAS_FUNCTIONS(HEDDLE_CALLER, HEDDLE_CALLER)};
+// NOLINTNEXTLINE(cppcoreguidelines-macro-usage)
+#define HEDDLE_OLD_CALLER(old, name, ...) HEDDLE_CALLER(name, __VA_ARGS__)
+// NOLINTNEXTLINE(cppcoreguidelines-macro-usage)
+#define HEDDLE_ANSWER_CALLER(old, name, element, shape, blas, answer, ...) &Signature<__VA_ARGS__, answer>::call,
+constexpr Caller kCallers[] = {
+    HEDDLE_CUBLAS_FUNCTIONS(HEDDLE_CALLER, HEDDLE_CALLER, HEDDLE_OLD_CALLER, HEDDLE_ANSWER_CALLER)};
 #undef HEDDLE_CALLER
+#undef HEDDLE_OLD_CALLER
+#undef HEDDLE_ANSWER_CALLER
 
 bool has_answer(const cublas::Function& function) {
-  for (const cublas::Kind kind : function.kinds) {
-    if (kind == cublas::Kind::kAnswer) return true;
-  }
-  return false;
+  return std::any_of(function.kinds.begin(), function.kinds.end(), cublas::is_answer);
 }
 
 }  // namespace

@@ -127,6 +127,34 @@ TEST_F(LibrariesTest, MixedTypesAreRoundedOnce) {
   EXPECT_EQ(c[0], 0x3c01);
 }
 
+// A complex answer is two numbers side by side; Fortran's functions return them in registers.
+TEST_F(LibrariesTest, ComplexAnswersAreWrittenWhole) {
+  HEDDLE_NEEDS_OPENBLAS();
+  auto* const x = at<float>(0);
+  x[0] = 1, x[1] = 2, x[2] = 3, x[3] = 4;
+  EXPECT_EQ(run(Number::Cdotu_v2, {2, base, 1, base, 1, base + 64}), 0u);
+  EXPECT_EQ(at<float>(64)[0], -10);
+  EXPECT_EQ(at<float>(64)[1], 28);
+  EXPECT_EQ(run(Number::Scasum_v2, {2, base, 1, base + 128}), 0u);
+  EXPECT_EQ(at<float>(128)[0], 10);
+}
+
+// Without pivots a factorization is heddle's own: LAPACK has none.
+TEST_F(LibrariesTest, MatricesAreFactorizedWithoutPivots) {
+  HEDDLE_NEEDS_OPENBLAS();
+  auto* const a = at<float>(4096);
+  a[0] = 2, a[1] = 4, a[2] = 6, a[3] = 7;  // by columns: 2 6; 4 7
+  *at<uint64_t>(0) = base + 4096;
+  EXPECT_EQ(run(Number::SgetrfBatched, {2, base, 2, 0, base + 64, 1}), 0u);
+  EXPECT_EQ(a[1], 2);
+  EXPECT_EQ(a[3], -5);
+  EXPECT_EQ(*at<int32_t>(64), 0);
+  a[0] = 0;
+  EXPECT_EQ(run(Number::SgetrfBatched, {2, base, 2, 0, base + 64, 1}), 0u);
+  EXPECT_EQ(*at<int32_t>(64), 1);
+  EXPECT_EQ(run(Number::SgetrfBatched, {2, base, 2, base + kBytes - 4, base + 64, 1}), 700u);  // pivots
+}
+
 TEST_F(LibrariesTest, RandomNumbersNeedNoLibrary) {
   EXPECT_TRUE(libraries.open(Library::kCurand));
   library::curand::Draw draw{1, 1, library::curand::kPhilox, 100, 1234, 0, 0, base, 4, 0, 0};

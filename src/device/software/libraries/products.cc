@@ -4,25 +4,13 @@
 #include <cstring>
 #include <vector>
 
+#include "device/software/libraries/element_types.h"
 #include "library/number_format.h"
 
 namespace heddle::software {
 namespace {
 
 using library::cublas::DataType;
-
-const char* gemm_symbol(DataType type) {
-  switch (type) {
-    case DataType::kF64:
-      return "dgemm_";
-    case DataType::kC32:
-      return "cgemm_";
-    case DataType::kC64:
-      return "zgemm_";
-    default:
-      return "sgemm_";
-  }
-}
 
 bool is_plain(const ProductCall& call) {
   const DataType type = call.a.type;
@@ -77,8 +65,11 @@ std::vector<Number> dense(char op, const StoredMatrix& from, int32_t rows, int32
 using Gemm = void (*)(const char*, const char*, const int32_t*, const int32_t*, const int32_t*, const void*,
                       const void*, const int32_t*, const void*, const int32_t*, const void*, void*, const int32_t*);
 
+using Gemv = void (*)(const char*, const int32_t*, const int32_t*, const void*, const void*, const int32_t*,
+                      const void*, const int32_t*, const void*, void*, const int32_t*);
+
 void plain_multiply(const ProductCall& call, const Openblas& blas) {
-  const auto gemm = reinterpret_cast<Gemm>(blas.function(gemm_symbol(call.c.type)));
+  const auto gemm = reinterpret_cast<Gemm>(blas.function(symbol(call.c.type, "gemm_").c_str()));
   gemm(&call.a_op, &call.b_op, &call.m, &call.n, &call.k, call.alpha, call.a.data, &call.a.ld, call.b.data, &call.b.ld,
        call.beta, call.c.data, &call.c.ld);
 }
@@ -143,21 +134,6 @@ void integer_multiply(const ProductCall& call) {
   }
 }
 
-// Calls `body` with a zero of the C++ type.
-template <class Body>
-void with_type(DataType type, Body&& body) {
-  switch (type) {
-    case DataType::kF64:
-      return body(double{});
-    case DataType::kC32:
-      return body(std::complex<float>{});
-    case DataType::kC64:
-      return body(std::complex<double>{});
-    default:
-      return body(float{});
-  }
-}
-
 template <class Number>
 Number scalar_of(const void* value) {
   Number number;
@@ -182,7 +158,42 @@ void multiply(const ProductCall& call, const Openblas& blas) {
   mixed_multiply(call, blas);
 }
 
-void symmetric_multiply(const ProductCall& call, bool upper, const Openblas& blas) {
+// The types that BLAS knows by its gemv; others as the product of two matrices of which one is a row, so that the
+// vectors' steps are its leading dimensions.
+void multiply_vector(const VectorProductCall& call, const Openblas& blas) {
+  if (call.m == 0 || call.n == 0) return;
+  if (call.a.type == call.compute) {
+    const auto gemv = reinterpret_cast<Gemv>(blas.function(symbol(call.compute, "gemv_").c_str()));
+    return gemv(&call.op, &call.m, &call.n, call.alpha, call.a.data, &call.a.ld, call.x.data, &call.x.ld, call.beta,
+                call.y.data, &call.y.ld);
+  }
+  const bool plain = call.op == 'N';
+  const int32_t taken = plain ? call.n : call.m, made = plain ? call.m : call.n;
+  std::vector<float> x(static_cast<size_t>(taken)), y(static_cast<size_t>(made));
+  const auto first = [](int32_t count, int32_t step) { return step < 0 ? int64_t{1 - count} * step : 0; };
+  const auto index = [&](int32_t i, int32_t count, int32_t step) {
+    return static_cast<uint64_t>(first(count, step) + int64_t{i} * step);
+  };
+  const auto beta = scalar_of<float>(call.beta);
+  for (int32_t i = 0; i < taken; ++i) x[static_cast<size_t>(i)] = as_float(call.x, index(i, taken, call.x.ld));
+  for (int32_t i = 0; i < made && beta != 0; ++i)
+    y[static_cast<size_t>(i)] = as_float(call.y, index(i, made, call.y.ld));
+  const ProductCall row{'N',
+                        plain ? 'T' : 'N',
+                        1,
+                        made,
+                        taken,
+                        call.alpha,
+                        call.beta,
+                        {DataType::kF32, x.data(), 1},
+                        call.a,
+                        {DataType::kF32, y.data(), 1},
+                        DataType::kF32};
+  mixed_multiply(row, blas);
+  for (int32_t i = 0; i < made; ++i) store(call.y, index(i, made, call.y.ld), y[static_cast<size_t>(i)]);
+}
+
+void symmetric_multiply(const ProductCall& call, bool upper, bool hermitian, const Openblas& blas) {
   with_type(call.c.type, [&](auto zero) {
     using Number = decltype(zero);
     const auto n = static_cast<uint64_t>(call.n);
@@ -198,6 +209,7 @@ void symmetric_multiply(const ProductCall& call, bool upper, const Openblas& bla
       for (uint64_t row = upper ? 0 : column; row < (upper ? column + 1 : n); ++row) {
         Number& to = c[at('N', call.c.ld, row, column)];
         to = product[row + column * n] + (beta == zero ? zero : beta * to);
+        if (hermitian && row == column) to = std::real(to);
       }
     }
   });

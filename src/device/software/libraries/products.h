@@ -22,8 +22,19 @@ struct ProductCall {
 };
 void multiply(const ProductCall& call, const Openblas& blas);
 
-// C = alpha op(A) op(B)' + beta C, of which only the lower or upper triangle is stored.
-void symmetric_multiply(const ProductCall& call, bool upper, const Openblas& blas);
+// y = alpha op(A) x + beta y, A of m x n; `ld` of the vectors is their step.
+struct VectorProductCall {
+  char op = 'N';
+  int32_t m = 0, n = 0;
+  const void *alpha = nullptr, *beta = nullptr;
+  StoredMatrix a, x, y;
+  library::cublas::DataType compute{};
+};
+void multiply_vector(const VectorProductCall& call, const Openblas& blas);
+
+// C = alpha op(A) op(B)' + beta C, of which only the lower or upper triangle is stored. Of a Hermitian one the diagonal
+// is real.
+void symmetric_multiply(const ProductCall& call, bool upper, bool hermitian, const Openblas& blas);
 
 // C = alpha op(A) + beta op(B); m x n.
 void add_matrices(const ProductCall& call);
