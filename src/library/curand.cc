@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "library/quasi_random.h"
 #include "library/random.h"
 
 namespace heddle::library::curand {
@@ -21,7 +22,13 @@ constexpr const char* kNames[kFunctions] = {"curandGenerate",
                                             "curandGenerateNormalDouble",
                                             "curandGenerateLogNormal",
                                             "curandGenerateLogNormalDouble",
-                                            "curandGeneratePoisson"};
+                                            "curandGeneratePoisson",
+                                            "curandGeneratePoissonMethod",
+                                            "curandGenerateLongLong",
+                                            "curandGetDirectionVectors32",
+                                            "curandGetDirectionVectors64",
+                                            "curandGetScrambleConstants32",
+                                            "curandGetScrambleConstants64"};
 
 template <class Real>
 void exponentiate(Real* numbers, uint64_t count) {
@@ -38,11 +45,32 @@ bool is_pseudo_random(int type) {
   return type == 100 || type == 101 || type == 121 || type == 141 || type == 142 || type == kPhilox;
 }
 
+bool is_quasi_random(int type) {
+  return type >= 200 && type <= 204;
+}
+
+bool is_scrambled(int type) {
+  return type == 202 || type == 204;
+}
+
+bool has_64_bits(int type) {
+  return type == 203 || type == 204;
+}
+
+uint64_t table_size(Function function) {
+  if (function == Function::kDirections32) return uint64_t{kMostDimensions} * 32;
+  if (function == Function::kDirections64) return uint64_t{kMostDimensions} * 64;
+  return kMostDimensions;
+}
+
 uint32_t bytes_of(Function function) {
   switch (function) {
     case Function::kUniformDouble:
     case Function::kNormalDouble:
     case Function::kLogNormalDouble:
+    case Function::kBits64:
+    case Function::kDirections64:
+    case Function::kShifts64:
       return sizeof(double);
     default:
       return sizeof(float);
@@ -59,7 +87,7 @@ std::array<uint64_t, Draw::kWords> Draw::pack() const {
           count,
           std::bit_cast<uint64_t>(a),
           std::bit_cast<uint64_t>(b),
-          host ? 1u : 0u};
+          uint64_t{dimensions} << 32 | (host ? 1 : 0)};
 }
 
 Result<Draw> Draw::unpack(std::span<const uint64_t> words) {
@@ -76,10 +104,13 @@ Result<Draw> Draw::unpack(std::span<const uint64_t> words) {
               words[6],
               std::bit_cast<double>(words[7]),
               std::bit_cast<double>(words[8]),
-              words[9] != 0};
+              (words[9] & 1) != 0,
+              static_cast<uint32_t>(words[9] >> 32)};
 }
 
 void generate(Function function, const Draw& draw, void* to) {
+  if (is_table(function)) return write_table(function, draw, to);
+  if (is_quasi_random(draw.type)) return generate_quasi_random(function, draw, to);
   const Sequence from{draw.seed, draw.position};
   auto* const floats = static_cast<float*>(to);
   auto* const doubles = static_cast<double*>(to);
@@ -101,9 +132,46 @@ void generate(Function function, const Draw& draw, void* to) {
       if (function == Function::kLogNormalDouble) exponentiate(doubles, draw.count);
       return;
     case Function::kPoisson:
+    case Function::kPoissonMethod:
       return draw_poisson(from, static_cast<uint32_t*>(to), draw.count, draw.a);
+    default:  // of quasi random generators only
+      return;
   }
 }
+
+namespace {
+
+Status check_table(Function function, const Draw& draw) {
+  const char* const name = kNames[static_cast<uint32_t>(function)];
+  const bool wide = function == Function::kDirections64, directions = wide || function == Function::kDirections32;
+  const int first = wide ? 103 : 101;  // CURAND_DIRECTION_VECTORS_32_JOEKUO6, 64, each before its scrambled set
+  if (directions && draw.ordering != first && draw.ordering != first + 1)
+    return fail(ErrorCode::kInvalidArgument, "%s: set %d", name, draw.ordering);
+  if (!draw.host) return fail(ErrorCode::kInvalidArgument, "%s: its table lies on the host", name);
+  if (draw.count <= table_size(function)) return {};
+  return fail(ErrorCode::kInvalidArgument, "%s: %llu elements", name, static_cast<unsigned long long>(draw.count));
+}
+
+Status check_quasi_random(Function function, const Draw& draw) {
+  const char* const name = kNames[static_cast<uint32_t>(function)];
+  if (draw.dimensions == 0 || draw.dimensions > kMostDimensions || draw.count % draw.dimensions != 0)
+    return fail(ErrorCode::kInvalidArgument, "%s: %llu numbers of %u dimensions", name,
+                static_cast<unsigned long long>(draw.count), draw.dimensions);
+  const bool fits =
+      function == Function::kBits ? !has_64_bits(draw.type) : function != Function::kBits64 || has_64_bits(draw.type);
+  if (fits) return {};
+  return fail(ErrorCode::kNotSupported, "%s: generators of type %d have other numbers", name, draw.type);
+}
+
+Status check_generator(Function function, const Draw& draw) {
+  if (is_table(function)) return check_table(function, draw);
+  if (is_quasi_random(draw.type)) return check_quasi_random(function, draw);
+  if (is_pseudo_random(draw.type) && function != Function::kBits64) return {};
+  return fail(ErrorCode::kNotSupported, "%s: generators of type %d are not supported",
+              kNames[static_cast<uint32_t>(function)], draw.type);
+}
+
+}  // namespace
 
 Result<Demand> demand(const Call& call) {
   if (call.function >= kFunctions)
@@ -111,13 +179,12 @@ Result<Demand> demand(const Call& call) {
   const auto draw = Draw::unpack(call.words);
   if (!draw) return tl::unexpected(draw.error());
   const auto function = static_cast<Function>(call.function);
-  if (!is_pseudo_random(draw->type))
-    return fail(ErrorCode::kNotSupported, "%s: generators of type %d are not supported", name_of(call.function),
-                draw->type);
+  HEDDLE_TRY(check_generator(function, *draw));
   if (draw->count > kMostNumbers)
     return fail(ErrorCode::kInvalidArgument, "%s: %llu numbers", name_of(call.function),
                 static_cast<unsigned long long>(draw->count));
-  if (function == Function::kPoisson && !(draw->a > 0 && draw->a < 4294967296.0))
+  const bool poisson = function == Function::kPoisson || function == Function::kPoissonMethod;
+  if (poisson && !(draw->a > 0 && draw->a < 4294967296.0))
     return fail(ErrorCode::kInvalidArgument, "%s: a mean of %g", name_of(call.function), draw->a);
   Demand demand;
   const uint64_t bytes = draw->count * bytes_of(function);

@@ -10,7 +10,6 @@ namespace heddle::library {
 namespace {
 
 constexpr uint64_t kSubsequences = 65536, kInTurn = 4;
-constexpr double kInversionLimit = 500;  // of a Poisson mean: beyond, exp(-mean) has no use left
 
 // Where number `position` stands: its subsequence, the turn of that, and which of the turn's four it is.
 struct Place {
@@ -105,7 +104,9 @@ void draw_pairs(const Sequence& from, Real* to, uint64_t count, Real mean, Real 
   }
 }
 
-uint32_t poisson(double uniform, double mean) {
+}  // namespace
+
+uint32_t poisson_of(double uniform, double mean) {
   double term = std::exp(-mean), sum = term;
   uint32_t result = 0;
   while (sum < uniform && term > 0) {
@@ -115,7 +116,9 @@ uint32_t poisson(double uniform, double mean) {
   return result;
 }
 
-}  // namespace
+uint32_t poisson_near(double normal, double mean) {
+  return static_cast<uint32_t>(std::clamp(std::nearbyint(mean + std::sqrt(mean) * normal), 0.0, 4294967295.0));
+}
 
 void draw_bits(const Sequence& from, uint32_t* to, uint64_t count) {
   Words words(from);
@@ -145,12 +148,12 @@ void draw_poisson(const Sequence& from, uint32_t* to, uint64_t count, double mea
   for (uint64_t i = 0; i < count; ++i) {
     const double uniform = unit(pairs.at(i));
     if (mean <= kInversionLimit) {
-      to[i] = poisson(uniform, mean);
+      to[i] = poisson_of(uniform, mean);
       continue;
     }
     double normal = 0;
-    draw_normal({from.seed, from.position + i}, &normal, 1, mean, std::sqrt(mean));
-    to[i] = static_cast<uint32_t>(std::clamp(std::nearbyint(normal), 0.0, 4294967295.0));
+    draw_normal({from.seed, from.position + i}, &normal, 1, 0, 1);
+    to[i] = poisson_near(normal, mean);
   }
 }
 

@@ -20,5 +20,10 @@ void draw_normal(const Sequence& from, float* to, uint64_t count, float mean, fl
 void draw_normal(const Sequence& from, double* to, uint64_t count, double mean, double deviation);
 // By inversion; where `mean` is large, by the normal distribution that it comes near.
 void draw_poisson(const Sequence& from, uint32_t* to, uint64_t count, double mean);
+// The number that a uniform one leads to, for means up to the limit; beyond, exp(-mean) has no use left.
+inline constexpr double kInversionLimit = 500;
+uint32_t poisson_of(double uniform, double mean);
+// The number that a normal one, of mean 0 and deviation 1, leads to where `mean` is large.
+uint32_t poisson_near(double normal, double mean);
 
 }  // namespace heddle::library

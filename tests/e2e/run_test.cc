@@ -180,6 +180,13 @@ TEST_F(Run, EveryFamilyOfCublasCalculatesWhatItShould) {
   EXPECT_TRUE(Node::eventually([&] { return node.empty(); })) << node.ask({{"command", "ps"}});
 }
 
+TEST_F(Run, QuasiRandomNumbersAreEvenAndTheSameByEveryInterface) {
+  HEDDLE_NEEDS_LIBRARIES();
+  const Finished finished = node.run({HEDDLE_E2E_PROGRAMS "/quasi_random"});
+  EXPECT_EQ(finished.status, 0) << finished.out << finished.err;
+  EXPECT_TRUE(finished.out.ends_with("PASS\n")) << finished.out;
+}
+
 TEST_F(Run, AForeignMatrixOfABatchFailsItsProgramAlone) {
   HEDDLE_NEEDS_LIBRARIES();
   const Finished bad = node.run({HEDDLE_E2E_PROGRAMS "/libraries_batched", "bad"});

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 
 #include "library/cublas.h"
@@ -219,6 +220,23 @@ Status Libraries::call_cublas(const library::Call& call, uint32_t stream_index, 
   return check(function.name, kCallers[call.function](code, *handle, arguments, setting->wide, on_device));
 }
 
+Status Libraries::set_generator(Handle generator, const library::curand::Draw& draw) {
+  void* const library = curand_.library;
+  const auto set = [&](const char* function, auto value) {
+    return check(function, invoke(library, function, generator, value));
+  };
+  using Long = unsigned long long;  // NOLINT(google-runtime-int): cuRAND's own
+  // Mersenne Twister 19937 knows one order and no offset.
+  if (draw.type != 142) HEDDLE_TRY(set("curandSetGeneratorOrdering", int{draw.ordering}));
+  if (curand::is_quasi_random(draw.type)) {
+    HEDDLE_TRY(set("curandSetQuasiRandomGeneratorDimensions", unsigned{draw.dimensions}));
+  } else {
+    HEDDLE_TRY(set("curandSetPseudoRandomGeneratorSeed", Long{draw.seed}));
+  }
+  if (draw.type == 142 || draw.type == 141) return {};
+  return set("curandSetGeneratorOffset", Long{draw.position});
+}
+
 // A generator that another program made under this number, or whose seed, offset or order changed, begins anew.
 Result<Libraries::Handle> Libraries::generator_of(const library::Call& call) {
   const auto draw = curand::Draw::unpack(call.words);
@@ -233,23 +251,31 @@ Result<Libraries::Handle> Libraries::generator_of(const library::Call& call) {
   if (known && generator.changed == draw->changed) return generator.handle;
   const char* const create = draw->host ? "curandCreateGeneratorHost" : "curandCreateGenerator";
   if (!known) HEDDLE_TRY(check(create, invoke(library, create, &generator.handle, draw->type)));
-  using Long = unsigned long long;  // NOLINT(google-runtime-int): cuRAND's own
-  if (draw->type != 142)            // Mersenne Twister 19937 knows one order and no offset
-    HEDDLE_TRY(check("curandSetGeneratorOrdering",
-                     invoke(library, "curandSetGeneratorOrdering", generator.handle, draw->ordering)));
-  HEDDLE_TRY(check("curandSetPseudoRandomGeneratorSeed",
-                   invoke(library, "curandSetPseudoRandomGeneratorSeed", generator.handle, Long{draw->seed})));
-  if (draw->type != 142 && draw->type != 141)
-    HEDDLE_TRY(check("curandSetGeneratorOffset",
-                     invoke(library, "curandSetGeneratorOffset", generator.handle, Long{draw->position})));
+  HEDDLE_TRY(set_generator(generator.handle, *draw));
   generator.type = draw->type;
   generator.host = draw->host;
   generator.changed = draw->changed;
   return generator.handle;
 }
 
+// The library's own tables, as far as the call asks for them, to the program's pinned memory.
+Status Libraries::copy_table(const library::Call& call) {
+  using curand::Function;
+  const auto draw = curand::Draw::unpack(call.words);
+  if (!draw) return tl::unexpected(draw.error());
+  const auto function = static_cast<Function>(call.function);
+  const char* const name = curand::name_of(call.function);
+  const void* table = nullptr;
+  const bool directions = function == Function::kDirections32 || function == Function::kDirections64;
+  HEDDLE_TRY(check(name, directions ? invoke(curand_.library, name, &table, int{draw->ordering})
+                                    : invoke(curand_.library, name, &table)));
+  std::memcpy(pointer(draw->output), table, draw->count * curand::bytes_of(function));
+  return {};
+}
+
 Status Libraries::call_curand(const library::Call& call, CUstream stream) {
   using curand::Function;
+  if (curand::is_table(static_cast<Function>(call.function))) return copy_table(call);
   const auto generator = generator_of(call);
   if (!generator) return tl::unexpected(generator.error());
   const auto draw = *curand::Draw::unpack(call.words);
@@ -268,6 +294,8 @@ Status Libraries::call_curand(const library::Call& call, CUstream stream) {
       return check(name, invoke(library, name, *generator, to, count, draw.a, draw.b));
     case Function::kPoisson:
       return check(name, invoke(library, name, *generator, to, count, draw.a));
+    case Function::kPoissonMethod:
+      return check(name, invoke(library, name, *generator, to, count, draw.a, static_cast<int>(draw.b)));
     default:
       return check(name, invoke(library, name, *generator, to, count));
   }

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "library/call.h"
+#include "library/curand.h"
 
 // NVIDIA's cuBLAS and cuRAND, found at run time as the driver is: the worker calls them for its program, with the
 // context that is current, on the stream that the program meant. Types are NVIDIA's in effect, not in name: their
@@ -48,6 +48,8 @@ class Libraries {
   void* cublas_function(uint32_t function, bool wide);
   Status call_curand(const library::Call& call, CUstream stream);
   Result<Handle> generator_of(const library::Call& call);
+  Status set_generator(Handle generator, const library::curand::Draw& draw);
+  Status copy_table(const library::Call& call);
 
   Loaded cublas_, curand_;
   std::map<uint32_t, Handle> handles_;        // by stream

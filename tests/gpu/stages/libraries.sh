@@ -29,9 +29,11 @@ compare libraries_batched
 compare libraries_typed
 compare libraries_old
 compare library_graphs native
+compare quasi_random
 
 # cuRAND's sequences must agree.
-if diff <(grep -i -E '^(random|philox)' "$logs/libraries.native") <(grep -i -E '^(random|philox)' "$logs/libraries") > /dev/null; then
+sequences() { grep -h -i -E '^(random|philox|sobol|vectors)' "$@"; }
+if diff <(sequences "$logs/libraries.native" "$logs/quasi_random.native") <(sequences "$logs/libraries" "$logs/quasi_random") > /dev/null; then
   echo 'cuRAND: the same sequences'
 else
   echo 'cuRAND: other sequences than natively'

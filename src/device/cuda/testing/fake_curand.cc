@@ -12,7 +12,7 @@ namespace {
 
 struct Generator {
   int type = 0;
-  uint64_t seed = 0, position = 0;
+  uint64_t seed = 0, position = 0, dimensions = 1;
 };
 
 uint32_t bits(const Generator& of, uint64_t position) {
@@ -25,8 +25,12 @@ uint32_t bits(const Generator& of, uint64_t position) {
 template <class Number, class Make>
 int generate(void* generator, Number* to, size_t count, Make make) {
   auto& of = *static_cast<Generator*>(generator);
-  for (size_t i = 0; i < count; ++i) to[i] = static_cast<Number>(make(bits(of, of.position + i)));
-  of.position += count;
+  const uint64_t points = count / of.dimensions;
+  for (uint64_t dimension = 0; dimension < of.dimensions; ++dimension) {
+    const Generator its{of.type, of.seed + dimension, 0};
+    for (uint64_t i = 0; i < points; ++i) *to++ = static_cast<Number>(make(bits(its, of.position + i)));
+  }
+  of.position += points;
   return 0;
 }
 
@@ -67,6 +71,11 @@ API curandSetPseudoRandomGeneratorSeed(void* generator, unsigned long long seed)
   *static_cast<Generator*>(generator) = {static_cast<Generator*>(generator)->type, seed, 0};
   return 0;
 }
+API curandSetQuasiRandomGeneratorDimensions(void* generator, unsigned dimensions) {
+  static_cast<Generator*>(generator)->dimensions = dimensions;
+  static_cast<Generator*>(generator)->position = 0;
+  return 0;
+}
 API curandSetGeneratorOffset(void* generator, unsigned long long offset) {
   static_cast<Generator*>(generator)->position = offset;
   return 0;
@@ -88,6 +97,24 @@ API curandGenerateNormalDouble(void* generator, double* to, size_t count, double
 }
 API curandGeneratePoisson(void* generator, unsigned* to, size_t count, double mean) {
   return generate(generator, to, count, [=](uint32_t word) { return mean * 2 * uniform(word); });
+}
+
+API curandGenerateLongLong(void* generator, unsigned long long* to, size_t count) {
+  return generate(generator, to, count, [](uint32_t word) { return uint64_t{word} << 32 | ~word; });
+}
+
+// Of each table only so much as that its place shows.
+API curandGetDirectionVectors32(const unsigned (**vectors)[32], int set) {
+  static unsigned table[20000][32];
+  for (unsigned i = 0; i < 20000; ++i) table[i][0] = i * 1000 + static_cast<unsigned>(set);
+  *vectors = table;
+  return 0;
+}
+API curandGetScrambleConstants64(const unsigned long long** constants) {
+  static unsigned long long table[20000];
+  for (unsigned i = 0; i < 20000; ++i) table[i] = i + 7;
+  *constants = table;
+  return 0;
 }
 
 // NOLINTEND
