@@ -50,6 +50,8 @@ if(HEDDLE_TESTS AND HEDDLE_HAS_PROGRAMS)
   get_filename_component(root ${HEDDLE_NVCC}/../.. REALPATH)
   find_library(HEDDLE_TOOLKIT_CUBLAS cublas HINTS ${root} PATH_SUFFIXES lib64 lib NO_DEFAULT_PATH)
   find_library(HEDDLE_TOOLKIT_CURAND curand HINTS ${root} PATH_SUFFIXES lib64 lib NO_DEFAULT_PATH)
+  # It is large, and may be left out of a toolkit.
+  find_library(HEDDLE_TOOLKIT_CUFFT cufft HINTS ${root} PATH_SUFFIXES lib64 lib NO_DEFAULT_PATH)
   heddle_part(LIBRARY_PROGRAMS "the tests of programs that link cuBLAS and cuRAND"
     INSTALL "the toolkit's libcublas-dev and libcurand-dev" NEEDS HEDDLE_TOOLKIT_CUBLAS HEDDLE_TOOLKIT_CURAND)
 endif()

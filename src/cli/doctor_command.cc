@@ -28,8 +28,8 @@ Finding check_programs() {
 Finding check_libraries() {
   auto directory = library_directory();
   if (!directory) return {"runtime", Verdict::kBad, directory.error().text};
-  for (const char* name : {"libcudart.so.13", "libcudart.so.12", "libcublas.so.13", "libcurand.so.10", "libcuda.so.1",
-                           "libheddle-redirect.so"}) {
+  for (const char* name : {"libcudart.so.13", "libcudart.so.12", "libcublas.so.13", "libcurand.so.10", "libcufft.so.12",
+                           "libcuda.so.1", "libheddle-redirect.so"}) {
     const std::string path = *directory + "/" + name;
     if (::access(path.c_str(), R_OK) != 0)
       return {"runtime", Verdict::kBad, path + " is missing: install heddle again"};

@@ -1,6 +1,7 @@
 #include "library/call.h"
 
 #include "library/cublas.h"
+#include "library/cufft.h"
 #include "library/curand.h"
 
 namespace heddle::library {
@@ -14,6 +15,8 @@ Result<Demand> demand(const Call& call) {
       return cublas::demand(call);
     case Library::kCurand:
       return curand::demand(call);
+    case Library::kCufft:
+      return cufft::demand(call);
   }
   return fail(ErrorCode::kNotFound, "library %u does not exist", static_cast<unsigned>(call.library));
 }
@@ -22,7 +25,12 @@ const char* name_of(const Call& call) {
   if (call.library == Library::kCublas && call.function < cublas::functions().size())
     return cublas::functions()[call.function].name;
   if (call.library == Library::kCurand && call.function < curand::kFunctions) return curand::name_of(call.function);
+  if (call.library == Library::kCufft) return cufft::name_of(call.function);
   return "?";
+}
+
+bool exists(Library library) {
+  return library >= Library::kCublas && library <= Library::kCufft;
 }
 
 const char* name_of(Library library) {
@@ -31,6 +39,8 @@ const char* name_of(Library library) {
       return "cuBLAS";
     case Library::kCurand:
       return "cuRAND";
+    case Library::kCufft:
+      return "cuFFT";
   }
   return "?";
 }

@@ -5,11 +5,13 @@
 
 #include "core/device_model.h"
 
-// Calls of NVIDIA's host libraries (cuBLAS, cuRAND) as data: the program packs its arguments into words of 8 bytes, the
-// worker unpacks them. Both sides read the same tables (cublas_functions.h, curand.h), so that a call has one meaning.
+// Calls of NVIDIA's host libraries (cuBLAS, cuRAND, cuFFT) as data: the program packs its arguments into words of 8
+// bytes, the worker unpacks them. Both sides read the same tables (cublas_functions.h, curand.h, cufft.h), so that a
+// call has one meaning.
 namespace heddle::library {
 
-enum class Library : uint32_t { kCublas = 1, kCurand = 2 };
+enum class Library : uint32_t { kCublas = 1, kCurand = 2, kCufft = 3 };
+bool exists(Library library);
 
 struct Call {
   Library library = Library::kCublas;

@@ -196,7 +196,7 @@ Checked<std::span<char>> check_symbol(const protocol::SymbolRecord& record, cons
 
 Checked<std::span<char>> check_library_open(const protocol::LibraryOpenRecord& record, const Bounds& bounds) {
   const auto library = static_cast<library::Library>(record.library);
-  if (library != library::Library::kCublas && library != library::Library::kCurand)
+  if (!library::exists(library))
     return malformed("record %lu opens library %u, which does not exist", number(record.header.sequence),
                      record.library);
   if (!protocol::in_bulk(*bounds.ring, record.position, sizeof(protocol::LibraryOpened)))

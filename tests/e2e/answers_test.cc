@@ -65,6 +65,16 @@ TEST_P(Answers, GeneratorsOfTheHostHaveTheDevicesNumbers) {
   expect_pass("random_hosts");
 }
 
+TEST_P(Answers, FourierTransformsAreWhatTheirDefinitionSays) {
+  if (::access(HEDDLE_E2E_PROGRAMS "/fourier", X_OK) != 0) GTEST_SKIP() << "the toolkit has no cuFFT to link";
+  const Finished finished = run("fourier");
+  EXPECT_EQ(finished.status, 0) << finished.err << node_->log();
+  EXPECT_TRUE(finished.out.ends_with("PASS\n")) << finished.out << finished.err;
+  const Finished bad = run("fourier", {"bad"});
+  EXPECT_EQ(bad.out.find("bad address: cudaError"), 0u) << bad.out << bad.err;
+  EXPECT_EQ(bad.out.find("cudaSuccess"), std::string::npos) << bad.out;
+}
+
 // PTX alone, of several units.
 TEST_P(Answers, SeparatelyCompiledDeviceCodeIsLinkedWhereItIsLoaded) {
   const Finished finished = run("separable");

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string>
 
+#include "device/cuda/library_function.h"
 #include "library/cublas.h"
 #include "library/curand.h"
 
@@ -19,7 +20,15 @@ namespace curand = library::curand;
 using library::Library;
 
 const char* soname(Library library) {
-  return library == Library::kCublas ? "libcublas.so.13" : "libcurand.so.10";
+  switch (library) {
+    case Library::kCublas:
+      return "libcublas.so.13";
+    case Library::kCurand:
+      return "libcurand.so.10";
+    case Library::kCufft:
+      return "libcufft.so.12";
+  }
+  return "";
 }
 
 // heddle's own library of that name would send the calls back to a worker.
@@ -45,21 +54,6 @@ void* find(const char* name) {
     if (void* library = open_file(std::string(root) + "/lib64/" + name)) return library;
   }
   return open_file(std::string("/usr/local/cuda/lib64/") + name);
-}
-
-// A function of a library by its name, to be called with these arguments. Not found: kInternal (a status of its own,
-// cuBLAS's and cuRAND's alike is positive).
-constexpr int kMissing = -1;
-template <class... Arguments>
-int invoke(void* library, const char* name, Arguments... arguments) {
-  void* function = ::dlsym(library, name);
-  return function ? reinterpret_cast<int (*)(Arguments...)>(function)(arguments...) : kMissing;
-}
-
-Status check(const char* function, int status) {
-  if (status == 0) return {};
-  if (status == kMissing) return fail(ErrorCode::kNotSupported, "%s: this version of the library lacks it", function);
-  return fail(ErrorCode::kDeviceFault, "%s: the library answered status %d", function, status);
 }
 
 // ---- A cuBLAS call from its words ----
@@ -136,7 +130,7 @@ bool has_answer(const cublas::Function& function) {
 }  // namespace
 
 Result<uint32_t> Libraries::open(Library library) {
-  Loaded& loaded = library == Library::kCublas ? cublas_ : curand_;
+  Loaded& loaded = library == Library::kCublas ? cublas_ : library == Library::kCurand ? curand_ : cufft_;
   if (!loaded.library) HEDDLE_TRY(load(library, loaded));
   return loaded.version;
 }
@@ -155,6 +149,8 @@ Status Libraries::load(Library library, Loaded& into) {
   int version = 0;
   if (library == Library::kCurand) {
     HEDDLE_TRY(check("curandGetVersion", invoke(found, "curandGetVersion", &version)));
+  } else if (library == Library::kCufft) {
+    HEDDLE_TRY(check("cufftGetVersion", invoke(found, "cufftGetVersion", &version)));
   } else {
     // It wants a handle, which the first call needs anyway.
     cublas_.library = found;
@@ -169,10 +165,19 @@ Status Libraries::load(Library library, Loaded& into) {
 
 Status Libraries::call(const library::Call& call, uint32_t stream_index, CUstream stream) {
   if (const auto opened = open(call.library); !opened) return tl::unexpected(opened.error());
-  return call.library == Library::kCublas ? call_cublas(call, stream_index, stream) : call_curand(call, stream);
+  switch (call.library) {
+    case Library::kCublas:
+      return call_cublas(call, stream_index, stream);
+    case Library::kCurand:
+      return call_curand(call, stream);
+    case Library::kCufft:
+      return plans_.call(cufft_.library, call, stream);
+  }
+  return fail(ErrorCode::kNotFound, "library %u does not exist", static_cast<unsigned>(call.library));
 }
 
 std::optional<library::Operand> Libraries::written_on_host(const library::Call& call) {
+  if (call.library == Library::kCufft) return FourierPlans::written_on_host(call);
   if (call.library != Library::kCurand) return std::nullopt;
   const auto draw = curand::Draw::unpack(call.words);
   if (!draw || !draw->host) return std::nullopt;

@@ -6,10 +6,11 @@
 #include <optional>
 #include <vector>
 
+#include "device/cuda/fourier_plans.h"
 #include "library/curand.h"
 
-// NVIDIA's cuBLAS and cuRAND, found at run time as the driver is: the worker calls them for its program, with the
-// context that is current, on the stream that the program meant. Types are NVIDIA's in effect, not in name: their
+// NVIDIA's cuBLAS, cuRAND and cuFFT, found at run time as the driver is: the worker calls them for its program, with
+// the context that is current, on the stream that the program meant. Types are NVIDIA's in effect, not in name: their
 // headers are not needed to build.
 //
 // One handle of cuBLAS for each stream, so that work on different streams shares no workspace; a generator of cuRAND
@@ -51,7 +52,8 @@ class Libraries {
   Status set_generator(Handle generator, const library::curand::Draw& draw);
   Status copy_table(const library::Call& call);
 
-  Loaded cublas_, curand_;
+  Loaded cublas_, curand_, cufft_;
+  FourierPlans plans_;
   std::map<uint32_t, Handle> handles_;        // by stream
   std::map<uint32_t, Generator> generators_;  // by the program's number
   std::vector<void*> cublas_functions_[2];    // by number: plain and _64; null: not looked up yet

@@ -1,4 +1,4 @@
-# cuBLAS and cuRAND on the GPU: the e2e programs natively and under heddle. Each run checks its results against the host
+# cuBLAS, cuRAND and cuFFT on the GPU: the e2e programs natively and under heddle. Each run checks its results against the host
 # and prints a digest for each group of functions; heddle forwards to the same libraries, so the digests agree too.
 . "$(dirname "$0")/common.sh"
 programs=$HEDDLE_BUILD/tests/e2e/programs
@@ -30,6 +30,7 @@ compare libraries_typed
 compare libraries_old
 compare library_graphs native
 compare quasi_random
+[ -x "$programs/fourier" ] && compare fourier
 
 # cuRAND's sequences must agree.
 sequences() { grep -h -i -E '^(random|philox|sobol|vectors)' "$@"; }
@@ -41,7 +42,8 @@ else
 fi
 
 # An address that is not the program's is an error of that program alone.
-for program in libraries libraries_batched; do
+for program in libraries libraries_batched fourier; do
+  [ -x "$programs/$program" ] || continue
   timeout 60 "$bin/heddle" run -- "$programs/$program" bad > "$logs/bad" 2>&1 < /dev/null
   tail -n 1 "$logs/bad"
   grep -q 'bad address: cudaError' "$logs/bad" && ! grep -q 'cudaSuccess' "$logs/bad" || failed=1

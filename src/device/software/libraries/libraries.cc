@@ -4,6 +4,7 @@
 
 #include "core/cuda_error.h"
 #include "device/software/libraries/blas_call.h"
+#include "device/software/libraries/fourier.h"
 #include "device/software/simt/check/written_memory.h"
 #include "library/curand.h"
 
@@ -12,6 +13,7 @@ namespace {
 
 constexpr uint32_t kCurandVersion = 10400;  // whose interface this is
 constexpr uint32_t kCublasVersion = 130000;
+constexpr uint32_t kCufftVersion = 12000;
 
 std::optional<Problem> unreachable(const library::Call& call, uint64_t address, uint64_t bytes) {
   return Problem{kCudaIllegalAddress,
@@ -48,6 +50,7 @@ void note_written(const library::Demand& demand, const CheckedArrays& arrays, Wr
 
 Result<uint32_t> Libraries::open(library::Library library) {
   if (library == library::Library::kCurand) return kCurandVersion;
+  if (library == library::Library::kCufft) return kCufftVersion;
   if (blas_) return kCublasVersion;
   auto loaded = Openblas::load(threads_);
   if (!loaded) return tl::unexpected(loaded.error());
@@ -70,6 +73,10 @@ std::optional<Problem> Libraries::run(const library::Call& call, const library::
     const auto draw = library::curand::Draw::unpack(call.words);
     auto* const to = reinterpret_cast<void*>(draw->output);  // NOLINT(performance-no-int-to-ptr)
     library::curand::generate(static_cast<library::curand::Function>(call.function), *draw, to);
+    return std::nullopt;
+  }
+  if (call.library == library::Library::kCufft) {
+    run_cufft(call);
     return std::nullopt;
   }
   if (auto refused = run_cublas(call, arrays, *blas_)) return Problem{kCudaNotSupported, std::move(*refused)};

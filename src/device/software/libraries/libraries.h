@@ -9,7 +9,7 @@
 
 namespace heddle::software {
 
-// The libraries of one context: OpenBLAS for cuBLAS, a generator of heddle's own for cuRAND.
+// The libraries of one context: OpenBLAS for cuBLAS, heddle's own generators for cuRAND and transforms for cuFFT.
 //
 // Thread safety: open() from one thread at a time; run() from any thread, for what was open before.
 class Libraries {
