@@ -8,6 +8,7 @@
 
 #include "core/fd.h"
 #include "library/cublas.h"
+#include "library/cufft.h"
 #include "library/curand.h"
 
 namespace heddle::worker {
@@ -222,6 +223,32 @@ TEST_F(WriteSet, OfAProductIsWhatItReadsAndWritesAndTheWorkspace) {
                                                                           {kRegionA, 16, 32, true, true, false}}));
   const RecordEffects unknown = effects_of_call({library::Library::kCublas, 1u << 20, {}}, regions);
   EXPECT_TRUE(unknown.reads_everything && unknown.writes_everything && !unknown.same_bytes);
+}
+
+// What the matrices of a batch are, the array of addresses says when the call's turn comes.
+TEST_F(WriteSet, OfAFactorizedBatchIsEverything) {
+  const auto setting = library::cublas::Setting{}.pack();
+  std::vector<uint64_t> words(setting.begin(), setting.end());
+  for (const uint64_t word : std::initializer_list<uint64_t>{2, kA, 2, 0, kB, 3}) words.push_back(word);
+  const library::Call call{library::Library::kCublas, static_cast<uint32_t>(library::cublas::Number::SgetrfBatched),
+                           words};
+  const RecordEffects of_call = effects_of_call(call, regions);
+  EXPECT_TRUE(of_call.reads_everything && of_call.writes_everything);
+  EXPECT_EQ(of_call.touched,
+            (std::vector<Touched>{{kRegionA, 0, 24, true, false, false}, {kRegionB, 0, 12, true, true, false}}));
+}
+
+TEST_F(WriteSet, OfATransformIsItsInputOutputAndWorkArea) {
+  library::cufft::Transform transform;
+  transform.type = type_of(library::cufft::Function::kC2C);
+  transform.size[2] = 4;
+  transform.input = kA, transform.output = kB;
+  transform.work = kC, transform.work_bytes = 64;
+  const auto words = transform.pack();
+  EXPECT_EQ(effects_of_call({library::Library::kCufft, 0, words}, regions).touched,
+            (std::vector<Touched>{{kRegionA, 0, 32, true, false, false},
+                                  {kRegionB, 0, 32, true, true, false},
+                                  {kRegionC, 0, 64, true, true, false}}));
 }
 
 }  // namespace

@@ -203,7 +203,7 @@ HEDDLE_LIBRARY_EXPORT int cufftGetSize(int handle, size_t* work_bytes) {
 }
 
 // As cuFFT's estimates, and as exact as its sizes: both are what the plan would take.
-// NOLINTBEGIN(cppcoreguidelines-macro-usage)
+// NOLINTBEGIN(cppcoreguidelines-macro-usage,bugprone-macro-parentheses): `first` is a parameter, or nothing.
 #define HEDDLE_SIZES(Name, first)                                                                                      \
   HEDDLE_LIBRARY_EXPORT int cufft##Name##1d(first int x, int type, int batch, size_t* work_bytes) {                    \
     return size_of(Box{{x}, 1}.of(type, batch), work_bytes);                                                           \
@@ -224,7 +224,7 @@ HEDDLE_LIBRARY_EXPORT int cufftGetSize(int handle, size_t* work_bytes) {
 #define HEDDLE_NO_HANDLE
 HEDDLE_SIZES(GetSize, HEDDLE_HANDLE)
 HEDDLE_SIZES(Estimate, HEDDLE_NO_HANDLE)
-// NOLINTEND(cppcoreguidelines-macro-usage)
+// NOLINTEND(cppcoreguidelines-macro-usage,bugprone-macro-parentheses)
 
 HEDDLE_LIBRARY_EXPORT int cufftGetSizeMany64(int, int rank, long long* size, long long* in_embed, long long in_stride,
                                              long long in_distance, long long* out_embed, long long out_stride,

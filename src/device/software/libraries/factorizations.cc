@@ -13,7 +13,12 @@ using library::cublas::DataType;
 using library::cublas::Function;
 using library::cublas::Shape;
 
-constexpr int32_t kBlock = 32;  // columns that LAPACK's workspace is to hold at once
+// LAPACK's workspace for so many columns, 32 of them at once; for fewer where that is more than it can count.
+int32_t workspace(int64_t columns, int64_t besides = 0) {
+  constexpr int64_t kBlock = 32;
+  const int64_t wanted = std::max<int64_t>(1, columns * kBlock + besides);
+  return static_cast<int32_t>(std::min<int64_t>(wanted, INT32_MAX));
+}
 
 // LAPACK's subroutines for matrices of one type, their pivots and workspaces.
 template <class Number>
@@ -27,7 +32,7 @@ class Lapack {
     return info;
   }
   int32_t invert(int32_t n, Number* a, int32_t ld, const int32_t* pivots) const {
-    int32_t info = 0, size = std::max(1, n * kBlock);
+    int32_t info = 0, size = workspace(n);
     std::vector<Number> work(static_cast<size_t>(size));
     call("getri_", &n, a, &ld, pivots, work.data(), &size, &info);
     return info;
@@ -38,12 +43,12 @@ class Lapack {
     call("getrs_", &op, &n, &columns, a, &lda, pivots, b, &ldb, &info);
   }
   void orthogonalize(int32_t m, int32_t n, Number* a, int32_t ld, Number* factors) const {
-    int32_t info = 0, size = std::max(1, n * kBlock);
+    int32_t info = 0, size = workspace(n);
     std::vector<Number> work(static_cast<size_t>(size));
     call("geqrf_", &m, &n, a, &ld, factors, work.data(), &size, &info);
   }
   int32_t least_squares(int32_t m, int32_t n, int32_t columns, Number* a, int32_t lda, Number* c, int32_t ldc) const {
-    int32_t info = 0, size = std::max(1, std::min(m, n) + std::max({1, m, n, columns}) * kBlock);
+    int32_t info = 0, size = workspace(std::max({1, m, n, columns}), std::min(m, n));
     std::vector<Number> work(static_cast<size_t>(size));
     const char op = 'N';
     call("gels_", &op, &m, &n, &columns, a, &lda, c, &ldc, work.data(), &size, &info);

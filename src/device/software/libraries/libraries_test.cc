@@ -7,8 +7,10 @@
 
 #include <array>
 #include <cmath>
+#include <numbers>
 
 #include "library/cublas.h"
+#include "library/cufft.h"
 #include "library/curand.h"
 
 namespace heddle::software {
@@ -153,6 +155,26 @@ TEST_F(LibrariesTest, MatricesAreFactorizedWithoutPivots) {
   EXPECT_EQ(run(Number::SgetrfBatched, {2, base, 2, 0, base + 64, 1}), 0u);
   EXPECT_EQ(*at<int32_t>(64), 1);
   EXPECT_EQ(run(Number::SgetrfBatched, {2, base, 2, base + kBytes - 4, base + 64, 1}), 700u);  // pivots
+}
+
+// What is 1 at one place has a transform that turns with it, whatever the size.
+TEST_F(LibrariesTest, TransformsOfEverySizeTurn) {
+  EXPECT_TRUE(libraries.open(Library::kCufft));
+  for (const int64_t size : {1, 5, 8, 12, 127}) {
+    library::cufft::Transform transform;
+    transform.type = type_of(library::cufft::Function::kZ2Z);
+    transform.size[2] = size;
+    transform.input = base, transform.output = base + 65536;
+    std::fill_n(at<double>(0), 2 * size, 0.0);
+    at<double>(0)[size > 1 ? 2 : 0] = 1;
+    const auto words = transform.pack();
+    EXPECT_EQ(run({Library::kCufft, static_cast<uint32_t>(library::cufft::Function::kZ2Z), words}), 0u);
+    for (int64_t i = 0; i < size; ++i) {
+      const double angle = size > 1 ? -2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(size) : 0;
+      EXPECT_NEAR(at<double>(65536)[2 * i], std::cos(angle), 1e-12) << size;
+      EXPECT_NEAR(at<double>(65536)[2 * i + 1], std::sin(angle), 1e-12) << size;
+    }
+  }
 }
 
 TEST_F(LibrariesTest, RandomNumbersNeedNoLibrary) {
