@@ -128,6 +128,22 @@ struct Box {
   Many<int> of(int type, int batch) const { return {rank, size, nullptr, 1, 0, nullptr, 1, 0, type, batch}; }
 };
 
+// cudaDataType of both sides and of what is calculated in: those that are types of cuFFT, too. 0: none.
+int type_of_sides(int in, int out, int executed) {
+  constexpr int kF32 = 0, kF64 = 1, kC32 = 4, kC64 = 5;
+  const bool wide = executed == kC64;
+  if (!wide && executed != kC32) return 0;
+  const int real = wide ? kF64 : kF32;
+  if (in == executed && out == executed) return library::cufft::type_of(wide ? Function::kZ2Z : Function::kC2C);
+  if (in == real && out == executed) return library::cufft::type_of(wide ? Function::kD2Z : Function::kR2C);
+  if (in == executed && out == real) return library::cufft::type_of(wide ? Function::kZ2D : Function::kC2R);
+  return 0;
+}
+int refuse_types() {
+  say_unsupported("cuFFT of other types than single and double precision");
+  return static_cast<int>(Outcome::kNotSupported);
+}
+
 int execute(int handle, Function function, void* input, void* output, int direction = kForward) noexcept {
   return on_plan(handle, [&](const auto& plan) { return plan->execute(plan, function, input, output, direction); });
 }
@@ -294,6 +310,36 @@ HEDDLE_LIBRARY_EXPORT int cufftExecC2R(int handle, void* input, void* output) {
 
 HEDDLE_LIBRARY_EXPORT int cufftExecZ2D(int handle, void* input, void* output) {
   return execute(handle, Function::kZ2D, input, output, kInverse);
+}
+
+// ---- The same by their types' names ----
+
+HEDDLE_LIBRARY_EXPORT int cufftXtMakePlanMany(int handle, int rank, long long* size, long long* in_embed,
+                                              long long in_stride, long long in_distance, int in_type,
+                                              long long* out_embed, long long out_stride, long long out_distance,
+                                              int out_type, long long batch, size_t* work_bytes, int executed_type) {
+  const int type = type_of_sides(in_type, out_type, executed_type);
+  if (type == 0) return refuse_types();
+  return make_plan<long long>(
+      handle, {rank, size, in_embed, in_stride, in_distance, out_embed, out_stride, out_distance, type, batch},
+      work_bytes);
+}
+
+HEDDLE_LIBRARY_EXPORT int cufftXtGetSizeMany(int, int rank, long long* size, long long* in_embed, long long in_stride,
+                                             long long in_distance, int in_type, long long* out_embed,
+                                             long long out_stride, long long out_distance, int out_type,
+                                             long long batch, size_t* work_bytes, int executed_type) {
+  const int type = type_of_sides(in_type, out_type, executed_type);
+  if (type == 0) return refuse_types();
+  return size_of<long long>(
+      {rank, size, in_embed, in_stride, in_distance, out_embed, out_stride, out_distance, type, batch}, work_bytes);
+}
+
+// The direction of transforms from and to real numbers is theirs.
+HEDDLE_LIBRARY_EXPORT int cufftXtExec(int handle, void* input, void* output, int direction) {
+  return on_plan(handle, [&](const auto& plan) {
+    return plan->execute(plan, library::cufft::function_of(plan->transform.type), input, output, direction);
+  });
 }
 
 }  // namespace heddle::client

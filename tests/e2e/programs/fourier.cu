@@ -4,6 +4,7 @@
 // its own, and tells what comes of it.
 
 #include <cufft.h>
+#include <cufftXt.h>
 
 #include <cmath>
 #include <complex>
@@ -242,6 +243,28 @@ void strides() {
   }
 }
 
+// A plan and its calls by the names of the types.
+void named_types() {
+  const Size size{{1, 1, 24}};
+  Array<double> in(24), out(26), back(24);
+  long long n[] = {24};
+  size_t work = 0;
+  cufftHandle there, home;
+  OK(cufftCreate(&there));
+  OK(cufftCreate(&home));
+  OK(cufftXtMakePlanMany(there, 1, n, nullptr, 1, 24, CUDA_R_64F, nullptr, 1, 13, CUDA_C_64F, 1, &work, CUDA_C_64F));
+  OK(cufftXtMakePlanMany(home, 1, n, nullptr, 1, 13, CUDA_C_64F, nullptr, 1, 24, CUDA_R_64F, 1, &work, CUDA_C_64F));
+  OK(cufftXtExec(there, in.device, out.device, CUFFT_FORWARD));
+  const auto got = out.fetch();
+  const auto wanted = transformed({in.host.begin(), in.host.end()}, size, CUFFT_FORWARD);
+  for (int k = 0; k < 13; ++k) near(got[2 * k], wanted[k].real(), size, __LINE__);
+  OK(cufftXtExec(home, out.device, back.device, CUFFT_INVERSE));
+  const auto returned = back.fetch();
+  for (int i = 0; i < 24; ++i) near(returned[i] / 24, in.host[i], size, __LINE__);
+  OK(cufftDestroy(there));
+  OK(cufftDestroy(home));
+}
+
 // Captured: each launch transforms what lies there then. The work area is the program's.
 void graphs() {
   const Size size{{1, 1, 64}};
@@ -321,6 +344,7 @@ int main(int argc, char** argv) {
   group("single precision", every_size<float>);
   group("double precision", every_size<double>);
   group("strides", strides);
+  group("named types", named_types);
   group("graphs", graphs);
   refusals();
   std::printf("PASS\n");
