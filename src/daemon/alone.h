@@ -11,8 +11,8 @@ namespace heddle::daemon {
 // shown. At durability level `auto` such a program's worker does without (ControlPage::is_alone, worker/epoch.h) until
 // somebody comes.
 //
-// To be called whenever the scheduler has decided: the rings' control pages follow. `spares`: programs that are alone do
-// without protection. O(sessions).
+// To be called whenever the scheduler has decided: the rings' control pages follow. `spares`: programs that are alone
+// do without protection. O(sessions).
 void note_who_is_alone(Registry& registry, bool spares);
 
 }  // namespace heddle::daemon

@@ -225,8 +225,8 @@ int main(int argc, char** argv) {
     }
   }
   if (cases.empty())
-    cases = {"empty",    "launch", "wait-1",   "wait-10", "wait-100", "wait-1000", "update-10", "update-100",
-             "event-10", "host-100", "host-1000", "read",    "queue",    "managed"};
+    cases = {"empty",      "launch",   "wait-1",   "wait-10",   "wait-100", "wait-1000", "update-10",
+             "update-100", "event-10", "host-100", "host-1000", "read",     "queue",     "managed"};
   CHECK(cudaStreamCreate(&bench.stream));
   CHECK(cudaMalloc(&bench.out, sizeof *bench.out));
   CHECK(cudaMalloc(&bench.values, kUpdated * sizeof *bench.values));
