@@ -174,6 +174,7 @@ class RingPort {
       looked = now;
     }
   }
+  // For what a bell always says: the worker's own words.
   template <class IsDone>
   Done wait_until(IsDone&& done) const {
     return wait_until(

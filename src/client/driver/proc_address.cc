@@ -56,8 +56,9 @@ CUresult proc_address(const char* name, void** function, int version, uint64_t f
     if (!name || !*name || !function || flags > kKnown || flags == kKnown) return CUDA_ERROR_INVALID_VALUE;
     const auto found = find_driver_function(name, version, flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
     *function = found.function;
+    // Who asks for the status is told there alone what is wrong.
     if (status) *status = found.result;
-    return found.function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+    return found.function || status ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
   });
 }
 

@@ -66,7 +66,9 @@ Answer<uint64_t> ManagedMemory::copy(Region& region, ChunkRange run, bool to_hos
 Done ManagedMemory::await_copies(VirtualDevice& device, uint64_t sequence) {
   if (sequence == 0 || device.ring().stream_reached(slot_, sequence)) return {};
   HEDDLE_ANSWER(device.start_pending());
-  return device.ring().wait_until([&] { return device.ring().stream_reached(slot_, sequence); });
+  return device.ring().wait_until([&] { return device.ring().stream_reached(slot_, sequence); },
+                                  [&] { return device.ring().device_reached(slot_, sequence); },
+                                  wait_mode().load(std::memory_order_relaxed));
 }
 
 // The host has what the device wrote. Where the device has failed, what it had last: the program learns of the failure
@@ -289,10 +291,12 @@ Done ManagedMemory::await_work(VirtualDevice& device) {
     const VirtualDevice::Lock lock = device.lock();
     last = device.ring().last_work();
   }
-  return device.ring().wait_until([&] {
-    serve_host_calls();
-    return device.ring().reached(last);
-  });
+  return device.ring().wait_until(
+      [&] {
+        serve_host_calls();
+        return device.ring().reached(last);
+      },
+      [&] { return device.ring().device_reached(last); }, wait_mode().load(std::memory_order_relaxed));
 }
 
 // A host function that touches managed memory: the work that is waited for may wait for that.

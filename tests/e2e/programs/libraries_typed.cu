@@ -198,7 +198,8 @@ int main() {
   group("typed halves", [] { vectors<__half>(), vectors<__nv_bfloat16>(); });
   group("moves", [] { moves<float>(), moves<double>(), moves<cuComplex>(), moves<cuDoubleComplex>(); });
   group("rotations", [] { rotations<float>(), rotations<double>(); });
-  group("refusals", refusals);
+  // NVIDIA's library takes some of it.
+  if (std::getenv("HEDDLE_JOB")) group("refusals", refusals);
   OK(cublasDestroy(handle));
   if (failures == 0) std::printf("PASS\n");
   return failures == 0 ? 0 : 1;
