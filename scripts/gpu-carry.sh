@@ -27,7 +27,7 @@ mkdir -p "$to/tests/e2e/programs"
 cp "$build"/tests/e2e/programs/*.ptx "$build"/tests/e2e/programs/*.fatbin "$to/tests/e2e/programs"
 for name in ${PROGRAMS-textures pools graphs graph_memory graph_conditions graph_conditions_ptx grid_sync limits reset growing
   driver_buffers driver_contexts driver_mixed driver_modules libraries libraries_complex libraries_batched libraries_typed
-  libraries_old library_graphs quasi_random fourier}; do
+  libraries_old library_graphs quasi_random fourier outlives}; do
   [ ! -x "$build/tests/e2e/programs/$name" ] || cp "$build/tests/e2e/programs/$name" "$to/tests/e2e/programs"
 done
 git rev-parse --short HEAD > "$to/COMMIT"

@@ -2,6 +2,7 @@
 // workers in threads of this process.
 
 #include <fstream>
+#include <mutex>
 #include <sstream>
 #include <thread>
 
@@ -171,10 +172,12 @@ TEST_F(DriverTest, LaunchesCarryParametersOfEitherForm) {
     uint64_t a;
     uint32_t b;
   };
+  std::mutex mutex;  // the worker is a thread of this process here
   std::vector<std::pair<uint64_t, uint32_t>> seen;
   the_heddled->set_kernel([&](const protocol::LaunchRecord&, const char* parameters) {
     Parameters read;
     std::memcpy(&read, parameters, 12);
+    const std::lock_guard lock(mutex);
     seen.emplace_back(read.a, read.b);
   });
   CUmodule module = nullptr;
@@ -196,7 +199,10 @@ TEST_F(DriverTest, LaunchesCarryParametersOfEitherForm) {
   bytes = 11;
   EXPECT_EQ(launch(nullptr, packed), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(call("cuCtxSynchronize"), CUDA_SUCCESS);
-  EXPECT_THAT(seen, ::testing::ElementsAre(std::pair(7ul, 8u), std::pair(9ul, 10u)));
+  {
+    const std::lock_guard lock(mutex);
+    EXPECT_THAT(seen, ::testing::ElementsAre(std::pair(7ul, 8u), std::pair(9ul, 10u)));
+  }
   EXPECT_EQ(call("cuModuleUnload", module), CUDA_SUCCESS);
   EXPECT_EQ(launch(pointers, nullptr), CUDA_ERROR_INVALID_HANDLE);
 }

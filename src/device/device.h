@@ -184,7 +184,7 @@ class Context {
   // without a pause then, and without sleeping while there are processors to spare. `reported`: the device reports all
   // ends by itself that somebody may wait for (report_to). Before anything is handed over; called on that thread.
   using IsAwaited = std::function<bool(bool reported)>;
-  virtual void awaited_by(IsAwaited /*is_awaited*/) {}
+  virtual void awaited_by(const IsAwaited& /*is_awaited*/) {}
   // From now on the device may itself write, to a stream's word, the tag up to which the stream's operations are done,
   // at a flush or a fence, while `reports(true)` was the latest call: ahead of the completion, which follows. A device
   // that cannot do so writes nothing. The words' memory is host memory that the device may pin for as long as the

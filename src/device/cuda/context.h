@@ -48,7 +48,7 @@ class CudaContext : public device::Context {
   Status release(device::Tag tag) override;
   bool flush() override;
   void fence() override;
-  void awaited_by(IsAwaited is_awaited) override { engine_->awaited_by(std::move(is_awaited)); }
+  void awaited_by(const IsAwaited& is_awaited) override { engine_->awaited_by(is_awaited); }
   void report_to(device::ProgressWords words, Bytes size) override;
   void reports(bool on) override { engine_->reports(on); }
 

@@ -101,10 +101,10 @@ void vectors() {
   double squares = 0;
   for (const Complex each : u.values) squares += std::norm(each);
   OK(cublasNrm2Ex(handle, n, x.device, type, 2, &length, kType<typename Calculated<T>::Real>,
-                  kType<typename Calculated<T>::Real>));
+                  kType<typename Calculated<C>::Real>));
   same(wide(length), std::sqrt(squares), kStored<T>, __LINE__);
   OK(cublasNrm2Ex_64(handle, n, x.device, type, 2, &length, kType<typename Calculated<T>::Real>,
-                     kType<typename Calculated<T>::Real>));
+                     kType<typename Calculated<C>::Real>));
   same(wide(length), std::sqrt(squares), kStored<T>, __LINE__);
 }
 
