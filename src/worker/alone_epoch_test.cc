@@ -84,6 +84,7 @@ struct AloneGuardTest : AloneEpochTest {
     AloneEpochTest::SetUp();
     pinned_memory = std::move(*create_memfd("pinned", Bytes{kSegmentBytes}));
     map_same_memory(3, pinned(), pinned_memory, protocol::SegmentKind::kHost);
+    ASSERT_TRUE(completes(simple(protocol::RecordType::kNeed, 0, 3)));
   }
   // What kernels do there the program sees meanwhile: it cannot be run again.
   uint64_t pinned() const { return kTestBase + window.device_bytes; }

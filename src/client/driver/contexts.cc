@@ -12,6 +12,7 @@ namespace {
 struct Created {
   std::mutex mutex;  // guards what follows
   std::set<Context*> live;
+  std::vector<Context*> ended;
 };
 Created& created() {
   static auto* const all = new Created;
@@ -53,7 +54,7 @@ Context* create_context(int device, unsigned flags) {
 void end_context(Context& context) {
   context.alive.store(false, std::memory_order_release);
   const std::lock_guard lock(created().mutex);
-  created().live.erase(&context);
+  if (created().live.erase(&context) != 0) created().ended.push_back(&context);
 }
 
 bool has_created_contexts(int device) {

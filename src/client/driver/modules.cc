@@ -15,6 +15,7 @@ namespace {
 struct Modules {
   std::mutex mutex;  // guards what follows
   std::set<const void*> live;
+  std::vector<LoadedModule*> ended;  // never freed: work that names their functions may still be under way
   std::map<ProgramModule*, LoadedModule*> by_program;
   // What was unloaded and may serve when its like is loaded again: programs that compile while they run load the same
   // text over and over, and a session has a limit of modules.
@@ -158,6 +159,7 @@ Done unload_module(const void* handle) {
   if (!(*module)->program().loaded_at_run_time()) return refuse(cudaErrorInvalidResourceHandle);
   const std::lock_guard lock(modules().mutex);
   if (modules().live.erase(handle) == 0) return refuse(cudaErrorInvalidResourceHandle);  // by another thread
+  modules().ended.push_back(*module);
   end((*module)->program());
   modules().by_program.erase(&(*module)->program());
   return {};
@@ -169,6 +171,7 @@ void unload_modules_of(const Context& context) {
     if (entry.second->context() != &context) return false;
     end(*entry.first);
     modules().live.erase(entry.second);
+    modules().ended.push_back(entry.second);
     return true;
   });
 }
