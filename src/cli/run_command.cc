@@ -18,7 +18,7 @@ namespace {
 
 struct RunOptions {
   std::vector<std::string> command;
-  std::string memory, wait_timeout, name, slo;
+  std::string memory, wait_timeout, name, slo, managed;
   DeviceShare share;
   bool check = false;
 };
@@ -157,6 +157,7 @@ int run(const RunOptions& options) {
   tenant.command = options.command;
   tenant.job = *job;
   tenant.check = options.check;
+  tenant.managed = options.managed;
   auto child = start_tenant(tenant);
   if (!child) {
     report(child.error());
@@ -194,6 +195,12 @@ void add_run_command(CLI::App& app, Action& chosen) {
                  "Check kernels for races on shared memory and reads of what nobody wrote (software devices; slow): "
                  "findings on stderr, and status 66 where the program would have ended with 0")
       ->envname("HEDDLE_CHECK");
+  command
+      ->add_option("--managed", options->managed,
+                   "Where managed memory lives: host, for programs whose kernels and host use it at the same time, or "
+                   "device, which has it while kernels run (default: as heddled's managed_memory says)")
+      ->check(CLI::IsMember({"host", "device"}))
+      ->envname("HEDDLE_MANAGED");
   command->add_option("command", options->command, "The program and its arguments, after --")->required();
   command->positionals_at_end();
   command->footer(

@@ -29,12 +29,14 @@ std::string prepend(const char* name, const std::string& front) {
   return value;
 }
 
-std::vector<std::string> tenant_environment(const Job& job, const std::string& libraries, bool check) {
+std::vector<std::string> tenant_environment(const TenantOptions& options, const std::string& libraries) {
+  const Job& job = options.job;
   std::vector<std::string> replaced{
       "HEDDLE_SOCKET=" + protocol::control_socket_path(),
       stringf("HEDDLE_JOB=%lu:%lu", static_cast<unsigned long>(job.id), static_cast<unsigned long>(job.secret)),
       prepend("LD_LIBRARY_PATH", libraries), prepend("LD_PRELOAD", libraries + "/libheddle-redirect.so")};
-  if (check) replaced.emplace_back("HEDDLE_CHECK=1");
+  if (options.check) replaced.emplace_back("HEDDLE_CHECK=1");
+  if (!options.managed.empty()) replaced.emplace_back("HEDDLE_MANAGED=" + options.managed);
   std::vector<std::string> environment;
   for (char** entry = environ; *entry; ++entry) {
     const std::string variable = *entry;
@@ -104,7 +106,7 @@ Result<pid_t> start_tenant(const TenantOptions& options) {
   auto libraries = library_directory();
   if (!libraries) return tl::unexpected(std::move(libraries).error());
   std::vector<std::string> command = options.command;
-  std::vector<std::string> environment = tenant_environment(options.job, *libraries, options.check);
+  std::vector<std::string> environment = tenant_environment(options, *libraries);
   const auto argv = pointers_to(command), envp = pointers_to(environment);
 
   Fd output;

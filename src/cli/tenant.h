@@ -37,7 +37,8 @@ struct TenantOptions {
   std::string output_file;  // stdout and stderr go there; empty: inherited
   std::string directory;    // working directory; empty: inherited
   bool own_process_group = false;
-  bool check = false;  // kernels' accesses are checked (HEDDLE_CHECK)
+  bool check = false;   // kernels' accesses are checked (HEDDLE_CHECK)
+  std::string managed;  // where managed memory lives, host or device (HEDDLE_MANAGED); empty: as heddled has it
 };
 
 // Starts a program with heddle's CUDA runtime in place of NVIDIA's: LD_LIBRARY_PATH for programs that link it shared,

@@ -53,6 +53,7 @@ Done Runtime::connect() {
   }
   const protocol::Window& window = (*session)->window();
   const protocol::Welcome& welcome = (*session)->welcome();
+  if (const std::string refusal = (*session)->managed_refusal(); !refusal.empty()) say_once(refusal);
   side_devices_ = side_devices_in(window, welcome);
   bytes_per_device_ = window.device_bytes / (welcome.device_count + side_devices_) / kSegmentBytes * kSegmentBytes;
   host_memory_ = std::make_unique<HostMemory>(**session);

@@ -257,7 +257,7 @@ HEDDLE_EXPORT cudaError_t cudaDeviceGetAttribute(int* value, int attribute, int 
     auto model = model_of(device);
     if (!model) return tl::unexpected(std::move(model).error());
     if (!value) return refuse(cudaErrorInvalidValue);
-    const auto found = device_attribute(attribute, *model, (*runtime().session())->welcome().managed_on_device != 0);
+    const auto found = device_attribute(attribute, *model, (*runtime().session())->managed_on_device());
     if (!found) return refuse(cudaErrorInvalidValue);
     *value = *found;
     return {};

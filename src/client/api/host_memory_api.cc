@@ -25,7 +25,7 @@ Done allocate(void** pointer, size_t bytes, HostMemory::Kind kind, unsigned flag
 std::optional<uint64_t> allocate_on_device(const void* const* pointer, size_t bytes) {
   if (!pointer || bytes == 0 || !captures().check_unsafe()) return std::nullopt;
   auto device = runtime().current_device();
-  if (!device || !(*device)->session().welcome().managed_on_device || !(*device)->failure()) return std::nullopt;
+  if (!device || !(*device)->session().managed_on_device() || !(*device)->failure()) return std::nullopt;
   auto address = runtime().managed_memory().allocate((*device)->home(), bytes);
   return address ? std::optional(*address) : std::nullopt;
 }

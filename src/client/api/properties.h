@@ -10,7 +10,7 @@
 namespace heddle::client {
 
 // cudaDeviceGetAttribute, by the attribute's documented number; nullopt for one that does not exist.
-// `managed_on_device`: as heddled's welcome says.
+// `managed_on_device`: as Session has it.
 std::optional<int> device_attribute(int attribute, const DeviceModel& model, bool managed_on_device);
 
 // Heddle's own, the same in every process: programs compare them to tell devices apart.

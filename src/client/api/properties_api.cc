@@ -131,7 +131,7 @@ HEDDLE_EXPORT cudaError_t cudaGetDeviceProperties(Properties* to, int device) {
     if (!session) return tl::unexpected(std::move(session).error());
     const protocol::Welcome& welcome = (*session)->welcome();
     if (device < 0 || static_cast<uint32_t>(device) >= welcome.device_count) return refuse(cudaErrorInvalidDevice);
-    const Attributes attributes(welcome.devices[device], welcome.managed_on_device != 0);
+    const Attributes attributes(welcome.devices[device], (*session)->managed_on_device());
     *to = {};
     fill_identity(*to, welcome.devices[device], device);
     fill_limits(*to, attributes);

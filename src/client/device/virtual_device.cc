@@ -18,7 +18,8 @@ VirtualDevice::VirtualDevice(Session& session, uint32_t index, protocol::RingMem
       textures_(ring_, segments_, task_),
       limits_(ring_, task_),
       host_calls_(ring_),
-      side_devices_(ring_, streams_) {
+      side_devices_(ring_, streams_),
+      recent_launches_(ring_) {
   if (session.checks_kernels()) ring_.header().checks.store(1, std::memory_order_release);
   ring_.join_group();
 }

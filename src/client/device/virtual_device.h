@@ -4,6 +4,7 @@
 #include "client/device/device_memory.h"
 #include "client/device/device_task.h"
 #include "client/device/host_calls.h"
+#include "client/device/recent_launches.h"
 #include "client/device/ring_port.h"
 #include "client/device/side_devices.h"
 #include "client/device/streams.h"
@@ -15,7 +16,7 @@
 //   segments   what the program holds, and the device's budget
 //   task       when what the ring says is declared to heddled, and begun
 //   memory     buffers in the segments
-//   streams, events, textures, limits, host calls, side devices
+//   streams, events, textures, limits, host calls, side devices, the last launches
 //
 // Thread safety: any thread. The ring's lock guards all the parts but the waiting (ring_port.h); parts take it
 // themselves where they do not say "under the lock". A device's lock is taken before its side devices', and a session's
@@ -42,6 +43,7 @@ class VirtualDevice {
   Textures& textures() { return textures_; }
   DeviceLimits& limits() { return limits_; }
   HostCalls& host_calls() { return host_calls_; }
+  RecentLaunches& recent_launches() { return recent_launches_; }
   SideDevices& side_devices() { return side_devices_; }
   const SideDevices& side_devices() const { return side_devices_; }
 
@@ -105,6 +107,7 @@ class VirtualDevice {
   DeviceLimits limits_;
   HostCalls host_calls_;
   SideDevices side_devices_;
+  RecentLaunches recent_launches_;
 };
 
 }  // namespace heddle::client

@@ -10,12 +10,12 @@ namespace heddle::client {
 namespace {
 
 // Never destroyed, like the graphs.
-struct Alive {
+struct LiveConditions {
   std::mutex mutex;
   std::unordered_map<cudaGraphConditionalHandle, std::weak_ptr<Condition>> conditions;
 };
-Alive& alive() {
-  static auto* const all = new Alive;
+LiveConditions& live_conditions() {
+  static auto* const all = new LiveConditions;
   return *all;
 }
 
@@ -29,15 +29,15 @@ Answer<std::shared_ptr<Condition>> Condition::make(uint32_t value, bool assigned
   std::shared_ptr<Condition> made(new Condition(**device, place->address, value, assigned));
   if (place->new_segment != 0) HEDDLE_ANSWER(runtime().announce_host_segment(place->new_segment));
   std::memcpy(reinterpret_cast<void*>(place->address), &value, sizeof value);
-  const std::lock_guard lock(alive().mutex);
-  alive().conditions[made->handle()] = made;
+  const std::lock_guard lock(live_conditions().mutex);
+  live_conditions().conditions[made->handle()] = made;
   return made;
 }
 
 Answer<std::shared_ptr<Condition>> Condition::find(cudaGraphConditionalHandle handle) {
-  const std::lock_guard lock(alive().mutex);
-  const auto found = alive().conditions.find(handle);
-  auto condition = found == alive().conditions.end() ? nullptr : found->second.lock();
+  const std::lock_guard lock(live_conditions().mutex);
+  const auto found = live_conditions().conditions.find(handle);
+  auto condition = found == live_conditions().conditions.end() ? nullptr : found->second.lock();
   if (!condition) return refuse(cudaErrorInvalidValue);
   return condition;
 }
@@ -45,8 +45,8 @@ Answer<std::shared_ptr<Condition>> Condition::find(cudaGraphConditionalHandle ha
 // Instantiated graphs keep it until their work is done.
 Condition::~Condition() {
   {
-    const std::lock_guard lock(alive().mutex);
-    alive().conditions.erase(address_);
+    const std::lock_guard lock(live_conditions().mutex);
+    live_conditions().conditions.erase(address_);
   }
   (void)runtime().host_memory().release(address_);
 }

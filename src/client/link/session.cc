@@ -145,6 +145,21 @@ tl::unexpected<Error> Session::lost(std::string why) {
   return tl::unexpected(Error{ErrorCode::kPeerDied, why_lost_});
 }
 
+// A kernel of another device could not reach it on the first.
+bool Session::managed_on_device() const {
+  using Managed = SessionSettings::Managed;
+  if (settings_.managed == Managed::kAsConfigured) return welcome_.managed_on_device != 0;
+  return settings_.managed == Managed::kDevice && welcome_.device_count == 1;
+}
+
+std::string Session::managed_refusal() const {
+  if (settings_.managed != SessionSettings::Managed::kDevice || managed_on_device()) return "";
+  return stringf(
+      "HEDDLE_MANAGED=device (heddle run --managed device) has no effect: the program sees %u devices, and managed "
+      "memory on one of them could not be reached by kernels of the others; it stays on the host",
+      welcome_.device_count);
+}
+
 // heddled went away. Its successor knows this session from the vault; what was on its way is said again, requests by
 // those who wait for their answers.
 Status Session::reconnect() {

@@ -25,8 +25,10 @@ struct SessionSettings {
   uint64_t job = 0, job_secret = 0;
   Duration lost_after{};  // how long heddled may be away
   bool check = false;     // kernels' accesses are checked
+  // Where managed memory lives, if the program is not to follow heddled's configuration.
+  enum class Managed { kAsConfigured, kHost, kDevice } managed = Managed::kAsConfigured;
 
-  // HEDDLE_SOCKET, HEDDLE_JOB (id:secret), HEDDLE_LOST_AFTER (30s), HEDDLE_CHECK (1).
+  // HEDDLE_SOCKET, HEDDLE_JOB (id:secret), HEDDLE_LOST_AFTER (30s), HEDDLE_CHECK (1), HEDDLE_MANAGED (host, device).
   static Result<SessionSettings> from_environment();
 };
 
@@ -41,6 +43,11 @@ class Session {
   // What the program has of heddled's limit, over all devices.
   SegmentCount& segment_count() { return segment_count_; }
   bool checks_kernels() const { return settings_.check; }
+  // Whether managed memory lives on the device while kernels run; else it is pinned memory. What the program wants
+  // (HEDDLE_MANAGED) goes before heddled's configuration, where it is possible.
+  bool managed_on_device() const;
+  // Why what the program wants of managed memory is not possible; empty: it is, or it wants nothing.
+  std::string managed_refusal() const;
 
   // The ring of one virtual device.
   Result<protocol::RingMemory> open_device(uint32_t virtual_device);

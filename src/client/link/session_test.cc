@@ -42,6 +42,14 @@ class SessionTest : public ::testing::Test {
   std::unique_ptr<Session> session_;
 };
 
+TEST(SessionSettings, RefuseAnUnknownPlaceForManagedMemory) {
+  ::setenv("HEDDLE_MANAGED", "nowhere", 1);
+  const auto settings = SessionSettings::from_environment();
+  ::unsetenv("HEDDLE_MANAGED");
+  ASSERT_FALSE(settings);
+  EXPECT_EQ(settings.error().text, "HEDDLE_MANAGED is 'nowhere': managed memory lives on the host or device");
+}
+
 TEST_F(SessionTest, AThreadThatWaitsForMemoryKeepsNobodyFromAsking) {
   FakeHeddled heddled({});
   open(heddled);

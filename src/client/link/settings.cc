@@ -24,6 +24,13 @@ Result<SessionSettings> SessionSettings::from_environment() {
       return fail(ErrorCode::kInvalidArgument, "HEDDLE_CHECK is '%.40s': 1 checks kernels, 0 or nothing does not",
                   check);
   }
+  if (const char* managed = std::getenv("HEDDLE_MANAGED"); managed && *managed) {
+    const std::string_view place(managed);
+    if (place != "host" && place != "device")
+      return fail(ErrorCode::kInvalidArgument, "HEDDLE_MANAGED is '%.40s': managed memory lives on the host or device",
+                  managed);
+    settings.managed = place == "host" ? Managed::kHost : Managed::kDevice;
+  }
   return settings;
 }
 

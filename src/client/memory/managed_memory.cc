@@ -184,7 +184,11 @@ std::optional<ManagedBuffer> ManagedMemory::find(uint64_t address) {
   if (!any()) return std::nullopt;
   const std::lock_guard lock(mutex_);
   const Region* const region = region_at(address);
-  const Buffer* const buffer = region ? region->buffers.buffer_at(address) : nullptr;
+  return region ? buffer_at(*region, address) : std::nullopt;
+}
+
+std::optional<ManagedBuffer> ManagedMemory::buffer_at(const Region& region, uint64_t address) {
+  const Buffer* const buffer = region.buffers.buffer_at(address);
   return buffer ? std::optional(ManagedBuffer{buffer->address, buffer->bytes}) : std::nullopt;
 }
 

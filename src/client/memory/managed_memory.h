@@ -8,8 +8,10 @@
 
 #include "client/device/virtual_device.h"
 #include "client/memory/host_memory.h"
+#include "client/memory/managed_buffer.h"
 #include "client/memory/managed_chunks.h"
 #include "client/memory/page_faults.h"
+#include "client/memory/stalled_touch.h"
 
 // Managed memory that lives on the device while kernels run, and comes to the host where the program touches it.
 //
@@ -35,11 +37,6 @@
 // Thread safety: any thread. The lock is taken before a device's. It is not held while work is waited for, but for
 // copies in the own stream.
 namespace heddle::client {
-
-struct ManagedBuffer {
-  uint64_t address = 0, bytes = 0;
-  bool on_device = true;  // while kernels run; else it is pinned memory (HostMemory::kManaged)
-};
 
 class ManagedMemory {
  public:
@@ -122,8 +119,15 @@ class ManagedMemory {
 
   // In the serving thread.
   bool serve(const PageFault& fault);
-  Done bring(std::unique_lock<std::mutex>& lock, uint64_t address, uint64_t bytes, ManagedAccess access, bool waits);
-  Done await_work(VirtualDevice& device);
+  // What the host is to have, and the address that was named or touched. In a host function nothing is waited for.
+  struct Wanted {
+    uint64_t touched, address, bytes;
+    ManagedAccess access;
+    bool waits = true;
+  };
+  Done bring(std::unique_lock<std::mutex>& lock, const Wanted& wanted);
+  static std::optional<ManagedBuffer> buffer_at(const Region& region, uint64_t address);
+  Done await_work(StalledTouch& touch, VirtualDevice& device);
   void await_submitters();
   bool is_in_host_call(const PageFault& fault) const;
   void serve_host_calls();

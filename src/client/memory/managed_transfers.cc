@@ -235,19 +235,21 @@ bool ManagedMemory::serve(const PageFault& fault) {
   // Work that runs beside a host function may write what lies around: of that it is lent no more than it touches.
   const uint64_t most = waits ? kManagedChunkBytes << std::min(region->faults++, kMostDoublings) : kManagedChunkBytes;
   const uint64_t offset = chunk * kManagedChunkBytes;
-  return bring(lock, region->address + offset, std::min(most, region->bytes - offset), access, waits).has_value();
+  const Wanted wanted{fault.address, region->address + offset, std::min(most, region->bytes - offset), access, waits};
+  return bring(lock, wanted).has_value();
 }
 
 Done ManagedMemory::prefetch_to_host(uint64_t address, uint64_t bytes) {
   std::unique_lock lock(mutex_);
-  return bring(lock, address, bytes, ManagedAccess::kRead, true);
+  return bring(lock, {address, address, bytes, ManagedAccess::kRead});
 }
 
 // With the lock, which is not held while work is waited for. Where others submit work all the time, which they should
 // not, the host gets what was there at some moment.
-Done ManagedMemory::bring(std::unique_lock<std::mutex>& lock, uint64_t address, uint64_t bytes, ManagedAccess access,
-                          bool waits) {
+Done ManagedMemory::bring(std::unique_lock<std::mutex>& lock, const Wanted& wanted) {
   constexpr int kTries = 8;
+  const auto [touched, address, bytes, access, waits] = wanted;
+  std::optional<StalledTouch> touch;  // of the first wait on: all count together
   for (int tries = 0;; ++tries) {
     Region* const region = region_at(address);
     if (!region) return refuse(cudaErrorInvalidValue);  // freed meanwhile
@@ -263,8 +265,9 @@ Done ManagedMemory::bring(std::unique_lock<std::mutex>& lock, uint64_t address, 
     }
     if (!waits || region->chunks.to_fetch(range).empty()) return lend(*region, range, access);
     VirtualDevice& device = region->device;
+    if (!touch) touch.emplace(device, touched, buffer_at(*region, touched));
     lock.unlock();
-    (void)await_work(device);  // where it fails, lend() says what the host gets
+    (void)await_work(*touch, device);  // where it fails, lend() says what the host gets
     lock.lock();
     beside_device_ = true;  // others may have found meanwhile that nothing is
     if ((submissions_.load() != seen || submitters_.load() > 0) && tries < kTries) continue;
@@ -284,7 +287,7 @@ void ManagedMemory::await_submitters() {
   }
 }
 
-Done ManagedMemory::await_work(VirtualDevice& device) {
+Done ManagedMemory::await_work(StalledTouch& touch, VirtualDevice& device) {
   HEDDLE_ANSWER(device.start_pending());
   RingPort::LastWork last;
   {
@@ -294,7 +297,9 @@ Done ManagedMemory::await_work(VirtualDevice& device) {
   return device.ring().wait_until(
       [&] {
         serve_host_calls();
-        return device.ring().reached(last);
+        if (device.ring().reached(last)) return true;
+        touch.look();
+        return false;
       },
       [&] { return device.ring().device_reached(last); }, wait_mode().load(std::memory_order_relaxed));
 }

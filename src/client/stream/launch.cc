@@ -87,7 +87,9 @@ void fill(LaunchRecord& record, const Function& function, const image::KernelInf
   }
 }
 
-Done append_launch(const StreamRef& stream, Function& function, const LaunchShape& shape, void** arguments) {
+// Returns the record's sequence.
+Answer<uint64_t> append_launch(const StreamRef& stream, Function& function, const LaunchShape& shape,
+                               void** arguments) {
   VirtualDevice& device = *stream.device;
   const image::KernelInfo& info = *function.info.load(std::memory_order_acquire);
   const VirtualDevice::Lock lock = device.lock();
@@ -99,13 +101,13 @@ Done append_launch(const StreamRef& stream, Function& function, const LaunchShap
   if (!record) [[unlikely]]
     return tl::unexpected(std::move(record).error());
   fill(**record, function, info, shape, arguments);
-  device.publish(stream.slot);
+  const uint64_t sequence = device.publish(stream.slot);
   device.limits().uses(function.module->info().allocates, function.module->info().prints);
   // A task on a side device has nothing to do with variables, nor with what kernels allocate.
   const bool leaves_something =
       function.module->has_mutable_variables.load(std::memory_order_relaxed) || function.module->info().allocates;
   if (leaves_something && !device.is_side_device()) device.task().pin_worker();
-  return {};
+  return sequence;
 }
 
 // Values that lie in managed memory are touched before the device has it, and without its lock.
@@ -128,9 +130,10 @@ Done launch_with_managed(const StreamRef& stream, Function& function, const Laun
   const ManagedMemory::Stream in{*stream.device, stream.slot};
   const ManagedMemory::Submission submission(managed);
   HEDDLE_ANSWER(managed.before_kernel(in));
-  Done launched = append_launch(stream, function, shape, own.data());
+  const auto launched = append_launch(stream, function, shape, own.data());
+  if (launched) stream.device->recent_launches().note(stream.slot, *launched, function.name.c_str());
   managed.after_kernel(in);
-  return launched;
+  return launched ? Done{} : Done(tl::unexpected(launched.error()));
 }
 
 }  // namespace
@@ -203,7 +206,8 @@ Done launch_on(const StreamRef& stream, Function& function, const LaunchShape& s
   HEDDLE_ANSWER(charge_launch(*stream.device, function));
   if (runtime().managed_memory().any()) [[unlikely]]
     return launch_with_managed(stream, function, shape, arguments);
-  return append_launch(stream, function, shape, arguments);
+  auto launched = append_launch(stream, function, shape, arguments);
+  return launched ? Done{} : Done(tl::unexpected(std::move(launched).error()));
 }
 
 }  // namespace heddle::client

@@ -37,7 +37,8 @@ Done open_library(VirtualDevice& device, library::Library library) {
   return refuse(cudaErrorInitializationError, opened->text);
 }
 
-Done append_call(const StreamRef& stream, const library::Call& call) {
+// Returns the record's sequence.
+Answer<uint64_t> append_call(const StreamRef& stream, const library::Call& call) {
   VirtualDevice& device = *stream.device;
   const VirtualDevice::Lock lock = device.lock();
   HEDDLE_ANSWER(device.prepare(VirtualDevice::Begin::kYes));
@@ -49,8 +50,7 @@ Done append_call(const StreamRef& stream, const library::Call& call) {
   (*record)->words = static_cast<uint32_t>(call.words.size());
   (*record)->reserved = 0;
   std::memcpy(*record + 1, call.words.data(), bytes);
-  device.publish(stream.slot);
-  return {};
+  return device.publish(stream.slot);
 }
 
 }  // namespace
@@ -83,9 +83,10 @@ Done call_library(const StreamRef& stream, const library::Call& call, bool open)
   const ManagedMemory::Stream in{device, stream.slot};
   const ManagedMemory::Submission submission(managed);
   HEDDLE_ANSWER(managed.before_kernel(in));
-  Done called = append_call(stream, call);
+  const auto called = append_call(stream, call);
+  if (called && managed.any()) device.recent_launches().note(stream.slot, *called, library::name_of(call));
   managed.after_kernel(in);
-  return called;
+  return called ? Done{} : Done(tl::unexpected(called.error()));
 }
 
 }  // namespace heddle::client
